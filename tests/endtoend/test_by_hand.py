@@ -103,6 +103,27 @@ def test_it_is_known_in_which_order_somebody_else_carried_it_out(zlang: Zlang) -
     zlang("ingest", "--csv", "results.csv", "--program", program, "--order", "sorted", code=2)
 
 
+def test_what_is_there_counts_and_the_rest_can_follow(zlang: Zlang) -> None:
+    program = zlang.program(PROGRAM)
+    (zlang.at / "results.csv").write_text(ROWS.replace("on,Web,190,2ms\n", "").replace("90,5000000", "90,"))
+    imported = zlang("ingest", "--csv", "results.csv", "--program", program)
+    run = zlang.folder().name
+    assert "results.csv: 3 trials" in imported.out
+    assert "note: 1 of 4 trials have no results; the first is trial " in imported.err
+    assert ": state = on, load = Web, replicate 1" in imported.err
+    by_iops = "select total_iops, lat_mean_ns from trials order by total_iops"
+    assert zlang.rows(by_iops) == [
+        {"total_iops": 90, "lat_mean_ns": None},
+        {"total_iops": 100, "lat_mean_ns": 5e6},
+        {"total_iops": 200, "lat_mean_ns": 2e6},
+    ]
+    (missing,) = zlang.rows("select why_not from all_trials where not valid")
+    assert "its results are not brought in" in str(missing["why_not"])
+    (zlang.at / "rest.csv").write_text("state,load,total_iops,lat_mean_ns\non,Web,190,2ms\n")
+    assert "no results" not in zlang("ingest", "--csv", "rest.csv", "--run", run).err
+    assert [row["total_iops"] for row in zlang.rows(by_iops)] == [90, 100, 190, 200]
+
+
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
@@ -113,7 +134,7 @@ def test_it_is_known_in_which_order_somebody_else_carried_it_out(zlang: Zlang) -
         ("200/s", "nan", "line 4, column `total_iops`: `nan` is not a number that can be measured"),
         ("off,Web", "off,Wob", "line 3: the plan has no trial with state = off, load = Wob"),
         ("off,Web", "off,File", "line 3: there are more rows than trials with state = off, load = File"),
-        ("on,Web,190,2ms\n", "", "has no row for 1 of 4 trials"),
+        (ROWS, ROWS.splitlines()[0], "results.csv has no results"),
         (ROWS, "state,load,total_iops\non,Web,1\n", "has no column `lat_mean_ns`"),
         (ROWS, "", "results.csv is empty"),
     ],

@@ -101,12 +101,14 @@ def bring_in(
         planned = plans.plan(checked, chosen, seed, overrides, order=order)
         folder = outside.begin_outside(planned, runs_dir)
     try:
-        brought = outside.import_csv(folder, file)
+        imported = outside.import_csv(folder, file)
     except RunError:
         if program is not None:
             runs.discard(folder)
         raise
-    print(f"{render.visible(file)}: {brought:,} trials, in {render.visible(folder.name)}")
+    print(f"{render.visible(file)}: {imported.count:,} trials, in {render.visible(folder.name)}")
+    for note in imported.notes:
+        print(f"note: {render.visible(note)}", file=sys.stderr)
 
 
 def bring_in_reports(runs_dir: Path, directory: Path) -> None:

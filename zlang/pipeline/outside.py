@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from zlang.errors import RunError
 from zlang.pipeline.programs import text_of
 from zlang.pipeline.runs import new_folder
+from zlang.record import Record
 
 if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
-    from zlang.plan.plan import Trial
+    from zlang.plan.plan import Header, Trial
     from zlang.run.folder import Folder
 
 
@@ -35,8 +36,15 @@ def begin_outside(planned: Planned, runs: Path) -> Folder:
     return new_folder(planned, runs)
 
 
-def import_csv(folder: Folder, file: str) -> int:
-    """Take the results of a run's outside trials from a CSV file; how many they are. Raises RunError."""
+class Imported(Record):
+    """How many trials have results from a file, and sentences about those that have none."""
+
+    count: int
+    notes: tuple[str, ...]
+
+
+def import_csv(folder: Folder, file: str) -> Imported:
+    """Take the results of a run's outside trials from a CSV file. Raises RunError if it has none."""
     from zlang.plan.plan import Trial
     from zlang.readers import outside
     from zlang.run import outside as recording
@@ -47,14 +55,35 @@ def import_csv(folder: Folder, file: str) -> int:
         raise RunError(f"no trial of {folder.name} has external results", "`zlang kinds external`")
     match = outside.match(text_of(file, None), file, plan.header, trials)
 
+    if not match:
+        raise RunError(f"{file} has no results")
+
     def artefact(trial: Trial) -> str:
         reader = outside.reader_of(trial)
         assert reader is not None, "BUG: results for a trial that measures itself"
         return reader.artefact
 
     try:
-        recording.record(folder, trials, match, artefact)
+        not_run = recording.record(folder, trials, match, artefact)
         shutil.copyfile(file, folder.path / f"outside-{len(list(folder.path.glob('outside-*.csv'))) + 1}.csv")
     except OSError as error:
         raise RunError(f"cannot write {folder.path}: {error.strerror}") from None
-    return len(trials)
+    notes = []
+    if not_run:
+        listed = ", ".join(f"{trial.number}" for trial in not_run)
+        notes.append(f"{folder.name} did not carry out trial {listed}: their results were not imported")
+    remaining = [trial for trial in trials if not any((folder.path / trial.place).glob(f"a*/{artefact(trial)}"))]
+    if remaining:
+        notes.append(_without_results(remaining, len(trials), plan.header))
+    return Imported(len(match) - len(not_run), tuple(notes))
+
+
+def _without_results(trials: list[Trial], count: int, header: Header) -> str:
+    """A sentence about trials that have no results yet."""
+    from zlang.report import wording
+
+    first = min(trials, key=lambda trial: trial.number)
+    types = {factor.name: factor.type for factor in header.factors}
+    levels = [f"{name} = {wording.level(level, types[name])}" for name, level in first.factors.items()]
+    which = ", ".join([*levels, f"replicate {first.replicate}"])
+    return f"{len(trials):,} of {count:,} trials have no results; the first is trial {first.number}: {which}"

@@ -1,8 +1,8 @@
 """Results that another tool or a person brings: a CSV file and a plan in, what each trial measured out.
 
 Rules: a column is a factor, `replicate` or a metric that the workload names; nothing is guessed, so a column or a row
-that the plan does not know is refused, and so is a trial without a row. A cell is a number in the unit of its column,
-or a value with a unit of its own.
+that the plan does not know is refused. A trial without a row was not measured, nor was what has an empty cell. A cell
+is a number in the unit of its column, or a value with a unit of its own.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def reader_of(trial: Trial) -> Reader | None:
 
 
 def match(text: str, name: str, header: Header, trials: Sequence[Trial]) -> dict[str, dict[str, float]]:
-    """The measurements, by the place of their trial. Raises RunError."""
+    """The measurements, by the place of their trial, of trials that have a row. Raises RunError."""
     table = _Table(text, name)
     wanted = list(dict.fromkeys(item for trial in trials if (r := reader_of(trial)) for item in wanted_of(r)))
     factors = _known_columns(table, header, wanted)
@@ -71,13 +71,9 @@ def match(text: str, name: str, header: Header, trials: Sequence[Trial]) -> dict
         trial = _trial_of(row, factors, free)
         reader = reader_of(trial)
         declared = _declared(reader, header) if reader else {}
-        result[trial.place] = {name: row.metric(*item) for name, item in declared.items()}
-    remaining = [trial for waiting in free.values() for trial in waiting]
-    if remaining:
-        first = min(remaining, key=lambda trial: trial.number)
-        levels_text = ", ".join(f"{factor.name} = {first.factors.get(factor.name)}" for factor in factors.values())
-        message = f"{name} has no row for {len(remaining)} of {len(trials)} trials"
-        raise RunError(message, f"the first is trial {first.number}, replicate {first.replicate}: {levels_text}")
+        values = {name: row.metric(*item) for name, item in declared.items() if row.cells[name].strip()}
+        if values:
+            result[trial.place] = values
     return result
 
 

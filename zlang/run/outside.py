@@ -1,7 +1,7 @@
 """Results from outside into a run folder, as an attempt at each trial: what was measured in, journal and artefacts out.
 
 Rule: what was there stays as it is; an attempt that somebody's results complete begins as a copy of the one that was
-carried out, with what its checks found.
+carried out, with what its checks found. In a new folder each trial has an attempt, so that results can follow later.
 """
 
 from __future__ import annotations
@@ -30,30 +30,36 @@ def record(
     artefacts: Artefacts,
     artefact: Callable[[Trial], str],
     clock: Callable[[], float] = time.time,
-) -> None:
-    """Store external results. Raises RunError before it writes anything if a trial was not started."""
+) -> list[Trial]:
+    """Store external results, and return the trials with results that the run did not carry out.
+
+    Raises RunError before it writes anything if it carried out none of them.
+    """
     with folder.lock(), ExitStack() as stack:
         content = run_state.read(folder.journal)
         writer = stack.enter_context(journal.Writer(folder.journal, content.number))
         is_new = content.sessions == 0
-        listed = list(trials)
-        for trial in () if is_new else listed:
-            attempt = content.ended.get(trial.place)
-            if attempt is None or not attempt.is_committed:
-                message = f"trial {trial.number} was not run in {folder.name}"
-                raise RunError(message, f"`zlang resume {folder.name}` continues the run")
+        listed = [trial for trial in trials if is_new or trial.place in artefacts]
+        attempts = ((trial, content.ended.get(trial.place)) for trial in ([] if is_new else listed))
+        missing = [trial for trial, attempt in attempts if attempt is None or not attempt.is_committed]
+        recorded = [trial for trial in listed if trial not in missing]
+        if not recorded:
+            message = f"trial {missing[0].number} was not run in {folder.name}"
+            raise RunError(message, f"`zlang resume {folder.name}` continues the run")
         if is_new:
             writer.write(Session(clock(), folder.name, "", hashes.of_file(folder.plan)))
-        for trial in listed:
+        for trial in recorded:
             before = content.ended.get(trial.place)
             out = _attempt(folder, trial, before.out if before else None)
             writer.write(Begin(clock(), trial.identity, trial.replicate, trial.number, out))
-            (folder.path / out / artefact(trial)).write_bytes(orjson.dumps(dict(artefacts[trial.place])))
+            if trial.place in artefacts:
+                (folder.path / out / artefact(trial)).write_bytes(orjson.dumps(dict(artefacts[trial.place])))
             sync_directory(folder.path / out)
             files = hashes.of_directory(folder.path / out)
             writer.write(Commit(clock(), trial.identity, trial.replicate, out, files))
         if is_new or content.is_finished:
             writer.write(Finish(clock()))
+    return missing
 
 
 def _attempt(folder: Folder, trial: Trial, before: str | None) -> str:
