@@ -91,11 +91,9 @@ def _with_levels(row: Row, places: Iterable[int]) -> Row:
 
 
 def _first_of_each(slots: Iterator[Slot]) -> Iterator[Slot]:
-    from dataclasses import replace
-
     for _, together in groupby(slots, key=lambda slot: (slot.block, slot.whole_plot)):
         first, *others = together
-        yield replace(first, ends_block=any(slot.ends_block for slot in (first, *others)))
+        yield first._replace(ends_block=any(slot.ends_block for slot in (first, *others)))
 
 
 def _rows(planned: Planned, schedule: Schedule, slots: Iterable[Slot]) -> Iterator[Row]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice, pairwise
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 LONGEST_SHUFFLE = 1 << 20
 _LEAST_DRAWN = 10
@@ -44,8 +44,7 @@ class Order(StrEnum):
         return self in {Order.PLANNED, Order.BLOCKED}
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """Where a trial stands: its block, the whole plot, the replicate, the cheap point, and the level of its search."""
 
     block: int

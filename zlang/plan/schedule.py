@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate, groupby, islice, pairwise
 from operator import mul
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from zlang.cache import Cache
 from zlang.check import digests, hosts, streams, values
@@ -35,8 +35,7 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(NamedTuple):
     """One trial before its steps are known: its place and its point.
 
     After the last trial of a block everything is made anew, where the order says so: it `ends_block`.
@@ -91,7 +90,7 @@ class Schedule:
         self.plots = points.plots(self.space, self.taken, self.hard_to_change if order.has_plots else ())
         self.setups: Setups = like.setups if like else Setups(self.draw, part)
         self._plot_states = _remembering(self._states)
-        self._cells = [_cells(factor) for factor in experiment.factors.values()]
+        self._cells = [(factor.path, _Cells(factor)) for factor in experiment.factors.values()]
         replicates = points.replicates(experiment, self.space, self.taken)
         self.repeat, self.least_repeat = max(replicates), min(replicates)
         self.trials = sum(map(len, self.rounds)) * sum(times * some for times, some in replicates.items())
@@ -159,7 +158,7 @@ class Schedule:
         before: Slot | None = None
         for slot in self._in_plots():
             if before is not None:
-                yield replace(before, ends_block=before.block != slot.block)
+                yield before._replace(ends_block=before.block != slot.block)
             before = slot
         if before is not None:
             yield before
@@ -173,17 +172,17 @@ class Schedule:
             if ended.isdisjoint(machines):
                 ends.add(slot.number)
             ended.update(machines)
-        yield from (replace(slot, ends_block=slot.number in ends) for slot in block)
+        yield from (slot._replace(ends_block=slot.number in ends) for slot in block)
 
     def _in_plots(self) -> Iterator[Slot]:
         """Every trial in order, with the whole plots counted."""
-        plot, last = 0, None
+        plot, last, has_plots = 0, None, self.order.has_plots
         for number, place in enumerate(self._places(), start=1):
             slot = self._slot(number, place, plot)
-            whole = place.plot if self.order.has_plots else tuple(map(slot.point.get, self.hard_to_change))
+            whole = place.plot if has_plots else tuple(map(slot.point.get, self.hard_to_change))
             if whole != last:
                 plot, last = plot + 1, whole
-                slot = replace(slot, whole_plot=plot)
+                slot = slot._replace(whole_plot=plot)
             yield slot
 
     def _places(self) -> Iterator[Place]:
@@ -194,7 +193,7 @@ class Schedule:
             return
         for place in places:
             if place.replicate <= points.repeat_at(self.experiment, self.plots.at(place.plot, place.point)):
-                yield replace(place, block=blocks.setdefault(place.block, len(blocks) + 1))
+                yield place._replace(block=blocks.setdefault(place.block, len(blocks) + 1))
 
     @property
     def is_uneven(self) -> bool:
@@ -291,16 +290,22 @@ class Schedule:
         """The columns of a point; a factor that does not exist in it is None."""
         row: dict[str, Scalar] = {}
         for path, cells in self._cells:
-            row.update(cells(point.get(path)))
+            row |= cells[point.get(path)]
         return row
 
 
-def _cells(factor: FactorDef) -> tuple[str, Callable[[int | None], Mapping[str, Scalar]]]:
-    def cells(index: int | None) -> Mapping[str, Scalar]:
-        level = (None,) * len(factor.columns) if index is None else map(values.cell, factor.level(index))
-        return dict(zip(factor.columns, level, strict=True))
+class _Cells(Cache[int | None, dict[str, Scalar]]):
+    """The columns of each of a factor's levels, worked out when they are asked for."""
 
-    return factor.path, _remembering(cells)
+    def __init__(self, factor: FactorDef) -> None:
+        super().__init__()
+        self._factor = factor
+
+    def __missing__(self, index: int | None) -> dict[str, Scalar]:
+        columns = self._factor.columns
+        level = (None,) * len(columns) if index is None else map(values.cell, self._factor.level(index))
+        cells = self[index] = dict(zip(columns, level, strict=True))
+        return cells
 
 
 def _remembering(function: Callable[[K], T]) -> Callable[[K], T]:

@@ -45,16 +45,21 @@ class Space:
         self.parts = tuple(parts)
         self.counts = tuple(part.count for part in self.parts)
         self.count = prod(self.counts)
+        self._last_first = tuple(zip(reversed(self.parts), reversed(self.counts), strict=True))
 
     def __getitem__(self, index: int) -> dict[str, int]:
         """The point at an index, the first factor varying slowest."""
         if not 0 <= index < self.count:
             raise IndexError(index)
         point: dict[str, int] = {}
-        for part, count in zip(reversed(self.parts), reversed(self.counts), strict=True):
-            index, digit = divmod(index, count)
-            point |= part.at(digit)
+        self.put(index, point)
         return point
+
+    def put(self, index: int, point: dict[str, int]) -> None:
+        """Put the factors of the point at an index into another point."""
+        for part, count in self._last_first:
+            index, digit = divmod(index, count)
+            part.put(digit, point)
 
     def __iter__(self) -> Iterator[dict[str, int]]:
         return (self[i] for i in range(self.count))
@@ -86,8 +91,8 @@ class Part:
     count: int
     paths: frozenset[str]
 
-    def at(self, index: int) -> dict[str, int]:
-        """The point at an index."""
+    def put(self, index: int, point: dict[str, int]) -> None:
+        """Put the factors of the point at an index into another point."""
         raise NotImplementedError
 
 
@@ -104,12 +109,12 @@ class _Choice(Part):
             self.ends = list(accumulate(branch.count for branch in self.branches))
             self.count = self.ends[-1]
 
-    def at(self, index: int) -> dict[str, int]:
+    def put(self, index: int, point: dict[str, int]) -> None:
         if self.branches is None:
-            return {self.path: index}
-        level = bisect_right(self.ends, index)
-        inner = index - (self.ends[level - 1] if level else 0)
-        return {self.path: level, **self.branches[level][inner]}
+            point[self.path] = index
+            return
+        point[self.path] = level = bisect_right(self.ends, index)
+        self.branches[level].put(index - (self.ends[level - 1] if level else 0), point)
 
 
 class _Listed(Part):
@@ -121,10 +126,11 @@ class _Listed(Part):
         self.ends = list(accumulate(free.count for _, free in combinations))
         self.count = self.ends[-1] if self.ends else 0
 
-    def at(self, index: int) -> dict[str, int]:
+    def put(self, index: int, point: dict[str, int]) -> None:
         which = bisect_right(self.ends, index)
         chosen, remaining = self.combinations[which]
-        return chosen | remaining[index - (self.ends[which - 1] if which else 0)]
+        point.update(chosen)
+        remaining.put(index - (self.ends[which - 1] if which else 0), point)
 
 
 def build(axes: Iterable[Axis], conditions: Iterable[Condition] = ()) -> Space:
