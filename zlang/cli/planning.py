@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -23,8 +24,10 @@ from zlang.plan.order import Order
 from zlang.plan.plan import LOCAL, ROOT, Action, Factor, Header, Setup, Step, Trial
 from zlang.plan.survey import EXACT
 from zlang.report import wording
-from zlang.run.reuse import Measured
 from zlang.text import LAYOUT
+
+if TYPE_CHECKING:
+    from zlang.run.reuse import Measured
 
 FIRST = 10
 _OF_ALL_HOSTS = frozenset({"json", "markdown", "dot", "mermaid"})

@@ -55,10 +55,10 @@ def estimates(
 def _past_step_times(db: Path) -> Past:
     """How long steps took on this machine before; nothing if the database cannot be read or is of another release."""
     from zlang.plan.estimate import Past
-    from zlang.run import apart, machine
 
     if not db.exists():
         return Past()
+    from zlang.run import apart, machine
 
     def work() -> Past:
         from zlang.store import past

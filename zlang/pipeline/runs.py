@@ -152,9 +152,12 @@ def find(runs: Path, run: str | None) -> Folder:
 
 def all_runs(runs: Path) -> list[Folder]:
     """Every run folder in a directory, by name."""
+    paths = sorted(runs.glob("*/plan.jsonl"))
+    if not paths:  # then nothing that reads them is loaded
+        return []
     from zlang.run.folder import Folder
 
-    return [Folder(path.parent.absolute()) for path in sorted(runs.glob("*/plan.jsonl"))]
+    return [Folder(path.parent.absolute()) for path in paths]
 
 
 def latest_of(runs: Path, planned: Planned) -> Folder:
@@ -195,10 +198,6 @@ def measured(
     The latest run comes first. None where more than `most` trials are left whatever these runs have measured: so many
     are not looked through. `refuse` is told of each foreign folder whose results are not used, and why.
     """
-    from zlang.plan import build
-    from zlang.readers.judge import judge
-    from zlang.run import machine, reuse
-
     if planned.plan.header.machines or (planned.schedule.part is None and len(planned.schedule.hosts) > 1):
         return {}  # no one machine carries that out
     folders = sorted(all_runs(runs), key=lambda folder: folder.plan.stat().st_mtime, reverse=True)
@@ -208,6 +207,10 @@ def measured(
         return {}
     if header.at_most - len(tried) * header.repeat > most:
         return None
+    from zlang.plan import build
+    from zlang.readers.judge import judge
+    from zlang.run import machine, reuse
+
     trials = tuple(build.trials(planned.schedule, tried))
     return reuse.measured(header, trials, folders, judge, machine.answer, refuse)
 
