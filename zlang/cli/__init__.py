@@ -6,4 +6,4 @@ does takes a tenth of `zlang check` (bench/README.md), so it is looked for less 
 
 import gc
 
-gc.set_threshold(50_000, 20, 20)
+gc.set_threshold(100_000, 20, 20)
