@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 
+class ReportedError(Exception):
+    """The errors of a program end a command; they have been printed."""
+
+
 class RunError(Exception):
     """Something outside the program stopped the work: one sentence, and what to do about it."""
 

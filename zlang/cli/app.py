@@ -12,7 +12,7 @@ from pathlib import Path
 
 from zlang import __version__
 from zlang.cli import streams
-from zlang.errors import RunError
+from zlang.errors import ReportedError, RunError
 from zlang.sink import Unwritable
 
 EXIT_CODES = {
@@ -101,6 +101,8 @@ def _ended(words: list[str]) -> int:
     except ProgramError as error:
         print(render.diagnostic(error.diagnostic, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
         return 1
+    except ReportedError:
+        return 1
     except RunError as error:
         return _fail(error)
     except KeyboardInterrupt:
@@ -130,11 +132,16 @@ def _known_text(words: list[str]) -> str | None:
 
 
 def _carried_out(words: list[str]) -> object:
-    """Run a command. `zlang check FILE`, as editors call it, has no options and skips the option parser."""
-    if words[:1] == ["check"] and words[1:] and not any(word.startswith("-") for word in words):
-        from zlang.cli import checking
+    """Run a command. `zlang check FILE…` and `zlang plan FILE` have no options and skip the option parser."""
+    match words:
+        case ["check", _, *_] if not any(word.startswith("-") for word in words):
+            from zlang.cli import checking
 
-        return checking.check(words[1:])
+            return checking.check(words[1:])
+        case ["plan", file] if not file.startswith("-"):
+            from zlang.cli import planning
+
+            return planning.plan(file)
     from zlang.cli import commands
 
     return commands.carry_out(words)

@@ -12,7 +12,7 @@ from zlang.check.check import Checked, Overrides
 from zlang.check.program import Instance
 from zlang.cli import render, streams, words
 from zlang.diagnostics import Diagnostic, Severity
-from zlang.errors import RunError
+from zlang.errors import ReportedError, RunError
 from zlang.pipeline import plans, programs
 from zlang.source import Source
 from zlang.text import as_unicode
@@ -182,7 +182,5 @@ def sound(file: str, overrides: Overrides, machine: Instance | None = None) -> C
         ]
     report(findings)
     if plans.is_wrong(findings):
-        import typer
-
-        raise typer.Exit(1)
+        raise ReportedError
     return checked

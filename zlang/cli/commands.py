@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from zlang import __version__, text
-from zlang.cli.words import RUNS
+from zlang.cli.words import DATABASE, RUNS
 from zlang.emit.registry import EMITTERS
 from zlang.importing import FILES, POOL_OPTION
 from zlang.readers import REPORTS_OF
@@ -207,8 +207,6 @@ Trust = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON instead of text")]
 
-DATABASE = Path("results.duckdb")
-
 
 def top(
     *,
@@ -331,7 +329,7 @@ def plan(
             order,
             runs,
             db,
-            reach=reach or [],
+            reach=reach or (),
             again=again,
             trials=trials,
             steps=steps,

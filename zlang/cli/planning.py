@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import typer
 
 from zlang.cache import Cache
 from zlang.check.program import Axis
@@ -36,23 +34,23 @@ _OF_ALL_HOSTS = frozenset({"json", "markdown", "dot", "mermaid"})
 
 def plan(
     file: str,
-    settings: list[str] | None,
-    profile: str | None,
-    experiment: str | None,
-    seed: int | None,
-    host: str | None,
-    order: str | None,
-    runs_dir: Path,
-    db: Path,
+    settings: list[str] | None = None,
+    profile: str | None = None,
+    experiment: str | None = None,
+    seed: int | None = None,
+    host: str | None = None,
+    order: str | None = None,
+    runs_dir: Path = words.RUNS,
+    db: Path = words.DATABASE,
     *,
-    reach: list[str],
-    again: bool,
-    trials: bool,
-    steps: bool,
-    trial: int | None,
-    emit: str | None,
-    out: Path | None,
-    as_json: bool,
+    reach: Sequence[str] = (),
+    again: bool = False,
+    trials: bool = False,
+    steps: bool = False,
+    trial: int | None = None,
+    emit: str | None = None,
+    out: Path | None = None,
+    as_json: bool = False,
 ) -> int:
     """Show or write the plan."""
     words.ordered(order)
@@ -342,6 +340,8 @@ def _in_full(planned: Planned, number: int) -> None:
     """All that a trial is: its levels, its place, what it stands on, and every command."""
     header = planned.plan.header
     if not 1 <= number <= header.trials:
+        import typer
+
         raise typer.BadParameter(f"the plan has trials 1 to {header.trials:,}", param_hint="--trial")
     trial, setups = plans.trial(planned, number)
     print(f"trial {trial.number:,} of {header.trials:,}: {trial.identity}, replicate {trial.replicate}")

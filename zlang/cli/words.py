@@ -17,8 +17,8 @@ from zlang.text import LAYOUT, is_visible
 if TYPE_CHECKING:
     from zlang.run.folder import Folder
 
-RUNS = Path("runs")
-"""Where run folders are kept if nobody says otherwise."""
+RUNS, DATABASE = Path("runs"), Path("results.duckdb")
+"""Where run folders and their results are kept if nobody says otherwise."""
 _NAMED = 3
 """How many earlier runs are named."""
 
