@@ -23,9 +23,10 @@ def type_of(context: Context, node: tree.TypeExpr) -> Type:
         elif atom.name in types.SCALARS and atom.field is None:
             whole = whole | Type(frozenset({atom.name}))
         else:
-            hint = did_you_mean(atom.field[1], types.SCALARS) if atom.field else ""
-            if hint and atom.field is not None and atom.field[1] not in types.SCALARS:
-                context.report(Code.UNKNOWN_NAME.at(atom.span, name=atom.field[1], hint=hint))
+            if atom.field is not None and atom.field[1] not in types.SCALARS:
+                hint = did_you_mean(atom.field[1], types.SCALARS)
+                if hint:
+                    context.report(Code.UNKNOWN_NAME.at(atom.span, name=atom.field[1], hint=hint))
             limits = _limits(context, atom) if atom.allow else None
             text = atom.allow.span.text if atom.allow else ""
             whole = whole | Type(words=(Variant(atom.name, atom.field, limits, text),))

@@ -30,7 +30,6 @@ def hosts_of(experiment: Experiment) -> list[str]:
 
 def reached(checked: Checked, experiment: Experiment, options: Iterable[str] = ()) -> dict[str, Reach]:
     """How the hosts of an experiment are reached, for those that `zlang.toml` or an option names. Raises RunError."""
-    from zlang.run import slurm
     from zlang.run.transport import reach
 
     names = hosts_of(experiment)
@@ -41,6 +40,8 @@ def reached(checked: Checked, experiment: Experiment, options: Iterable[str] = (
             raise RunError(f"`{experiment.name}` uses no host `{name}`", near)
     entries = reach.read(programs.directory(checked), options)
     if reach.engine(programs.directory(checked)) == reach.SLURM:
+        from zlang.run import slurm
+
         entries = reach.with_nodes(entries, names, *slurm.nodes())
     result = {name: entries[name] for name in names if name in entries}
     reach.require_apart(result.values())
