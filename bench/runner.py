@@ -40,7 +40,7 @@ def steps(scratch: Path, count: int) -> measure.Check:
     emit = measure.zlang("plan", str(program), "--emit", "sh", "--out", str(scratch))
     measure.cost(measure.Command(emit))
     script = measure.Command(["dash", str(scratch / "plan.sh"), "scripted"], scratch)
-    runner = measure.Command(measure.zlang("run", "--yes", str(program)), scratch, setting=SOURCES)
+    runner = measure.Command(measure.zlang("run", "--again", "--yes", str(program)), scratch, setting=SOURCES)
     by_script, by_runner = (1000 * cost.wall / count for cost in measure.in_turn([script, runner], ROUNDS))
     beside = f"the script under dash, {by_script:.2f} ms, + {EXTRA_MS:g} ms"
     return measure.Check(f"a step, of {count:,}", by_runner, "ms", beside, by_script + EXTRA_MS)
@@ -53,7 +53,7 @@ def idle(scratch: Path, seconds: int, *, on_terminal: bool) -> list[measure.Chec
     ours, theirs = pty.openpty() if on_terminal else os.pipe()
     environment = measure.environment({**SOURCES, "TERM": "xterm"})
     child = subprocess.Popen(
-        measure.zlang("run", "--yes", str(program)),
+        measure.zlang("run", "--again", "--yes", str(program)),
         cwd=scratch,
         env=environment,
         stdin=subprocess.DEVNULL,
