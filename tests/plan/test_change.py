@@ -278,7 +278,9 @@ def test_a_block_begins_with_nothing_of_the_one_before() -> None:
     """
     assert counted(text, Order.BLOCKED)["Make pool"] == 12
     constant = text.replace("disks = 1..2", "disks = 1")
-    assert counted(constant, Order.BLOCKED)["Make pool"] == 1
+    assert counted(constant, Order.BLOCKED)["Make pool"] == 6, (
+        "each block has a setup of its own, so that setups are a sample"
+    )
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -154,13 +154,15 @@ class Builder:
 
     @cached_property
     def _lasting_setups(self) -> frozenset[str]:
-        """The signatures of the setups that every whole plot needs; of many plots, every one of the first."""
-        needed = [frozenset(setup.signature for setup in setups) for setups in self._setups_by_plot]
+        """The signatures of what every whole plot needs (of many, the first) and is the same when it is made again."""
+        needed = [
+            frozenset(setup.signature for setup in setups if not setup.is_a_unit) for setups in self._setups_by_plot
+        ]
         return frozenset.intersection(*needed) if needed else frozenset()
 
     @cached_property
     def _keys_of_block(self) -> tuple[str, ...]:
-        """The keys of the setups that not every whole plot needs."""
+        """The keys of the setups that do not last."""
         every = (setup for setups in self._setups_by_plot for setup in setups)
         return tuple(dict.fromkeys(setup.key for setup in every if setup.signature not in self._lasting_setups))
 
