@@ -139,13 +139,13 @@ def _overview(
     if measured and not runs.remaining_trials(planned, measured):
         print("estimate: nothing left to do")
     else:
-        once = verdicts.set_up_once(planned)
-        is_mended = bool(once) and verdicts.is_mended_by_blocks(planned)
+        once, limits = verdicts.set_up_once(planned), verdicts.limits_of_one_setup(planned)
+        is_mended = bool(once or limits) and verdicts.is_mended_by_blocks(planned)
         others = ("blocked", *costs.OTHERS) if is_mended else costs.OTHERS
         estimates = costs.estimates(planned, db, measured or {}, others)
         _print_order(planned, estimates)
-        if once:
-            print(f"  {words.set_up_once(once, header.repeat, is_mended=is_mended)}")
+        if once or limits:
+            print(f"  {words.set_up_once(once, limits, header.repeat, is_mended=is_mended)}")
         _print_confounded(planned)
         print()
         _estimate(header, estimates[header.order], "of the rest " if measured else "")

@@ -149,9 +149,10 @@ def _run_one(prepared: _Prepared, runs_dir: Path, db: Path, wishes: Wishes, lane
     else:
         arming.arm(header, armed, prepared.command)
         arming.require_clear(header, armed)
-    if remaining and only is None and (once := verdicts.set_up_once(planned)):
+    once, limits = verdicts.set_up_once(planned), verdicts.limits_of_one_setup(planned)
+    if remaining and only is None and (once or limits):
         is_mended = verdicts.is_mended_by_blocks(planned)
-        print(f"note: {words.set_up_once(once, header.repeat, is_mended=is_mended)}", file=sys.stderr)
+        print(f"note: {words.set_up_once(once, limits, header.repeat, is_mended=is_mended)}", file=sys.stderr)
     if remaining and only is None and (confounded := verdicts.confounded_with_order(planned)):
         print(f"note: {words.confounded_with_order(confounded)}", file=sys.stderr)
     expected = costs.estimate(planned, db, result)

@@ -107,14 +107,17 @@ def ordered(given: str | None) -> None:
         one_of("--order", given, list(Order))
 
 
-def set_up_once(factors: Sequence[str], repeat: int, *, is_mended: bool) -> str:
-    """A note about factors that a plan cannot judge, with the option that helps."""
-    named = " and ".join(f"`{visible(name)}`" for name in factors)
+def set_up_once(factors: Sequence[str], limits: Sequence[str], repeat: int, *, is_mended: bool) -> str:
+    """A note about factors and expectations that a plan cannot judge, with the option that helps."""
     if not is_mended:
         cure = "use `repeat = 3` and `--order blocked`" if repeat == 1 else "no order sets them up more than once"
     else:
         cure = f"`--order blocked` sets each up {repeat} times"
-    return f"{named}: a level is set up once, so differences between levels get no verdict: {cure}"
+    named = " and ".join(f"`{visible(name)}`" for name in factors)
+    expected = " and ".join(f"`expect {visible(text)}`" for text in limits)
+    parts = [f"{named}: a level is set up once, so differences between levels get no verdict"] * bool(factors)
+    parts += [f"{expected}: everything is set up once, so this is inconclusive"] * bool(limits)
+    return f"{'; '.join(parts)}: {cure}"
 
 
 def confounded_with_order(factors: Sequence[str]) -> str:

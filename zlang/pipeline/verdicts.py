@@ -23,11 +23,25 @@ def set_up_once(planned: Planned) -> tuple[str, ...]:
     return _set_up_once(planned, planned.schedule)
 
 
+def limits_of_one_setup(planned: Planned) -> tuple[str, ...]:
+    """The expectations about a limit, if the plan sets everything up once: `expect` gives no verdict on them."""
+    from zlang.check.questions import aggregates
+    from zlang.report import margins
+
+    texts = []
+    for item in planned.plan.header.expectations:
+        of = [term for term in aggregates(item.term) if term.op in margins.INFERRED]
+        if len(of) == 1:
+            texts.append(item.title or item.text)
+    return tuple(texts) if texts and _is_one_setup(planned, planned.schedule) else ()
+
+
 def is_mended_by_blocks(planned: Planned) -> bool:
     """Whether `--order blocked` sets up every level more than once."""
     from zlang.plan.order import Order
 
-    return not _set_up_once(planned, planned.schedule.ordered(Order.BLOCKED))
+    blocked = planned.schedule.ordered(Order.BLOCKED)
+    return not _set_up_once(planned, blocked) and not _is_one_setup(planned, blocked)
 
 
 def confounded_with_order(planned: Planned) -> tuple[str, ...]:
@@ -41,6 +55,15 @@ def confounded_with_order(planned: Planned) -> tuple[str, ...]:
 
     design = _design(planned, schedule)
     return tuple(name for name in confounded(design) if name not in schedule.whole) if design is not None else ()
+
+
+def _is_one_setup(planned: Planned, schedule: Schedule) -> bool:
+    """Whether all trials of each point stand on the same setup."""
+    design = _design(planned, schedule) if schedule.trials <= _LONGEST else None
+    stood: dict[str, list[set[int]]] = {}
+    for row in design.rows if design is not None else ():
+        stood.setdefault(row.trial, []).append({*row.setups})
+    return bool(stood) and all(set.intersection(*made) for made in stood.values())
 
 
 def _set_up_once(planned: Planned, schedule: Schedule) -> tuple[str, ...]:

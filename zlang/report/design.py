@@ -21,8 +21,8 @@ from zlang.store.query import run_query
 from zlang.store.store import quoted
 from zlang.suggest import did_you_mean_part
 
-SETUPS = "coalesce(makings, CASE WHEN measured_in IS NOT NULL THEN [whole_plot] END)"
-"""In SQL, the numbers of what a trial stood on."""
+SETUPS = "coalesce(makings, CASE WHEN measured_in NOT IN (SELECT run FROM main.runs) THEN [whole_plot] END)"
+"""In SQL, the numbers of what a trial stood on; of a run that the database does not have, its whole plot."""
 _STOOD_ON = (
     "SELECT run AS of_run, trial AS of_trial, replicate AS of_replicate, list(making ORDER BY depth) AS makings "
     "FROM main.stood_on GROUP BY ALL"

@@ -1,8 +1,8 @@
 """By how much a comparison of an expectation holds, with the interval in which that lies.
 
 In: a run's trials, a comparison, a combination of levels. Out: a `Margin`. Rules: medians and percentiles are judged
-by the geometric mean of trials, means by the mean; sides that differ in what was set up are compared over setups
-(`strata`), other trials within their blocks where these hold every side; combinations of the other factors count alike.
+by the geometric mean of trials, means by the mean; two sides are compared as in `strata`, and one side with a limit
+over what was set up, or over blocks; combinations of the other factors count alike.
 What has no distribution over trials (`count`, `max`, `min`, `stddev`) counts as it is. `bench/expectations.py` measures
 how often a verdict is wrong.
 """
@@ -29,13 +29,11 @@ COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _STEP = 1e-6
 _ROUNDING = 1e-12
 """The error that logarithms and sums of equal values leave."""
-_COMPLETE = 0.75
-"""Part of the trials in blocks that hold every side, from which on blocks are compared."""
 Leaf = Callable[[Term], object]
 _Part = tuple[Hashable, Hashable]
 """A combination of all factors, and the aggregates that its trials are of."""
 _NOT_REPEATED = "nothing was repeated"
-_SET_UP_ONCE = "set up once; `zlang run --order blocked --again` sets each level up once per replicate"
+_SET_UP_ONCE = "set up once; `zlang run --order blocked --again` sets everything up once per replicate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +183,9 @@ def geometric_mean(own: Sequence[TrialTerms], aggregate: int) -> Margin | None:
     return (
         None
         if middle is None
-        else _of_several(Margin(is_ratio=True, value=middle, error=None, df=0), {aggregate: 1.0}, added)
+        else _of_several(
+            Margin(is_ratio=True, value=middle, error=None, df=0), {aggregate: 1.0}, added, is_within_setups=True
+        )
     )
 
 
@@ -227,6 +227,10 @@ def _pair(slopes: Mapping[int, float], added: Sequence[_Added]) -> tuple[int, in
     return (item, other) if is_apart and a and math.isclose(a, -b, rel_tol=1e-3) else None
 
 
+_Parts = Mapping[_Part, Sequence[tuple[TrialTerms, float]]]
+"""Trials, and what each adds to the comparison."""
+
+
 def _of_pair(
     without: Margin, pair: tuple[int, int], slope: float, added: Sequence[_Added], matched: Sequence[int]
 ) -> Margin:
@@ -246,8 +250,13 @@ def _of_pair(
     return replace(margin, error=abs(slope) * difference.ratio.error, df=difference.ratio.df)
 
 
-def _of_several(margin: Margin, slopes: Mapping[int, float], added: Sequence[_Added]) -> Margin:
-    """The margin of aggregates of any trials: each trial by what it adds to all of them."""
+def _of_several(
+    margin: Margin, slopes: Mapping[int, float], added: Sequence[_Added], *, is_within_setups: bool = False
+) -> Margin:
+    """The margin of aggregates of any trials: each trial by what it adds to all of them.
+
+    Of what was set up once nothing is known, unless it `is_within_setups`: then it is that of this setup.
+    """
     levels: dict[int, set[Hashable]] = {n: set() for n in slopes}
     for item in added:
         for n in item.values:
@@ -257,53 +266,64 @@ def _of_several(margin: Margin, slopes: Mapping[int, float], added: Sequence[_Ad
         if item.values:
             sum_ = math.fsum(slopes[n] * value / len(levels[n]) for n, value in item.values.items())
             parts[item.sample.levels, tuple(item.values)].append((item.sample, sum_))
-    error = ratios.error_of(_by_units(parts), 1)
-    if error is None:
-        return replace(margin, why=_NOT_REPEATED)
-    sides: dict[Hashable, list[TrialTerms]] = defaultdict(list)
-    for (_, members), ones in parts.items():
-        sides[members] += [sample for sample, _ in ones]
-    if _is_set_up_once(list(sides.values())):
-        return replace(margin, why=_SET_UP_ONCE)
-    return replace(margin, error=error[0], df=error[1])
+    kinds = range(len(added[0].sample.groups))
+    if _is_set_up_once(parts, kinds):
+        if not is_within_setups:
+            return replace(margin, why=_SET_UP_ONCE)
+        kinds = range(1)
+    error = _error_over_units(parts, kinds)
+    return replace(margin, why=_NOT_REPEATED) if error is None else replace(margin, error=error[0], df=error[1])
 
 
-def _by_units(parts: Mapping[_Part, Sequence[tuple[TrialTerms, float]]]) -> list[list[float]]:
-    """Lists of independent values, whose means add up to the sum of the means of all parts.
+def _is_set_up_once(parts: _Parts, kinds: Sequence[int]) -> bool:
+    """Whether all trials of a part, of which there are several, stood on the same setup."""
+    placed = [(key, sample.groups) for key, ones in parts.items() for sample, _ in ones]
+    units: dict[_Part, set[int]] = defaultdict(set)
+    for (key, _), unit in zip(placed, strata.components([own for _, own in placed], kinds), strict=True):
+        units[key].add(unit)
+    is_set_up = any(group is not None for _, own in placed for group in own[1:])
+    return is_set_up and any(len(units[key]) == 1 < len(ones) for key, ones in parts.items())
 
-    Parts that share blocks are added up in each block. Where too few blocks hold all of them, the values are trials.
+
+def _error_over_units(parts: _Parts, kinds: Sequence[int]) -> tuple[float, float] | None:
+    """The standard error of the sum of the means of all parts, and its degrees of freedom.
+
+    Trials that share a group of these kinds are one unit, and units are independent. The variance is that over units
+    which is not biased by few of them (CR2; Bell and McCaffrey, Survey Methodology 28, 2002); parts that share no unit
+    have variances of their own (Welch). A part of one trial is taken to vary as the others do.
     """
-    own = [(key, sample.groups[0]) for key, ones in parts.items() for sample, _ in ones]
-    linked: dict[int, dict[_Part, None]] = defaultdict(dict)
-    for (key, _), place in zip(own, strata.components(own, (0, 1)), strict=True):
-        linked[place][key] = None
-    result = []
-    for keys in linked.values():
-        some = {key: parts[key] for key in keys}
-        result += _in_blocks(some) or [[value for _, value in ones] for ones in some.values()]
-    return result
+    repeated = {key: ones for key, ones in parts.items() if len(ones) > 1}
+    placed = [(key, sample.groups, value) for key, ones in repeated.items() for sample, value in ones]
+    if not placed:
+        return None
+    means = {key: ratios.mean([value for _, value in ones]) for key, ones in repeated.items()}
+    units = strata.components([own for _, own, _ in placed], kinds)
+    linked = strata.components([(key, unit) for (key, *_), unit in zip(placed, units, strict=True)], (0, 1))
+    residuals: dict[int, dict[int, dict[_Part, list[float]]]] = defaultdict(lambda: defaultdict(dict))
+    for (key, _, value), unit, place in zip(placed, units, linked, strict=True):
+        residuals[place][unit].setdefault(key, []).append(value - means[key])
+    variances = [_of_linked(own, {key: len(ones) for key, ones in repeated.items()}) for own in residuals.values()]
+    if None in variances:
+        return None
+    estimated = [item for item in variances if item is not None]
+    df = len(placed) - len(repeated)
+    pooled = math.fsum((value - means[key]) ** 2 for key, _, value in placed) / df
+    estimated += [(pooled, df)] * (len(parts) - len(repeated))
+    return ratios.summed(estimated)
 
 
-def _in_blocks(parts: Mapping[_Part, Sequence[tuple[TrialTerms, float]]]) -> list[list[float]]:
-    """The sum over all parts in each block, as one list; nothing where too few blocks hold every part."""
-    blocks: dict[Hashable, dict[Hashable, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for key, ones in parts.items():
-        for sample, value in ones:
-            if sample.groups[0] is not None:
-                blocks[sample.groups[0]][key].append(value)
-    whole = [block for block in blocks.values() if len(block) == len(parts)]
-    used = sum(len(ones) for block in whole for ones in block.values())
-    if len(whole) < 2 or used < _COMPLETE * sum(map(len, parts.values())):  # noqa: PLR2004 - one has no spread
-        return []
-    return [[math.fsum(map(ratios.mean, block.values())) for block in whole]]
+def _of_linked(
+    units: Mapping[int, Mapping[_Part, Sequence[float]]], counts: Mapping[_Part, int]
+) -> tuple[float, float] | None:
+    """The variance of the sum of the means of parts that share units, and its degrees of freedom."""
+    import numpy as np
 
-
-def _is_set_up_once(parts: Sequence[Sequence[TrialTerms]]) -> bool:
-    """Whether the parts stood on different things, each of them on one."""
-    if len(parts) < 2:  # noqa: PLR2004 - one part differs from nothing
-        return False
-    for kind in range(1, len(parts[0][0].groups)):
-        stood = [{observation.groups[kind] for observation in part} for part in parts]
-        if len(set.union(*stood)) > 1 and all(len(item) == 1 for item in stood):
-            return True
-    return False
+    keys = list(dict.fromkeys(key for own in units.values() for key in own))
+    totals = np.array([counts[key] for key in keys], dtype=float)
+    trials = np.array([[len(own.get(key, ())) for key in keys] for own in units.values()], dtype=float)
+    sums = np.array([[math.fsum(own.get(key, ())) for key in keys] for own in units.values()])
+    if (trials == totals).any():
+        return None
+    weights = 1 / (totals * np.sqrt(1 - trials / totals))
+    spread = -(weights * trials / totals) @ (weights * trials).T + np.diag((weights**2 * trials).sum(axis=1))
+    return float((((weights * sums).sum(axis=1)) ** 2).sum()), float(np.trace(spread) ** 2 / (spread**2).sum())

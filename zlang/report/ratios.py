@@ -122,9 +122,18 @@ def error_of(samples: Sequence[Sequence[float]], count: int) -> tuple[float, flo
         (pooled if has_single else square / df) / len(logs)
         for logs, square, df in zip(samples, squares, dfs, strict=True)
     ]
-    variance = math.fsum(parts)
-    if has_single or not variance:
-        return math.sqrt(variance) / count, sum(dfs)
+    if has_single:
+        return math.sqrt(math.fsum(parts)) / count, sum(dfs)
+    error, df = summed(list(zip(parts, dfs, strict=True)))
+    return error / count, df
+
+
+def summed(variances: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """The standard error of a sum of independent parts, each with its variance and degrees of freedom, and its own."""
+    total = math.fsum(variance for variance, _ in variances)
+    most = math.fsum(df for _, df in variances)
+    if not total:
+        return 0.0, most
     # Welch's form, in which the squares of estimated variances are not too large on average.
-    df = variance**2 / math.fsum(part**2 / (own + 2) for part, own in zip(parts, dfs, strict=True)) - 2
-    return math.sqrt(variance) / count, min(df, float(sum(dfs)))
+    df = total**2 / math.fsum(variance**2 / (own + 2) for variance, own in variances) - 2
+    return math.sqrt(total), min(df, most)
