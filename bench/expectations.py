@@ -1,21 +1,25 @@
 """How often an `expect` passes that is not so, fails though it is so, and passes where it is well so.
 
 In: nothing. Out: a table, and exit code 1 where more than 5 % of verdicts are wrong (by more than chance allows). Two
-file systems in blocks at one combination or sixteen, or all of them `overall`; a wrong pass is counted where the true
-ratio is exactly the limit. Usage: python bench/expectations.py [SIMULATIONS] [--write]
+file systems in blocks at one combination or sixteen, or all of them `overall`; and a limit of one point, or `overall`,
+in the experiments of `verdicts.py`. A wrong pass is counted where the true ratio is exactly the limit.
+Usage: python bench/expectations.py [SIMULATIONS] [--write]
 """
 
 from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 import numpy as np
 from rates import percent, publish, simulations, span
+from verdicts import NOISES, POINTS, designs
 
 from zlang.check.questions import Term
+from zlang.plan.order import Order
+from zlang.report import design
 from zlang.report.answers import Judge, Verdict
 from zlang.report.formulas import Combination, Side
 from zlang.report.margins import TrialTerms
@@ -24,6 +28,9 @@ NOISE = 0.1
 METRIC = Term("metric", name="read_iops")
 SIDES = tuple(Term("median", (METRIC, Term("value", value=name)), name) for name in ("ext4", "xfs"))
 FASTER = Term(">", (SIDES[1], SIDES[0]))
+ONE = Term("median", (METRIC,), "median(read_iops)")
+LIMIT = Term(">", (ONE, Term("value", value=1.0)))
+RATIOS = (1.0, 1.1, 1.5)
 
 
 def samples(
@@ -49,6 +56,36 @@ def verdict(draw: np.random.Generator, ratio: float, n: int, combinations: int, 
     return Verdict.FAIL if Verdict.FAIL in found else Verdict.PASS if found == {Verdict.PASS} else Verdict.INCONCLUSIVE
 
 
+def of_limits(how: Order, n: int, ratio: float, count: int, *, pooled: bool) -> list[Verdict]:
+    """The verdicts on a limit, where setups and blocks vary 0, 0.5 and 1 times as much as trials."""
+    told = []
+    judge = Judge(LIMIT, (ONE,), [], 1, 2)
+    found = Combination((), n, (True,), (Side(ONE, 1.0, n, n, ()),))
+    for setup, block in product(NOISES, NOISES if how.has_plots else (0.0,)):
+        for made in designs(how, n, setup, block, count):
+            own = [
+                TrialTerms((), row.levels, groups, (math.exp(row.log) * ratio,))
+                for row, groups in zip(made.rows, design.groups(made.rows), strict=True)
+                if pooled or row.levels == POINTS[0]
+            ]
+            told.append(judge.finding(found, own).verdict)
+    return told
+
+
+def shares(told: Mapping[float, Sequence[Verdict]]) -> tuple[float, float]:
+    """How often it passes, and fails, where the ratio is the limit."""
+    alike = told[1.0]
+    return alike.count(Verdict.PASS) / len(alike), alike.count(Verdict.FAIL) / len(alike)
+
+
+def row_of(what: str, told: Mapping[float, Sequence[Verdict]]) -> tuple[str, ...]:
+    """A line of the table; `-` where nothing is ever said."""
+    if all(one is Verdict.INCONCLUSIVE for verdicts in told.values() for one in verdicts):
+        return what, *["-"] * 4
+    more = [told[ratio].count(Verdict.PASS) / len(told[ratio]) for ratio in RATIOS[1:]]
+    return what, *map(percent, (*shares(told), *more))
+
+
 def main() -> int:
     count = simulations(500)
     slack = 2.6 * math.sqrt(0.05 * 0.95 / count)
@@ -57,23 +94,23 @@ def main() -> int:
     wrong: list[tuple[float, float]] = []
     for (combinations, pooled), n in product(((1, False), (16, False), (16, True)), (3, 5, 10)):
         draw = np.random.default_rng([combinations, pooled, n])
-        told = {
-            ratio: [verdict(draw, ratio, n, combinations, pooled=pooled) for _ in range(count)]
-            for ratio in (1.0, 1.1, 1.5)
-        }
-        passes, fails = (told[1.0].count(one) / count for one in (Verdict.PASS, Verdict.FAIL))
-        wrong.append((passes, fails))
-        code |= max(passes, fails) > 0.05 + slack
-        more = [percent(told[ratio].count(Verdict.PASS) / count) for ratio in (1.1, 1.5)]
+        told = {ratio: [verdict(draw, ratio, n, combinations, pooled=pooled) for _ in range(count)] for ratio in RATIOS}
         what = "1 combination" if combinations == 1 else f"16 combinations{', `overall`' if pooled else ''}"
-        rows.append((f"{what}, n = {n}", percent(passes), percent(fails), *more))
+        wrong.append(shares(told))
+        rows.append(row_of(f"{what}, n = {n}", told))
+        print(*rows[-1], file=sys.stderr, flush=True)
+    for pooled, how, n in product((False, True), Order, (3, 5, 10)):
+        told = {ratio: of_limits(how, n, ratio, max(count // 5, 1), pooled=pooled) for ratio in RATIOS}
+        wrong.append(shares(told))
+        rows.append(row_of(f"a limit{', `overall`' if pooled else ''}: `{how}`, n = {n}", told))
+    code |= any(max(pair) > 0.05 + slack for pair in wrong)
     publish(
         "expectations.py",
         ("`expect` a ratio above 1", "passes at 1", "fails at 1", "passes at 1.1", "passes at 1.5"),
         rows,
         [
-            (f"`expect` {what} where both sides are alike", "at most 5 %", span(shares))
-            for what, shares in zip(("passes", "fails"), zip(*wrong, strict=True), strict=True)
+            (f"`expect` {what} where both sides, or the figure and its limit, are alike", "at most 5 %", span(rates))
+            for what, rates in zip(("passes", "fails"), zip(*wrong, strict=True), strict=True)
         ],
     )
     return code

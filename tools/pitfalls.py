@@ -80,7 +80,8 @@ def anchor(path: Path) -> str:
 
 def run(directory: Path, names: list[str]) -> int:
     """Carry out programs; 1 if any did not do what it expects."""
-    codes = measured.carry_out(directory, [path for path in every() if not names or path.stem in names])
+    chosen = [path for path in every() if not names or path.stem in names]
+    codes = measured.carry_out(directory, chosen, "--order", "blocked")
     for path, code in codes.items():
         if code:
             print(f"{path.stem}: exit code {code}", file=sys.stderr)
