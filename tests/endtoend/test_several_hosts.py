@@ -52,7 +52,7 @@ def test_one_part_by_zlang_the_other_by_its_script(zlang: Zlang) -> None:
     assert "pass in 2 of 2 combinations: alike" in zlang("expect").out
     other = zlang.program(PROGRAM.replace("host san1", "host san1 { cores = 4096  platform = linux }"))
     warned = zlang("run", other, "--host", "san1", "--yes", "--only", "1", "--db", "other.duckdb", code=None).err
-    assert [line for line in warned.splitlines() if line.startswith("warning")] == [
+    assert [line for line in warned.splitlines() if line.startswith("warning: ")] == [
         f"warning: `san1` has cores = 4096 in the program, and this machine has {os.sysconf('SC_NPROCESSORS_ONLN')}"
     ]
     assert "no trials on a host `san3`" in zlang("run", program, "--host", "san3", "--yes", code=1).err
