@@ -6,7 +6,7 @@ findings. Nothing here touches a file itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
 
@@ -92,7 +92,8 @@ class _Checker:
             inner = ModuleScope(names, module)
             for name in module.entries:
                 inner.lookup(name, module.entries[name].span)
-        experiments = Experiments(names)
+        silently = partial(self._amended, root=root, report=lambda _: None)
+        experiments = Experiments(names, _experiments_in(root), silently)
         places: dict[str, Span] = {}
         for entry in root.written.entries:
             if isinstance(entry, tree.ExperimentDef):
@@ -110,22 +111,22 @@ class _Checker:
             self._unused_choices(self.work.paths | names.factors.keys())
 
     def _experiment(self, experiments: Experiments, entry: tree.ExperimentDef, scope: ModuleScope) -> Experiment | None:
-        return experiments.check(self._amended(entry, scope.module), scope)
+        return experiments.check(self._amended(entry, scope.module, self.modules.findings.report), scope)
 
-    def _amended(self, entry: tree.ExperimentDef, root: Module) -> tree.ExperimentDef:
+    def _amended(
+        self, entry: tree.ExperimentDef, root: Module, report: Callable[[Diagnostic], None]
+    ) -> tree.ExperimentDef:
         """The experiment with what it takes from the one that it amends: fields of its own take their place."""
-        declared = {
-            element.name.text: element for element in root.written.entries if isinstance(element, tree.ExperimentDef)
-        }
+        declared = _experiments_in(root)
         items, title, chain = list(entry.items), entry.title, [entry.name.text]
         while entry.base is not None:
             name = str(entry.base)
             if name in chain:
-                self.modules.findings.report(Code.CIRCLE.at(entry.base.span, name=name))
+                report(Code.CIRCLE.at(entry.base.span, name=name))
                 break
             if name not in declared:
                 hint = did_you_mean(name, declared) or listed("experiments", declared)
-                self.modules.findings.report(Code.UNKNOWN_NAME.at(entry.base.span, name=name, hint=hint))
+                report(Code.UNKNOWN_NAME.at(entry.base.span, name=name, hint=hint))
                 break
             chain.append(name)
             entry = declared[name]
@@ -134,11 +135,7 @@ class _Checker:
             kept = [item for item in entry.items if not used_words & {word.text for word in tree.words(item)}]
             items += [item for item in kept if not (finds and isinstance(item, tree.Find))]
             title = title or entry.title
-        first = next(
-            element
-            for element in root.written.entries
-            if isinstance(element, tree.ExperimentDef) and element.name.text == chain[0]
-        )
+        first = declared[chain[0]]
         return tree.ExperimentDef(first.span, first.name, title, tuple(items))
 
     def _unused_choices(self, paths: Iterable[str]) -> None:
@@ -164,3 +161,12 @@ class _Checker:
                 if host and host.span and machines.setdefault(host.label, host).key != host.key:
                     findings.append(Code.DUPLICATE.at(host.span, name=host.label))
         return tuple(findings), ""
+
+
+def _experiments_in(root: Module) -> Mapping[str, tree.ExperimentDef]:
+    """The experiments of a file by name, in their order; of several with one name the first."""
+    experiments = [entry for entry in root.written.entries if isinstance(entry, tree.ExperimentDef)]
+    result: dict[str, tree.ExperimentDef] = {}
+    for entry in experiments:
+        result.setdefault(entry.name.text, entry)
+    return result

@@ -15,6 +15,7 @@ from zlang.check.functions import FUNCTIONS
 from zlang.check.names import report_unknown_name, resolve_name, resolve_word
 from zlang.check.operators import may_be_word, resolve_binary
 from zlang.check.program import ABSENT, Expr
+from zlang.check.questions import PREVIOUS
 from zlang.check.resolve import new_context, resolve_form
 from zlang.check.scope import Path, Scope
 from zlang.check.typed import resolve_condition
@@ -22,6 +23,7 @@ from zlang.check.types import NOTHING, Type
 from zlang.check.vocabulary import Vocabulary
 from zlang.diagnostics import Code, Diagnostic
 from zlang.metrics import PHASE
+from zlang.suggest import nearest
 from zlang.syntax import tree
 
 PERCENTILE = re.compile(r"p(?!100)(\d\d?)(\d*)")
@@ -29,13 +31,17 @@ PERCENTILE = re.compile(r"p(?!100)(\d\d?)(\d*)")
 
 
 class ClauseExpressions:
-    """Resolves the expressions of clauses; `is_wrong` once a finding was reported."""
+    """Resolves the expressions of clauses; `is_wrong` once a finding was reported.
+
+    If it `is_of_ratio`, an aggregate may be of another experiment.
+    """
 
     def __init__(self, words: Vocabulary, scope: Scope, report: Callable[[Diagnostic], None]) -> None:
         self.context = new_context(_Names(words, scope), self.report).replace(dispatch=self._resolve_form)
         self.words, self.tell = words, report
         self.is_wrong = False
         self.inside = ""
+        self.is_of_ratio = False
 
     def report(self, finding: Diagnostic) -> None:
         """Report a finding: there is no clause then."""
@@ -64,6 +70,9 @@ class ClauseExpressions:
             return word
         column = self.column(node)
         if column is None:
+            if self.other_experiment(node) is not None:
+                self._report_misplaced(node)
+                return unknown(node.span)
             if name == PHASE and self.words.metrics:
                 hint = "compare it for equality: `median(METRIC where phase == quiet)`, or sort by it: `by phase`"
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint))
@@ -80,7 +89,7 @@ class ClauseExpressions:
                 self.is_wrong = True  # and why has been said
                 return unknown(node.span)
             if len(node.path) > 1 and node.path[-1] in self.words.measured:
-                self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=self._hint_of_streams(node.path[-1])))
+                self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=self._hint_of_streams(node)))
                 return unknown(node.span)
             return resolve_name(context, node, expected, self._report_unknown)
         if name in self.words.distributions and not PERCENTILE.fullmatch(self.inside):
@@ -99,10 +108,61 @@ class ClauseExpressions:
             return unknown(node.span)
         return column
 
-    def _hint_of_streams(self, metric: str) -> str:
-        """By which names a metric is known of single streams."""
+    def other_experiment(self, node: tree.Expr) -> str | None:
+        """The experiment whose figure a name means: `cold_one` of `cold_one.read_iops`."""
+        others = self.words.others
+        if others is None or not isinstance(node, tree.Name) or len(node.path) == 1 or self.is_column(node):
+            return None
+        first = node.path[0]
+        is_one = first in {PREVIOUS, others.own, *others.before, *others.after}
+        return first if is_one and first not in self.words.fields else None
+
+    def is_of_other(self, node: object) -> bool:
+        """Whether it is an aggregate of a figure of another experiment."""
+        return (
+            isinstance(node, tree.Call) and is_aggregate(node) and self.other_experiment(node.arguments[0]) is not None
+        )
+
+    def _report_misplaced(self, node: tree.Name) -> None:
+        """Report a figure of another experiment where there can be none."""
+        name = str(node)
+        metric = ".".join(node.path[1:])
+        if not self.inside:
+            self.report(Code.NEEDS_AGGREGATE.at(node.span, name=name, hint=f"`median({name})`"))
+            return
+        hint = f"compare two figures: `expect median({metric}) > 2 * median({name})`"
+        expected = "a metric or a factor of this experiment"
+        self.report(Code.UNEXPECTED.at(node.span, expected=expected, found=f"`{name}`", hint=hint))
+
+    def of_other(self, node: tree.Call) -> tuple[str, ClauseExpressions, tree.Call] | None:
+        """For an aggregate of another experiment: its name, what resolves its clauses, and the aggregate there.
+
+        None where it cannot be resolved, which is reported.
+        """
+        argument = node.arguments[0]
+        name = self.other_experiment(argument)
+        assert name is not None and isinstance(argument, tree.Name) and self.words.others is not None  # noqa: PT018
+        others = self.words.others
+        if name in others.after:
+            hint = f"experiments run in order: declare `{name}` above `{others.own}`"
+            self.report(Code.UNEXPECTED.at(node.span, expected="an earlier experiment", found=f"`{name}`", hint=hint))
+            return None
+        own = others.words(others.own if name == PREVIOUS else name)
+        if own is None:
+            self.is_wrong = True  # and why has been said
+            return None
+        inner = argument.replace(path=argument.path[1:])
+        return name, ClauseExpressions(*own, self.report), node.replace(arguments=(inner,))
+
+    def _hint_of_streams(self, node: tree.Name) -> str:
+        """By which names a metric is known of single streams, or of another experiment."""
+        metric = node.path[-1]
         end = f".{metric}_p99" if metric in self.words.distributions else f".{metric}"
         own = [name for name in self.words.metrics if name.endswith(end) and not name.startswith(f"{PHASE}.")]
+        others = self.words.others
+        near = nearest(node.path[0], [PREVIOUS, *others.before]) if others is not None else []
+        if near:
+            return f"did you mean `{near[0]}.{metric}`?"
         return which_of(own) or f"write `{metric}`: only workloads that run beside others have metrics of their own"
 
     def _report_unknown(self, context: Context, node: tree.Name, name: str, expected: Type | None) -> Expr:
@@ -136,6 +196,9 @@ class ClauseExpressions:
             return unknown(node.span)
         if not is_aggregate(node):
             return resolve_call(context, node, expected)
+        if self.is_of_ratio and not self.inside and self.is_of_other(node):
+            other = self.of_other(node)
+            return other[1].call(other[1].context, other[2], expected) if other is not None else unknown(node.span)
         if self.inside:
             hint = f"it is inside `{self.inside}(…)`"
             self.report(Code.AGGREGATE_HERE.at(node.span, name=name, hint=hint))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import TypeVar
 
-from zlang.check import phases, questions, types
+from zlang.check import phases, questions, ratios_expected, types
 from zlang.check.clause_expressions import ClauseExpressions, is_aggregate, one_line, quoted, which_of
 from zlang.check.expressions import resolve
 from zlang.check.program import FactorDef
@@ -22,6 +23,8 @@ from zlang.check.values import show
 from zlang.check.vocabulary import Vocabulary
 from zlang.diagnostics import Code, Diagnostic
 from zlang.metrics import PHASE
+from zlang.record import Record
+from zlang.source import Span
 from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
 from zlang.units import Quantity
@@ -34,12 +37,33 @@ def resolve_clause(
 ) -> questions.Clause | None:
     """The clause, or None where something is wrong with it."""
     clauses = _Clauses(words, scope, report)
-    of_phases = phases.resolved(clause, words, clauses.expressions.report)
+    of_phases = phases.resolved(_without_own_name(clause, clauses.expressions), words, clauses.expressions.report)
     made = None if clauses.expressions.is_wrong else clauses.clause(of_phases)
     if clauses.expressions.is_wrong:
         return None
     _warn_of_absent_metrics(clause, words, report)
     return made
+
+
+_Node = TypeVar("_Node", bound=Record)
+
+
+def _without_own_name(node: _Node, expressions: ClauseExpressions) -> _Node:
+    """The same with `read_iops` for `hot.read_iops` in the experiment `hot`."""
+    changed: dict[str, object] = {}
+    for name in type(node).record_fields:  # type: ignore[attr-defined]
+        value = getattr(node, name)
+        items = value if isinstance(value, tuple) else (value,)
+        made = tuple(
+            _without_own_name(item, expressions) if isinstance(item, Record) and not isinstance(item, Span) else item
+            for item in items
+        )
+        if any(before is not after for before, after in zip(items, made, strict=True)):
+            changed[name] = made if isinstance(value, tuple) else made[0]
+    own = expressions.words.others.own if expressions.words.others else ""
+    if isinstance(node, tree.Name) and expressions.other_experiment(node) == own != "":
+        return node.replace(path=node.path[1:])
+    return node.replace(**changed) if changed else node
 
 
 def _warn_of_absent_metrics(
@@ -158,6 +182,8 @@ class _Clauses:
             and len(condition.arguments) == 1
         ):
             (condition,), overall = condition.arguments, True
+        if any(self.expressions.is_of_other(part) for part in tree.parts(condition)):
+            return ratios_expected.resolve(self.expressions, node, condition, is_overall=overall)
         resolve_condition(self.expressions.context, condition)
         self._require_metric(condition)
         if self.expressions.is_wrong:

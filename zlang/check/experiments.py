@@ -6,9 +6,11 @@ nothing to plan.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from fractions import Fraction
 from functools import cache
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from zlang import metrics
@@ -22,11 +24,11 @@ from zlang.check.presence import Presence, guard
 from zlang.check.program import Absent, Assertion, Axis, Experiment, Expr, FactorDef, FaultPoint, Kind, Symbol, Value
 from zlang.check.program_names import ProgramNames
 from zlang.check.reserved import OF_TRIALS, RESERVED
-from zlang.check.scope import Path
+from zlang.check.scope import Path, Scope
 from zlang.check.typed import resolve_condition, resolve_typed
 from zlang.check.types import COUNT, DURATION, NOTHING, Type, Variant
 from zlang.check.values import show
-from zlang.diagnostics import Code
+from zlang.diagnostics import Code, Diagnostic
 from zlang.metrics import Metric
 from zlang.source import Span
 from zlang.suggest import Hint, did_you_mean, nearest
@@ -70,14 +72,22 @@ _LEAST = 2
 """Replicates, of which there can be an interval."""
 _NO_LOAD = "nothing"
 """The workload of an experiment that only looks at its target."""
+_CLAUSES = (tree.Expect, tree.TableClause, tree.PlotClause)
+_ASKING = (*_CLAUSES, tree.UntilClause, tree.Find)
 _OR_NONE = Type(words=(Variant("none"),), kinds=frozenset({"*"}))
 
 
 class Experiments:
     """Checks the experiments of a program one by one."""
 
-    def __init__(self, names: ProgramNames) -> None:
-        self._names, self._modules = names, names.modules
+    def __init__(
+        self,
+        names: ProgramNames,
+        declared: Mapping[str, tree.ExperimentDef] = MappingProxyType({}),
+        amended: Callable[[tree.ExperimentDef], tree.ExperimentDef] = lambda node: node,
+    ) -> None:
+        self._names, self._modules, self._declared, self._amended = names, names.modules, declared, amended
+        self._vocabularies: dict[str, tuple[Vocabulary, Scope] | None] = {}
 
     def check(self, node: tree.ExperimentDef, module_scope: ModuleScope) -> Experiment | None:
         """The experiment, or None where it says too little; what is wrong is reported."""
@@ -114,6 +124,8 @@ class Experiments:
         scope = ExperimentScope(module_scope, fields)
         yields = measured(scope.fields, self._modules.kind_by_name, self._modules.readers, self._names.report)
         words = self._words(node, scope, where_context, factors, yields)
+        if words:
+            self._vocabularies[node.name.text] = words, scope
         clauses = self._clauses(node, scope, words) if words else []
         places = {word.text: item.span for item in node.items for word in tree.words(item)}
         stopping, search = self._stopping(until, least, find, scope, words, factors) if words else (None, None)
@@ -260,15 +272,35 @@ class Experiments:
         yields: Iterable[tuple[str, Metric]],
     ) -> Vocabulary | None:
         """The vocabulary of its clauses; None if it has none."""
-        asking = tree.Expect | tree.TableClause | tree.PlotClause | tree.UntilClause | tree.Find
-        if not any(isinstance(item, asking) for item in node.items):
+        if not any(isinstance(item, _ASKING) for item in node.items):
             return None
         from zlang.check import vocabulary
 
         is_partial = self._is_partial(node, scope)
-        return vocabulary.words_of(
+        words = vocabulary.words_of(
             scope.fields, factors, scope, yields, is_partial=is_partial, conditions=where_context
         )
+        names, own = list(self._declared), node.name.text
+        place = names.index(own) if own in names else 0
+        others = vocabulary.OtherExperiments(
+            own=own,
+            before=tuple(names[:place]),
+            after=tuple(names[place + 1 :]),
+            words=lambda name: (words, scope) if name == own else self._words_of(name, scope.outer),
+        )
+        return words.replace(others=others) if names else words
+
+    def _words_of(self, name: str, module_scope: ModuleScope) -> tuple[Vocabulary, Scope] | None:
+        """The vocabulary of another experiment, and the scope of its clauses; what is wrong there is reported there."""
+        if name not in self._vocabularies:
+            silent = copy(self._names)
+            silent.report, silent.factors, silent.risks = _leave_unreported, dict(self._names.factors), set()
+            node = self._amended(self._declared[name])
+            kept = [item for item in node.items if not isinstance(item, _CLAUSES)]
+            alone = Experiments(silent)
+            alone.check(node.replace(items=(*kept, tree.TableClause(node.span, (), ()))), module_scope)
+            self._vocabularies[name] = alone._vocabularies.get(name)
+        return self._vocabularies[name]
 
     def _search(
         self, node: tree.ExperimentDef, context: Context, fields: dict[str, Expr]
@@ -521,6 +553,10 @@ class Experiments:
                     self._names.report(Code.TRIAL_COLUMN.at(factor.span, name=name, hint=hint))
             named[path] = factor.replace(columns=short)
         return named
+
+
+def _leave_unreported(finding: Diagnostic) -> None:
+    del finding
 
 
 def _amount(number: Expr) -> Fraction:

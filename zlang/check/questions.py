@@ -77,6 +77,28 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectedRatio(Expectation):
+    """An expected ratio: `term`, an aggregate of this experiment, is `op` than `limit` times the `other` one.
+
+    That is of the latest run of another `experiment`, or of the run before (`PREVIOUS`). The factors `matched`, which
+    begin with those of `by`, are the ones that neither mentions.
+    """
+
+    experiment: str
+    other: Term
+    op: str
+    limit: float
+    matched: tuple[FactorRef, ...]
+
+
+AnyExpectation = ExpectedRatio | Expectation
+"""The more specific one comes first, so that it is recognised by its fields."""
+
+PREVIOUS = "previous"
+"""In a clause: the run of the same experiment before this one."""
+
+
+@dataclass(frozen=True, slots=True)
 class Table:
     """Measures by factors."""
 

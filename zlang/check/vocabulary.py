@@ -5,7 +5,7 @@ In: an experiment's fields and factors, and what its readers measure; or the col
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
@@ -38,12 +38,24 @@ class FactorColumn(Record):
     value: Expr
 
 
+class OtherExperiments(Record):
+    """The experiments of a program, as the clauses of one of them (`own`) may name them: those `before` it.
+
+    `words` gives the vocabulary of one, and the scope of its clauses; None where it cannot be checked.
+    """
+
+    own: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    words: Callable[[str], tuple[Vocabulary, Scope] | None]
+
+
 class Vocabulary(Record):
     """The names that a clause can use: metrics, latencies that have histograms, factors.
 
     `fields` are the experiment's own, for `run.bs`. There may be more of what `is_partial`: it could not all be read.
     `never` are the metrics and histograms that there are in no trial, with what would have to be so. `derive` finds
-    what is no factor, but follows from factors.
+    what is no factor, but follows from factors. An `expect` can also name the `others` of the program.
     """
 
     metrics: Mapping[str, Metric]
@@ -53,6 +65,7 @@ class Vocabulary(Record):
     is_partial: bool = False
     never: Mapping[str, str] = MappingProxyType({})
     derive: FindColumn | None = None
+    others: OtherExperiments | None = None
 
     def names(self) -> list[str]:
         """All of them."""

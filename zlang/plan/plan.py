@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from zlang.check.questions import Expectation, Plot, Search, Table, Until
+from zlang.check.questions import AnyExpectation, Plot, Search, Table, Until
 from zlang.metrics import Metric
 from zlang.space import bisection
 
@@ -270,7 +270,7 @@ class Header:
     design: str = "full"
     left_out: int = 0
     format: int = 2
-    expectations: tuple[Expectation, ...] = ()
+    expectations: tuple[AnyExpectation, ...] = ()
     tables: tuple[Table, ...] = ()
     plots: tuple[Plot, ...] = ()
     hosts: tuple[str, ...] = ()
