@@ -135,11 +135,11 @@ def saved_queries() -> list[SavedQuery]:
     return saved.listed()
 
 
-def judge(db: Path, run: str | None) -> list[Judged]:
-    """The outcome of each expectation, of a run or the latest one. Raises RunError."""
+def judge(db: Path, run: str | None, against: str | None = None) -> list[Judged]:
+    """The outcome of each expectation, of a run or the latest one, `against` another run. Raises RunError."""
     from zlang.report import answers
 
-    return answers.judge(answers.trials_of(db, run))
+    return answers.judge(answers.trials_of(db, run), against)
 
 
 def tables(db: Path, run: str | None, clause: str | None = None) -> list[Summary]:

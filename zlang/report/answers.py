@@ -8,6 +8,7 @@ intervals are simultaneous for that), passes if it passes everywhere, and is els
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -15,7 +16,19 @@ from pathlib import Path
 from typing import TypeVar
 
 from zlang.check import clauses, evaluation
-from zlang.check.questions import OF_PHASES, Expectation, FactorRef, Measure, Plot, Table, Term, aggregates, mentioned
+from zlang.check.questions import (
+    OF_PHASES,
+    PREVIOUS,
+    Expectation,
+    ExpectedRatio,
+    FactorRef,
+    Measure,
+    Plot,
+    Table,
+    Term,
+    aggregates,
+    mentioned,
+)
 from zlang.check.scope import NoScope
 from zlang.check.types import DIMENSION_OF, NANOSECONDS, scalar_of
 from zlang.check.vocabulary import Vocabulary, column_of_results
@@ -23,8 +36,8 @@ from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
 from zlang.intervals import exp
 from zlang.metrics import ELAPSED, Metric, column, distribution
-from zlang.report import formulas, margins, series, wording
-from zlang.report.clauses import primary, stored_clauses
+from zlang.report import across, formulas, margins, series, wording
+from zlang.report.clauses import primary, stored_clauses, stored_expectations
 from zlang.report.drawn import EMPTY, Drawn, Form
 from zlang.report.formulas import UNITS, Combination, Side, Trials, evaluate
 from zlang.report.margins import Margin, TrialTerms
@@ -152,9 +165,72 @@ def _runs_of_other_parts(parts: Mapping[str, tuple[object, object]], run: str) -
     return tuple(latest.values())
 
 
-def judge(trials: Trials) -> list[Judged]:
-    """Every expectation of the run's experiment."""
-    return [_judged(trials, item) for item in stored_clauses(trials, "expect", Expectation)]
+def judge(trials: Trials, against: str | None = None) -> list[Judged]:
+    """Every expectation of the run's experiment; what is compared with a run is compared with `against`, if it can be.
+
+    Raises RunError.
+    """
+    compared = trials_of(trials.db, against) if against is not None else None
+    return [
+        _judged_ratio(trials, item, compared) if isinstance(item, ExpectedRatio) else _judged(trials, item)
+        for item in stored_expectations(trials)
+    ]
+
+
+def _judged_ratio(trials: Trials, expected: ExpectedRatio, against: Trials | None) -> Judged:
+    """An expectation that compares runs: with the given one if it is of that experiment, else with the latest."""
+    is_previous = expected.experiment == PREVIOUS
+    experiment = trials.experiment if is_previous else expected.experiment
+    if against is None or against.experiment != experiment or against.run == trials.run:
+        against = _latest_of(trials, experiment, is_earlier=is_previous)
+    if against is None:
+        why = f"there is no {'earlier ' if is_previous else ''}run of `{experiment}`"
+    else:
+        combinations = across.compared(trials, against, expected)
+        findings = tuple(_judged_combination(expected, each, len(combinations), against.run) for each in combinations)
+        if findings:
+            return Judged(expected, _verdict_of(findings), findings)
+        why = f"it has no combination in common with {against.run}"
+    nothing = JudgedCombination((None,) * len(expected.by), Verdict.INCONCLUSIVE, (), why)
+    return Judged(expected, Verdict.INCONCLUSIVE, (nothing,))
+
+
+def _latest_of(trials: Trials, experiment: str, *, is_earlier: bool) -> Trials | None:
+    """The latest run of an experiment, other than this one; with `is_earlier` of those before it."""
+    query = "SELECT run FROM runs WHERE experiment = ? ORDER BY last_session DESC NULLS LAST, run DESC"
+    names = [str(name) for (name,) in run_query(trials.db, query, [experiment]).rows]
+    if is_earlier and trials.run in names:
+        names = names[names.index(trials.run) + 1 :]
+    own = {trials.run, *trials.others}
+    return next((trials_of(trials.db, name) for name in names if name not in own), None)
+
+
+def _judged_combination(
+    expected: ExpectedRatio, compared: across.ComparedCombination, combinations: int, run: str
+) -> JudgedCombination:
+    ratio = compared.ratio
+    if ratio is None:
+        why = f"against {run}: {compared.why}"
+        return JudgedCombination(compared.levels, Verdict.INCONCLUSIVE, compared.sides, why)
+    margin = Margin(is_ratio=True, value=ratio.log - math.log(expected.limit), error=ratio.error, df=ratio.df)
+    verdict = _verdict_on_margin(expected.op, margin, combinations)
+    text = f"{replace(margin, value=ratio.log)} against {run}"
+    return JudgedCombination(compared.levels, verdict, compared.sides, "", text)
+
+
+def _verdict_on_margin(op: str, margin: Margin, combinations: int) -> Verdict:
+    """All combinations have to pass, so that each may be tested by itself; one that fails is enough to fail."""
+    if _holds(op, margin.interval()) is True:
+        return Verdict.PASS
+    return Verdict.FAIL if _holds(op, margin.interval(combinations)) is False else Verdict.INCONCLUSIVE
+
+
+def _verdict_of(findings: Sequence[JudgedCombination]) -> Verdict:
+    """The verdict on all combinations together."""
+    verdicts = {finding.verdict for finding in findings}
+    if Verdict.FAIL in verdicts:
+        return Verdict.FAIL
+    return Verdict.PASS if verdicts == {Verdict.PASS} else Verdict.INCONCLUSIVE
 
 
 def _judged(trials: Trials, expectation: Expectation) -> Judged:
@@ -166,10 +242,7 @@ def _judged(trials: Trials, expectation: Expectation) -> Judged:
     matched = [i for i, path in enumerate(trials.factors) if path not in spoken_of]
     judge = Judge(expectation.term, terms, matched, len(combinations), min(_FEW, trials.repeat))
     findings = tuple(judge.finding(item, samples) for item in combinations)
-    verdicts = {finding.verdict for finding in findings}
-    if Verdict.FAIL in verdicts:
-        return Judged(expectation, Verdict.FAIL, findings)
-    return Judged(expectation, Verdict.PASS if verdicts == {Verdict.PASS} else Verdict.INCONCLUSIVE, findings)
+    return Judged(expectation, _verdict_of(findings), findings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,10 +294,7 @@ class Judge:
         if margin is None:
             return Verdict.INCONCLUSIVE
         shown.append(margin)
-        # All have to hold for it to hold, so that each may be tested by itself; one is enough for it not to hold.
-        if _holds(term.op, margin.interval()) is True:
-            return Verdict.PASS
-        return Verdict.FAIL if _holds(term.op, margin.interval(self.combinations)) is False else Verdict.INCONCLUSIVE
+        return _verdict_on_margin(term.op, margin, self.combinations)
 
 
 _OPPOSITE = {

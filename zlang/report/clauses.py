@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from zlang.check.questions import Expectation, Plot, Table, Term
+from zlang.check.questions import AnyExpectation, Expectation, ExpectedRatio, Plot, Table, Term
 from zlang.metrics import ELAPSED, PERCENTILES, distribution
 from zlang.report.formulas import Trials
 from zlang.report.summary import usual_metrics, varying
@@ -25,6 +25,12 @@ def stored_clauses(trials: Trials, clause: str, kind: type[T]) -> list[T]:
     ).rows
     adapter: TypeAdapter[T] = _adapter(kind)  # type: ignore[arg-type]  # a class can be hashed
     return [adapter.validate_json(str(definition)) for (definition,) in rows]
+
+
+def stored_expectations(trials: Trials) -> list[ExpectedRatio | Expectation]:
+    """The expectations that the run's experiment has, as they were written."""
+    kind: Any = AnyExpectation  # a union is not a class
+    return stored_clauses(trials, "expect", kind)
 
 
 @cache

@@ -80,7 +80,7 @@ def samples(trials: Trials, terms: Sequence[Term], by: Sequence[FactorRef]) -> l
     factors = [quoted(name) for name, _ in trials.factors.values()]
     levels = [formulas.level(trials, item) for item in by]
     values = [formulas.of_trial(trials, term, n) for n, term in enumerate(terms)]
-    percentiles = "".join(_percentiles(term, n) for n, term in enumerate(terms) if term.op == "percentile")
+    percentiles = "".join(percentile_join(term, n) for n, term in enumerate(terms) if term.op == "percentile")
     own = "trial, coalesce(measured_in, run), replicate, position, block, '', " + design.SETUPS
     chosen = ", ".join([own, *levels, *factors, *values])
     source = f"{design.source(trials)}{percentiles}"
@@ -98,7 +98,7 @@ def samples(trials: Trials, terms: Sequence[Term], by: Sequence[FactorRef]) -> l
     ]
 
 
-def _percentiles(term: Term, number: int) -> str:
+def percentile_join(term: Term, number: int) -> str:
     """A join that gives each trial its own percentile."""
     direction, kind = term.paths
     percent = repr(100 * float(term.value or 0))
