@@ -28,9 +28,9 @@ _WIDEST = 120
 _MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?"}
 
 
-def expect(run: str | None, db: Path, *, as_json: bool) -> int:
+def expect(run: str | None, db: Path, against: str | None, *, as_json: bool) -> int:
     """Judge the expectations of a run again."""
-    judged = results.judge(db, run)
+    judged = results.judge(db, run, against)
     if as_json:
         import json
 

@@ -650,13 +650,17 @@ def sql(
 def expect(
     run_name: OfRun = None,
     db: Database = DATABASE,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="RUN", help="Compare with this run, not the latest one", show_default=False),
+    ] = None,
     *,
     as_json: Json = False,
 ) -> None:
     """Judge the expectations of an experiment: exit code 4 if one failed, 5 if one is inconclusive."""
     from zlang.cli import answering
 
-    raise typer.Exit(answering.expect(run_name, db, as_json=as_json))
+    raise typer.Exit(answering.expect(run_name, db, against, as_json=as_json))
 
 
 def table(
