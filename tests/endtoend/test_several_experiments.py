@@ -37,3 +37,14 @@ def test_each_experiment_is_armed_for_its_own_devices() -> None:
     assert armed == [Armed(("b", "a"), ("b",)), Armed(("b",), ("b",))]
     with pytest.raises(RunError):
         arming.share(wanted, Armed(("a",)), "zlang run x")
+
+
+def test_what_was_taken_over_is_not_compared_with_itself(zlang: Zlang) -> None:
+    text = """
+dir here { path = "." }
+shell waits { command = "sleep 0.01" writes = off }
+experiment first { on = here  run = waits  repeat = 2 }
+experiment second = first with { expect "as fast" median(elapsed) < 2 * median(first.elapsed) }
+"""
+    out = zlang.run(text, code=5).out
+    assert "2 measurements are in both runs" in out
