@@ -277,7 +277,7 @@ class Driver:
         for terminal, words in _SINGLE.items():
             if terminal in possible:
                 return words
-        return "nothing more"
+        return "the end of the line"
 
     def _describe_token(self, token: Token) -> str:
         if token.type == END and token.end < len(self.source.text):
