@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from zlang.errors import RunError
 from zlang.run import slurm
 
 SAYS = """\
@@ -37,3 +38,12 @@ def test_how_tasks_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script
 def test_a_machine_without_sacct_knows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert slurm.outcomes({"7"}) == {}
+
+
+def test_an_error_of_several_lines_is_told_in_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command = tmp_path / "squeue"
+    command.write_text("#!/bin/sh\nprintf 'no controller\\nno configuration\\n' >&2; exit 1\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(RunError, match=r"`squeue` failed: no controller; no configuration$"):
+        slurm.tasks()

@@ -109,6 +109,6 @@ def _output(line: Sequence[str | bytes], given: str = "") -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RunError(f"`{name}` cannot be used: {error}") from None
     if done.returncode:
-        message = done.stderr.decode("utf-8", "replace").strip()
+        message = "; ".join(done.stderr.decode("utf-8", "replace").split("\n")).strip("; ")
         raise RunError(f"`{name}` failed: {message or f'exit code {done.returncode}'}")
     return done.stdout.decode("utf-8", "replace")
