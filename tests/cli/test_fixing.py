@@ -40,7 +40,7 @@ def test_safe_fixes_are_made_until_none_is_left(here: Path, capsys: CaptureFixtu
     assert (here / "a.zexp").read_text("utf-8") == RIGHT
     out, err = capsys.readouterr()
     assert out == "a.zexp: e: 2 points, 2 trials\n"
-    assert "a.zexp: write `iodepth`\n" in err
+    assert "a.zexp: fixed: write `iodepth`\n" in err
 
 
 def test_diff_shows_the_same_and_changes_nothing(here: Path, capsys: CaptureFixture[str]) -> None:

@@ -108,7 +108,7 @@ def _apply_fixes(source: Source, overrides: Overrides, *, diff: bool) -> Source:
         if name != STANDARD_INPUT:
             programs.mend(name, old, mended.after[name])
         for title in mended.done[name]:
-            print(f"{render.visible(name)}: {render.visible(title)}", file=sys.stderr)
+            print(f"{render.visible(name)}: fixed: {render.visible(title)}", file=sys.stderr)
     text = mended.after.get(source.name, source.text)
     if source.name == STANDARD_INPUT:
         words.write(text)
