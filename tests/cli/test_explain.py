@@ -142,4 +142,4 @@ def test_what_is_found_in_results_has_a_page(word: str, capsys: CaptureFixture[s
 def test_a_code_that_is_not_there_has_a_nearest_one(word: str, hint: str, capsys: CaptureFixture[str]) -> None:
     assert guarded(["explain", word]) == 1
     error = capsys.readouterr().err
-    assert error.startswith(f"error: there is no code and no metric `{word}`\n  = help: {hint}")
+    assert error.startswith(f"error: `{word}` is not a code, a rule or a metric\n  = help: {hint}")

@@ -108,7 +108,7 @@ def explain(word: str | None) -> int:
     wanted = named.get(word.strip(), word.strip().upper())
     if wanted not in titles:
         hint = describing.where(word) or _hint_for(wanted, titles) or did_you_mean_part(word, [*named, *_metrics()])
-        raise RunError(f"there is no code and no metric `{word}`", hint or "`zlang explain` lists the codes")
+        raise RunError(f"`{word}` is not a code, a rule or a metric", hint or "`zlang explain` lists the codes")
     colour = render.is_coloured(sys.stdout)
     of_results = next((lint for lint in after_a_run() if lint.id == wanted), None)
     if of_results is not None:

@@ -166,6 +166,8 @@ def choose(checked: Checked, name: str | None) -> Experiment:
         listed = ", ".join(experiments)
         raise RunError(f"the program has {len(experiments)} experiments", f"choose one with --experiment: {listed}")
     if name is not None and name not in experiments:
-        hint = did_you_mean(name, experiments) or "the program has " + ", ".join(experiments)
-        raise RunError(f"there is no experiment `{name}`", hint)
+        hint = did_you_mean(name, experiments) or "its experiments are " + ", ".join(
+            f"`{its_name}`" for its_name in experiments
+        )
+        raise RunError(f"the program has no experiment `{name}`", hint)
     return experiments[name] if name is not None else next(iter(experiments.values()))
