@@ -266,7 +266,7 @@ def compare_runs(runs: tuple[str, str], item: Design, other: Design) -> Comparis
 def verdict_on(ratio: Ratio | None, comparisons: int, unit: str) -> str:
     """The verdict in words."""
     if ratio is None:
-        return "inconclusive: they have no combination in common"
+        return "inconclusive: no combination of the other factors has both"
     interval, detectable = ratio.interval(comparisons), ratio.detectable(comparisons)
     if interval is None or detectable is None:
         return "inconclusive: nothing was repeated"
