@@ -355,7 +355,7 @@ def _in_full(planned: Planned, number: int) -> None:
         print(f"  {visible(factor.path):{width}}  {visible(level)}")
     for setup in setups:
         where = f" on {' and '.join(reversed(setup.beneath))}" if setup.beneath else ""
-        print(f"\n# {visible(setup.creates or setup.key)}{where}: state {setup.signature}, if it is not in it already")
+        print(f"\n# {visible(setup.creates or setup.key)}{where}: state {setup.signature}, unless it is in that state")
         _write(_step(step) for step in setup.make)
     print("\n# the trial")
     _write(_step(step) for step in trial.steps)
