@@ -94,6 +94,7 @@ CASES = [
     case("plan-emit-mermaid", SWEEP, "plan", "program.zexp", "--emit", "mermaid"),
     case("plan-emit-dot", SWEEP, "plan", "program.zexp", "--emit", "dot"),
     case("plan-out", SHORT, "plan", "program.zexp", "--emit", "sh", "--out", "out"),
+    case("plan-out-without-a-format", SHORT, "plan", "program.zexp", "--out", "out", code=2),
     case("plan-wrong", WRONG, "plan", "program.zexp", code=1),
     case("plan-two", TWO, "plan", "program.zexp", "--trials"),
     case("plan-two-json", TWO, "plan", "program.zexp", "--json", code=1),

@@ -96,7 +96,7 @@ def _declared(context: typer.Context, incomplete: str) -> dict[str, list[str]]:
     return names
 
 
-File = Annotated[str, typer.Argument(help="program, a .zexp file", show_default=False)]
+File = Annotated[str, typer.Argument(metavar="FILE", help="program, a .zexp file", show_default=False)]
 Set = Annotated[
     list[str] | None,
     typer.Option(
@@ -250,7 +250,10 @@ def explain(
     code: Annotated[
         str | None,
         typer.Argument(
-            help="a code such as E203, or a metric; default: list all codes", show_default=False, autocompletion=_codes
+            metavar="[CODE]",
+            help="a code such as E203, a rule or a metric; default: list all codes",
+            show_default=False,
+            autocompletion=_codes,
         ),
     ] = None,
 ) -> None:
@@ -316,6 +319,8 @@ def plan(
     The estimate leaves out trials whose results `run` would reuse from earlier runs. For plans of more than 10,000
     trials, `plan` may not look for such results, and says so.
     """
+    if out is not None and emit is None:
+        raise typer.BadParameter("say what to write there: add --emit sh, or another format", param_hint="--out")
     from zlang.cli import planning
 
     raise typer.Exit(
@@ -790,7 +795,7 @@ def findings(
 
 
 def init(
-    file: Annotated[Path, typer.Argument(help="file to write")] = Path("experiment.zexp"),
+    file: Annotated[Path, typer.Argument(metavar="[FILE]", help="file to write")] = Path("experiment.zexp"),
 ) -> None:
     """Write a commented first program for this directory."""
     from zlang.cli import teaching
@@ -839,7 +844,10 @@ def kinds(
     name: Annotated[
         str | None,
         typer.Argument(
-            help="a kind, or KIND.PROPERTY; default: list all kinds", show_default=False, autocompletion=_kinds
+            metavar="[KIND]",
+            help="a kind, or KIND.PROPERTY; default: list all kinds",
+            show_default=False,
+            autocompletion=_kinds,
         ),
     ] = None,
     *,
@@ -852,7 +860,9 @@ def kinds(
 
 
 def doctor(
-    file: Annotated[str | None, typer.Argument(help="a program: check only what it needs", show_default=False)] = None,
+    file: Annotated[
+        str | None, typer.Argument(metavar="[FILE]", help="a program: check only what it needs", show_default=False)
+    ] = None,
     save: Annotated[
         Path | None,
         typer.Option("--save", metavar="FILE", help="write this machine as a `host` declaration"),
