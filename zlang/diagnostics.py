@@ -177,40 +177,15 @@ class Diagnostic(Record):
 
     def also(self, span: Span, text: str) -> Diagnostic:
         """The same with a related place."""
-        notes = (*self.notes, Note(span, text))
-        return Diagnostic(
-            code=self.code,
-            span=self.span,
-            message=self.message,
-            label=self.label,
-            hint=self.hint,
-            notes=notes,
-            fixes=self.fixes,
-        )
+        return self.replace(notes=(*self.notes, Note(span, text)))
 
     def mended_by(self, *fixes: Fix) -> Diagnostic:
         """The same with fixes."""
-        return Diagnostic(
-            code=self.code,
-            span=self.span,
-            message=self.message,
-            label=self.label,
-            hint=self.hint,
-            notes=self.notes,
-            fixes=fixes,
-        )
+        return self.replace(fixes=fixes)
 
     def saying(self, message: str) -> Diagnostic:
         """The same with another message."""
-        return Diagnostic(
-            code=self.code,
-            span=self.span,
-            message=message,
-            label=self.label,
-            hint=self.hint,
-            notes=self.notes,
-            fixes=self.fixes,
-        )
+        return self.replace(message=message)
 
 
 def _fixes(hint: Hint, span: Span) -> Iterator[Fix]:
