@@ -212,7 +212,7 @@ def test_the_stages_up_to_emit_see_no_clock_no_environment_and_no_chance() -> No
         for line, module in imported(path)
         if module in IMPURE and not (module == "random" and name(path) in DRAWS_BY_A_SEED)
     ]
-    assert found == []
+    assert not found, f"{found}: take it as an argument; these packages get time, files and chance from their callers"
 
 
 @pytest.mark.parametrize("path", sorted(DRAWS_BY_A_SEED))
@@ -230,7 +230,7 @@ def test_what_is_drawn_is_drawn_by_a_seed(path: str) -> None:
 def test_no_emitter_knows_another() -> None:
     modules = {path.stem: path for path in (PACKAGE / "emit").glob("*.py")}
     emitters = modules.keys() - {"__init__", "base", "registry"}
-    assert emitters == {emit_format.module for emit_format in EMITTERS.values()}
+    assert emitters == {emit_format.module for emit_format in EMITTERS.values()}, "each has a line in registry.py"
     others = re.compile(rf"zlang\.emit(\.| import .*)({'|'.join(emitters)})\b")
     assert [emitter for emitter in emitters if others.search(modules[emitter].read_text("utf-8"))] == []
 
@@ -245,7 +245,7 @@ def test_commands_are_started_only_by_run() -> None:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os"
         if node.attr in starters
     ]
-    assert found == []
+    assert not found, f"{found}: only zlang/run starts processes; call that"
 
 
 def test_no_name_is_that_of_two_classes() -> None:
@@ -254,7 +254,8 @@ def test_no_name_is_that_of_two_classes() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(f"{name(path)}:{node.lineno}")
-    assert [found for found in places.values() if len(found) > 1] == []
+    twice = [found for found in places.values() if len(found) > 1]
+    assert not twice, f"{twice}: give one of the two classes another name"
 
 
 MOST_BY_PLACE = 5
@@ -289,7 +290,7 @@ def test_constructors_of_many_fields_take_keywords() -> None:
         for node in nodes
         if isinstance(node, ast.Call) and is_by_place(node, large)
     ]
-    assert by_place == []
+    assert not by_place, f"{by_place}: write the names of the arguments, `NAME=VALUE`"
 
 
 NOT_NAMES = {"asked", "found", "known", "left", "one", "rest", "said", "told", "what"}
@@ -326,7 +327,7 @@ def test_a_name_says_what_it_stands_for() -> None:
         for line, text in names:
             if text.strip("_").lower() in NOT_NAMES - of_pairs - of_the_format:
                 empty.append(f"{name(path)}:{line}: {text}")
-    assert empty == []
+    assert not empty, f"{empty}: name what the value is; NOT_NAMES has the words that do not"
 
 
 LATE_LIBRARIES = {
@@ -369,4 +370,4 @@ def test_imports_within_functions_keep_something_out_of_the_start() -> None:
                 is_allowed = package in LATE_LIBRARIES
             if not is_allowed:
                 late.append(f"{name(path)}:{node.lineno}: {', '.join(sorted(names))}")
-    assert late == []
+    assert not late, f"{late}: import it at the top, or add it to LATE_LIBRARIES or LATE_STAGES"
