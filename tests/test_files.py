@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -136,7 +137,6 @@ def test_a_place_to_work_goes_at_the_end(tmp_path: Path) -> None:
         assert place.parent == tmp_path
         assert place.name.startswith(".zlang-")
         (place / "file").write_bytes(b"x")
-        age(place, 11)
         with files.scratch(tmp_path) as other:
             assert other != place
             assert place.is_dir(), "it is held"
@@ -145,14 +145,13 @@ def test_a_place_to_work_goes_at_the_end(tmp_path: Path) -> None:
     assert descriptors() == before
 
 
-@pytest.mark.parametrize(("old", "is_own", "is_left"), [(11, True, False), (5, True, True), (11, False, True)])
+@pytest.mark.parametrize(("is_own", "is_left"), [(True, False), (False, True)])
 def test_a_place_to_work_whose_owner_was_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: int, is_own: bool, is_left: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_own: bool, is_left: bool
 ) -> None:
     place = tmp_path / ".zlang-abcdefgh"
     place.mkdir()
     (place / "file").write_bytes(b"x")
-    age(place, old)
     if not is_own:
         user = os.geteuid() + 1
         monkeypatch.setattr("os.geteuid", lambda: user)
@@ -162,11 +161,32 @@ def test_a_place_to_work_whose_owner_was_killed(
     assert descriptors() == before
 
 
+def test_a_place_to_work_that_another_process_removes_before_it_is_held_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    make = tempfile.mkdtemp
+
+    def robbed(**options: object) -> str:
+        made.append(make(**options))  # type: ignore[call-overload]
+        if len(made) == 1:
+            Path(made[0]).rmdir()
+        return made[-1]
+
+    monkeypatch.setattr("tempfile.mkdtemp", robbed)
+    before = descriptors()
+    with files.scratch(tmp_path) as place:
+        assert place == Path(made[1])
+    monkeypatch.setattr("fcntl.flock", lambda *_: Path(made[-1]).rmdir() if len(made) == 3 else None)
+    with files.scratch(tmp_path) as place:
+        assert place == Path(made[3])
+    assert descriptors() == before
+
+
 def test_a_link_in_the_place_of_a_place_to_work_is_not_followed(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "file").write_bytes(b"x")
-    age(precious, 11)
     (tmp_path / ".zlang-abcdefgh").symlink_to(precious)
     with files.scratch(tmp_path):
         assert (precious / "file").exists()

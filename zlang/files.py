@@ -19,7 +19,7 @@ _HOLE = 1 << 30
 _SPARSE = 1000
 """What is longer than `_HOLE` and has less than one byte on the disk for so many in the file is a hole."""
 _JUST_NOW = 10.0
-"""Seconds in which what was made to work in or with may still be in use."""
+"""Seconds in which a file that is to replace another may still be written."""
 
 
 def replace_file(path: Path, content: bytes | Iterable[bytes], mode: int = 0o644) -> None:
@@ -80,31 +80,43 @@ def read_regular(path: str | Path, limit: int) -> bytes:
 @contextmanager
 def scratch(parent: Path) -> Iterator[Path]:
     """Make a directory to work in, which goes at the end; also those go whose owner was killed. Raises OSError."""
-    import fcntl
-    import tempfile
+    import shutil
 
     for path in parent.glob(".zlang-????????"):
         with suppress(OSError):
             _remove_abandoned(path)
-    with tempfile.TemporaryDirectory(prefix=".zlang-", dir=parent) as place:
-        handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
+    place, handle = _make_held(parent)
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)  # what stays goes when the next one is made
+        os.close(handle)
+
+
+def _make_held(parent: Path) -> tuple[Path, int]:
+    """Make a scratch directory and lock it; if another process took it for abandoned meanwhile, make another one."""
+    import fcntl
+    import tempfile
+
+    while True:
+        place = Path(tempfile.mkdtemp(prefix=".zlang-", dir=parent))
+        with suppress(FileNotFoundError):
+            handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             with suppress(OSError):  # some network file systems lock no directories
                 fcntl.flock(handle, fcntl.LOCK_EX)
-            yield Path(place)
-        finally:
+            if place.is_dir():
+                return place, handle
             os.close(handle)
 
 
 def _remove_abandoned(path: Path) -> None:
-    """Remove a scratch directory of this user that no process holds and that was not made just now."""
+    """Remove a scratch directory of this user that no process holds."""
     import fcntl
     import shutil
 
     handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        status = os.fstat(handle)
-        if status.st_uid == os.geteuid() and time.time() - status.st_mtime > _JUST_NOW:
+        if os.fstat(handle).st_uid == os.geteuid():
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             shutil.rmtree(path, ignore_errors=True)
     finally:
