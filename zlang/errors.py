@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
+_OUT_OF_MEMORY = re.compile(
+    r"without (exception set|setting an exception)$|bad_alloc|map segment|cannot allocate", re.IGNORECASE
+)
+"""What CPython says where it has no room for a call, and the loader where it has none for a library."""
+
 
 class ReportedError(Exception):
     """The errors of a program end a command; they have been printed."""
@@ -14,3 +21,9 @@ class RunError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that there is no memory: by its type, or by what CPython, the loader and DuckDB say."""
+    is_by_text = isinstance(error, SystemError | ImportError) and _OUT_OF_MEMORY.search(str(error)) is not None
+    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException" or is_by_text

@@ -171,6 +171,29 @@ def test_ctrl_c_twice_in_a_query(monkeypatch: pytest.MonkeyPatch, capsys: Captur
     assert capsys.readouterr() == ("", "")
 
 
+def test_no_memory_for_a_call_is_no_bug(monkeypatch: pytest.MonkeyPatch, capsys: CaptureFixture[str]) -> None:
+    def fail(_: object) -> object:
+        raise SystemError("error return without exception set")
+
+    monkeypatch.setattr(app, "_carried_out", fail)
+    assert guarded(["resume"]) == 1
+    assert capsys.readouterr() == ("", "error: there is not enough memory\n")
+
+
+def test_a_library_that_cannot_be_read_before_the_command_begins(
+    monkeypatch: pytest.MonkeyPatch, capsys: CaptureFixture[str]
+) -> None:
+    def fail(keep_on: bool) -> None:
+        raise ModuleNotFoundError("No module named 'ctypes'")
+
+    monkeypatch.setattr("zlang.cli.streams.prepare", fail)
+    monkeypatch.setattr("gc.freeze", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        app.main()
+    assert ended.value.code == 1
+    assert capsys.readouterr() == ("", "error: zlang cannot start: No module named 'ctypes'\n")
+
+
 def test_a_bug_gives_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: CaptureFixture[str]) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError("something\x1b[2J impossible")

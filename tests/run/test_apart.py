@@ -7,8 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 
+import duckdb
 import pytest
 from command_line import REPOSITORY
 
@@ -18,6 +20,17 @@ from zlang.run import apart
 
 def test_the_result_comes_back() -> None:
     assert apart.call(lambda: {"a": [1.5, "é", None]}, "counting") == {"a": [1.5, "é", None]}
+
+
+def test_another_thread_may_take_the_signal_that_the_child_has_ended() -> None:
+    is_over = threading.Event()
+    threads = [threading.Thread(target=is_over.wait) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        assert apart.call(lambda: 1, "counting") == 1
+    finally:
+        is_over.set()
 
 
 def test_what_it_changes_does_not() -> None:
@@ -44,6 +57,23 @@ def test_other_errors_come_back_with_their_traceback(error: BaseException) -> No
     with pytest.raises(type(error)) as caught:
         apart.call(fail(error), "counting")
     assert "in work" in "".join(caught.value.__notes__)
+
+
+OUT_OF_MEMORY = (
+    MemoryError(),
+    SystemError("error return without exception set"),
+    SystemError("<built-in function len> returned NULL without setting an exception"),
+    ImportError("lib.so: failed to map segment from shared object"),
+    duckdb.OutOfMemoryException("Allocation failure"),
+)
+"""What CPython, the loader and DuckDB raise where there is no memory."""
+
+
+@pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=repr)
+def test_that_there_is_no_memory_is_an_error_of_the_world(error: Exception) -> None:
+    with pytest.raises(RunError, match="counting failed: there is not enough memory") as caught:
+        apart.call(fail(error), "counting", "buy some")
+    assert caught.value.hint == "buy some"
 
 
 def test_an_error_that_cannot_be_pickled_says_where_it_was() -> None:

@@ -38,6 +38,8 @@ FAULTS = {
     "pipe2": ("EMFILE", "KILL"),
     "getdents64": ("EIO", "KILL"),
     "flock": ("EIO", "KILL"),
+    "fstat": ("EIO",),
+    "mmap": ("ENOMEM",),
 }
 """What can befall each call."""
 _WHOLE_EVERY = 40

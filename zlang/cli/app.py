@@ -12,7 +12,7 @@ from pathlib import Path
 
 from zlang import __version__
 from zlang.cli import streams
-from zlang.errors import ReportedError, RunError
+from zlang.errors import ReportedError, RunError, is_out_of_memory
 from zlang.sink import Unwritable
 
 EXIT_CODES = {
@@ -48,6 +48,9 @@ def main() -> None:
         code = _run_in_child() if command in ASK_THE_DATABASE else guarded()
     except KeyboardInterrupt:  # while a module was imported
         code = 130
+    except (ImportError, OSError, MemoryError) as error:
+        sys.stderr.write(f"error: zlang cannot start: {error or 'there is not enough memory'}\n")
+        code = 1
     gc.freeze()  # the interpreter would search all that is left for garbage before it ends
     sys.exit(code)
 
@@ -111,11 +114,11 @@ def _ended(words: list[str]) -> int:
         if _is_lost():
             return _fail(RunError("the working directory was deleted", "change to another one: cd DIR"))
         return _fail(RunError(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")))
-    except ImportError as error:
-        return _fail(RunError(f"a library cannot be loaded: {error}", "install zlang again if this happens again"))
-    except MemoryError:
-        return _fail(RunError("there is not enough memory"))
     except Exception as error:  # noqa: BLE001 - a bug of ours: the user gets a sentence, we get a log
+        if is_out_of_memory(error):
+            return _fail(RunError("there is not enough memory"))
+        if isinstance(error, ImportError):
+            return _fail(RunError(f"a library cannot be loaded: {error}", "install zlang again if this happens again"))
         return 130 if type(error) is RuntimeError and str(error) == _INTERRUPTED else render.bug(error)
     return code if isinstance(code, int) else 0
 

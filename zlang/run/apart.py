@@ -19,12 +19,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn, TypeVar
 
-from zlang.errors import RunError
+from zlang.errors import RunError, is_out_of_memory
 from zlang.sink import Sink
 
 T = TypeVar("T")
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _WAITED_FOR = (*_PASSED_ON, signal.SIGCHLD)
+_LOOK_EVERY = 1.0
+"""Seconds between looks at the child: another thread may take the signal that it has ended."""
 _BY_THE_TERMINAL = 0x80
 """SI_KERNEL (sigaction(2)): the terminal sent the signal, and to the child as well."""
 _PR_SET_PDEATHSIG = 1
@@ -59,7 +61,13 @@ def call(work: Callable[[], T], task: str, hint: str = "") -> T:
         sys.stderr.write(words.decode("utf-8", "replace"))
         if not (content := _content(answer)):
             raise RunError(f"{task} failed: its process ended without a result", hint)
-        return _result(content)
+        is_done, value = pickle.loads(content)  # noqa: S301 - written by our child
+        if is_done:
+            result: T = value
+            return result
+        if is_out_of_memory(value):
+            raise RunError(f"{task} failed: there is not enough memory", hint)
+        raise value
     finally:
         os.close(answer)
         os.close(text)
@@ -77,8 +85,8 @@ def _signals_blocked() -> Iterator[set[signal.Signals]]:
 def _wait(child: int) -> int:
     """The status with which the child ends. Signals that did not reach it are passed on."""
     while True:
-        signal_info = signal.sigwaitinfo(_WAITED_FOR)
-        if signal_info.si_signo != signal.SIGCHLD:
+        signal_info = signal.sigtimedwait(_WAITED_FOR, _LOOK_EVERY)
+        if signal_info is not None and signal_info.si_signo != signal.SIGCHLD:
             if signal_info.si_code != _BY_THE_TERMINAL:
                 os.kill(child, signal_info.si_signo)
             continue
@@ -131,14 +139,6 @@ def _pickled(result: tuple[bool, object]) -> bytes:
         notes = getattr(value, "__notes__", [f"BUG: what was found cannot be handed over: {error!r}"])
         return pickle.dumps((False, RuntimeError("\n".join(notes))))
     return whole
-
-
-def _result(content: bytes) -> T:  # type: ignore[type-var]
-    is_done, value = pickle.loads(content)  # noqa: S301 - written by our child
-    if not is_done:
-        raise value
-    result: T = value
-    return result
 
 
 def _content(file: int) -> bytes:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from zlang.errors import RunError
+from zlang.errors import RunError, is_out_of_memory
 from zlang.files import make_directory, sync_directory, sync_tree
 from zlang.plan.plan import LOCAL, Action, Plan, Setup, Step, Trial
 from zlang.plan.state import Alter, Make, State, Unmake
@@ -212,6 +212,8 @@ class _Run:
             raise
         except Exception as error:
             self._salvage()
+            if is_out_of_memory(error):
+                raise RunError("the run cannot continue: there is not enough memory", "free some memory") from error
             if isinstance(error, OSError):
                 message = f"the run cannot continue: {error.strerror}" + (
                     f": {error.filename}" if error.filename else ""

@@ -71,12 +71,14 @@ class QuerySession:
         given = parameters.values() if isinstance(parameters, Mapping) else parameters
         if any(isinstance(text, str) and text != as_unicode(text) for text in (sql, *given)):
             raise RunError("the query or one of its parameters is not UTF-8 text")
-        answers: list[Result | duckdb.Error | None] = []
+        answers: list[Result | Exception | None] = []
         is_answered = threading.Event()
 
         def ask() -> None:
             try:
                 answers.append(self._answer(sql, parameters))
+            except Exception as error:  # noqa: BLE001 - it is raised where somebody waits for the answer
+                answers.append(error)
             finally:
                 is_answered.set()
 
@@ -103,6 +105,8 @@ class QuerySession:
             raise RunError("there is nothing to ask in an empty query", 'try: zlang sql "from trials"')
         if isinstance(answer, duckdb.Error):
             raise RunError(store.first_line(answer), hints.hint(self._connection, sql, str(answer))) from answer
+        if isinstance(answer, Exception):
+            raise answer
         return answer
 
     def _answer(self, sql: str, parameters: Parameters) -> Result | duckdb.Error | None:
