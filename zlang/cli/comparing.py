@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from zlang.cli import asking, render, streams, words
+from zlang.cli import render, streams, tables, words
 from zlang.pipeline import results
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
         [judged.factor, judged.second, judged.first, *_numbers(judged), render.visible(judged.verdict)]
         for judged in result
     ]
-    asking.draw(("factor", "level", "against", "ratio", "n", "verdict"), rows, [False] * 4 + [True, False])
+    tables.draw(("factor", "level", "against", "ratio", "n", "verdict"), rows, [False] * 4 + [True, False])
     if any(comparison.comparisons > 1 for comparison in result):
         print(f"simultaneous intervals of {result[0].comparisons} comparisons (Bonferroni)")
     for note in dict.fromkeys(f"{item.factor}: {item.note}" for item in result if item.note):
@@ -109,7 +109,7 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
     print(f"the variance of {render.visible(result[0].metric)}")
     _print_other_factors(others)
     rows = [[name, f"{share:.1f}", str(df), _chance(p), over] for _, name, share, df, p, over in shown]
-    asking.draw(columns[1:], rows, [False, True, True, True, False])
+    tables.draw(columns[1:], rows, [False, True, True, True, False])
     show(result_findings)
     return 0
 

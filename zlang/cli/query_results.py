@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zlang.check.types import NANOSECONDS
-from zlang.cli import asking
+from zlang.cli import tables
 from zlang.pipeline import results
 from zlang.report import wording
 
@@ -70,7 +70,7 @@ def list_saved() -> int:
         ]
         for saved_query in results.saved_queries()
     ]
-    asking.draw(("query", "answers", "--param", "of"), rows, [False] * 4)
+    tables.draw(("query", "answers", "--param", "of"), rows, [False] * 4)
     return 0
 
 
@@ -122,7 +122,7 @@ def print_table(result: Result, meanings: Mapping[str, Meaning]) -> None:
     ways = [_meaning_of(column, meanings) if meanings else None for column in result.columns]
     rows = [[_short(v, cell(v), way) for v, way in zip(row, ways, strict=True)] for row in result.rows]
     numeric = [all(isinstance(row[i], int | float | None) for row in result.rows) for i in range(len(result.columns))]
-    asking.draw(result.columns, rows, numeric)
+    tables.draw(result.columns, rows, numeric)
     print(f"{len(rows):,} row{'' if len(rows) == 1 else 's'}", file=sys.stderr)
 
 
