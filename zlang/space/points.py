@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 
 from zlang.check import values
@@ -39,6 +39,9 @@ def _axes(experiment: Experiment) -> tuple[Axis, ...]:
 
 
 def _built(experiment: Experiment, axes: tuple[Axis, ...]) -> Space:
+    for last_experiment, last_axes, last_space in _LAST:
+        if last_experiment is experiment and last_axes == axes:
+            return last_space
     try:
         built = space.build(axes, conditions(experiment))
     except TooConnected as error:
@@ -48,7 +51,12 @@ def _built(experiment: Experiment, axes: tuple[Axis, ...]) -> Space:
         span = experiment.wheres[-1].span if experiment.wheres else experiment.span
         hint = "comment out conditions with `#` to see which one removes them" if experiment.wheres else ""
         raise ProgramError(Code.NO_POINTS.at(span, label="this removes the last ones", hint=hint))
+    _LAST.append((experiment, axes, built))
     return built
+
+
+_LAST: deque[tuple[Experiment, tuple[Axis, ...], Space]] = deque(maxlen=1)
+"""The last space: to check, lint and plan an experiment asks for it each time, and some take seconds to be listed."""
 
 
 def _too_connected(experiment: Experiment, error: TooConnected, span: Span) -> Diagnostic:
