@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, product
 from math import prod
 
 from zlang.check.program import Axis, Point, every_axis, merge_axes
@@ -245,7 +245,7 @@ def _listed(
         else:
             if work > MOST_WORK:
                 raise TooConnected(sorted(needed & paths), seen)
-            combinations.append((chosen, _space(remaining, (), built)))
+            combinations.append((chosen, _shared(remaining, built)))
     return _Listed(combinations, paths)
 
 
@@ -276,19 +276,20 @@ def _selectors(group: tuple[Axis, ...]) -> frozenset[str]:
 def _expand(
     axes: tuple[Axis, ...], needed: frozenset[str], levels: Mapping[str, int]
 ) -> Iterator[tuple[dict[str, int], tuple[Axis, ...]]]:
-    """Every choice of the needed factors, each with the axes that are left free under it."""
+    """Every choice of the needed factors, the first varying slowest, each with the axes that are left free under it."""
     axes = _distinct(axes)
-    for i, axis in enumerate(axes):
-        if not _paths((axis,)) & needed:
-            continue
-        others = axes[:i] + axes[i + 1 :]
-        for level in range(axis.size):
-            chosen = {**levels, axis.path: level}
-            branch = axis.branches[level] if axis.branches else ()
-            inner = _opened_axes(branch, chosen)
-            yield from _expand(axes[:i] + inner + others[i:], needed, chosen)
+    mentioned = [axis for axis in axes if _paths((axis,)) & needed]
+    if all(axis.branches is None for axis in mentioned):
+        paths = [axis.path for axis in mentioned]
+        free = tuple(axis for axis in axes if axis.path not in paths)
+        for places in product(*(range(axis.size) for axis in mentioned)):
+            yield {**levels, **dict(zip(paths, places, strict=True))}, free
         return
-    yield dict(levels), axes
+    axis, i = mentioned[0], axes.index(mentioned[0])
+    for level in range(axis.size):
+        chosen = {**levels, axis.path: level}
+        inner = _opened_axes(axis.branches[level] if axis.branches else (), chosen)
+        yield from _expand(axes[:i] + inner + axes[i + 1 :], needed, chosen)
 
 
 def _opened_axes(axes: tuple[Axis, ...], chosen: Mapping[str, int]) -> tuple[Axis, ...]:
