@@ -172,13 +172,15 @@ def made(stop: StopPlace) -> Meant | None:
 
 
 def clause(stop: StopPlace) -> Meant | None:
-    """Slips in a `plot`: what it is over, and percentiles."""
+    """Slips in a `plot` or `table`: what it is over, and percentiles."""
     token = stop.token
     if token.text == "by" and stop.expected.startswith("`over`"):
         hint = "`over` comes before `by`: `plot METRIC over FACTOR by FACTOR`"
         return hint, stop.fix(token.start, token.end, "over", is_safe=False)
     if stop.expected.startswith("`over`") and token.type in {"RBRACE", "NEWLINE", "$END"}:
         return "add the factor: `plot METRIC over FACTOR`", None
+    if token.text == "over" and any(symbol == "TABLE" for symbol, _ in stop.read):
+        return "a table has `by` before its factors, not `over`", stop.fix(token.start, token.end, "by")
     if token.text == "by" and stop.last == "COMMA":
         return "remove the comma before `by`", stop.fix(stop.end - 1, stop.end, "")
     percentile = _PERCENTILE_BEFORE.search(stop.text, 0, token.start) if token.type == "NUMBER" else None
