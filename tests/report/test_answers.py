@@ -117,7 +117,7 @@ def test_a_factor_that_one_side_lacks_matches_each_of_its_levels(tmp_path: Path)
     assert {finding.levels: (finding.verdict, finding.why) for finding in judged.findings} == {
         ("zeros", 4096, 70.0): (P, ""),
         ("zeros", 65536, 70.0): (C, "1 of 2 trials has a value for median(read_iops where target == soft)"),
-        ("compressible(50%)", 4096, 70.0): (C, "ratio of geometric means 0.877 [0.7 … 1.1]"),
+        ("compressible(50%)", 4096, 70.0): (C, "geometric mean of left side / right side = 0.877 [0.7 … 1.1]"),
         ("compressible(50%)", 65536, 70.0): (
             C,
             "none of 2 trials has a value for median(read_iops where target == soft)",

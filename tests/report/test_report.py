@@ -72,7 +72,9 @@ def test_it_tells_what_was_asked_found_and_run(tmp_path: Path) -> None:
     (target,) = reports.write_report(db, None, runs, "markdown", tmp_path / "report.md")
     text = target.read_text("utf-8").replace("\\", "")
     assert "Is a larger block faster?" in text
-    assert text.index("larger is faster: fail, ratio of geometric means 0.5") < text.index("## Results")
+    assert text.index("larger is faster: fail, geometric mean of left side / right side = 0.5") < text.index(
+        "## Results"
+    )
     assert re.search(
         r"Compared with `bs` = 4KiB, `read_iops` is 0\.5\d* times as high with 64KiB \(0\.[\d.]+ to 0\.[\d.]+ with",
         text,

@@ -214,7 +214,7 @@ def _judged_combination(
         return JudgedCombination(compared.levels, Verdict.INCONCLUSIVE, compared.sides, why)
     margin = Margin(is_ratio=True, value=ratio.log - math.log(expected.limit), error=ratio.error, df=ratio.df)
     verdict = _verdict_on_margin(expected.op, margin, combinations)
-    text = f"{replace(margin, value=ratio.log)} against {run}"
+    text = f"{replace(margin, value=ratio.log).named('ratio of geometric means')} against {run}"
     return JudgedCombination(compared.levels, verdict, compared.sides, "", text)
 
 

@@ -59,9 +59,13 @@ class Margin:
         return self.value - half, self.value + half
 
     def __str__(self) -> str:
+        sides = "geometric mean of left side / right side =" if self.is_ratio else "mean of left side - right side ="
+        return self.named(sides)
+
+    def named(self, subject: str) -> str:
+        """Its value and interval, after what it is called."""
         low, high = self.interval()
         shown = [f"{exp(end) if self.is_ratio else end:.3g}" for end in (self.value, low, high)]
-        subject = "ratio of geometric means" if self.is_ratio else "difference of means"
         return f"{subject} {shown[0]}" + (f" [{shown[1]} … {shown[2]}]" if self.error is not None else "")
 
 
