@@ -190,7 +190,7 @@ def test_what_setups_differ_by_is_no_error_of_what_varies_within_them() -> None:
 
         design = simulated(factors, 5, log, whole=1, is_blocked=True)
         told = {one.name: one.p for one in effects.effects(design)}
-        within = ("bs", "rw", "bs × rw", "compression × bs", "compression × rw", "interactions of more")
+        within = ("bs", "rw", "bs × rw", "compression × bs", "compression × rw", "interactions of three or more")
         chances.append([told[name] for name in within])
     assert chances[1] == pytest.approx(chances[0])
     assert (chances[0][0] or 1) < 0.05

@@ -470,7 +470,7 @@ def _comparisons(answered: _Answered, draw: _Artist) -> Iterator[Block]:
     together = f"Simultaneous intervals of {len(compared)} comparisons (Bonferroni). " if len(compared) > 1 else ""
     yield Paragraph(f"{together}`low` and `high` are the ends of the 95 % interval of a ratio.")
     columns = ("source", "share of variance, %", "degrees of freedom", "p")
-    shares = [(item.name, 100 * item.share, item.df, item.p) for item in answered.sources]
+    shares = [(item.name, round(100 * item.share, 1), item.df, item.p) for item in answered.sources]
     yield _table(f"Sources of the variance of {read.metric}", columns, shares, frozenset({1, 2, 3}))
     yield Paragraph("Main effects: geometric means over all combinations of the other factors.")
     yield from draw.figures_of(f"{read.metric} over factors")

@@ -77,7 +77,7 @@ def effects(design: Design) -> list[Effect]:
     if rest_df > cells_df:
         higher = max(remaining - cells, 0.0)
         p = strata.chance_of_others()
-        name = "interactions" if terms is mains else "interactions of more"
+        name = "interactions" if terms is mains else "interactions of three or more"
         result.append(Effect(design.metric, name, higher / total, rest_df - cells_df, p))
     shared = 1 - sum(item.share for item in result) - cells / total
     if shared > _LEAST:
