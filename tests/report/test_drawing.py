@@ -14,7 +14,7 @@ import pytest
 from zlang.check.questions import FactorRef, Measure, Plot, Term
 from zlang.errors import RunError
 from zlang.report import drawing
-from zlang.report.drawn import Drawn
+from zlang.report.drawn import Drawn, Form
 from zlang.report.summary import Cell, Estimate
 
 BS, RW, DIRECT = (
@@ -184,3 +184,16 @@ def test_without_the_libraries_it_says_how_to_get_them(tmp_path: Path, monkeypat
     assert raised.value.hint == "pip install plotext vl-convert-python"
     with pytest.raises(RunError, match="the libraries that draw plots are not installed"):
         drawing.write([drawn()], tmp_path / "a.svg")
+
+
+@pytest.mark.parametrize(
+    ("levels", "marks"),
+    [
+        ((2e-5, 0.3), [100, 1000, 10_000, 100_000]),
+        ((2e-5, 1e-3), [20, 50, 100, 200, 500, 1000]),
+        ((1e-4, 2e-4), [100, 200]),
+    ],
+)
+def test_latencies_have_marks_at_round_numbers(levels: tuple[float, float], marks: list[float]) -> None:
+    spec = drawing.vega([replace(drawn(FactorRef("latency", (), "duration"), levels), form=Form.CURVES)])
+    assert f'"values": {json.dumps([float(mark) for mark in marks])}' in json.dumps(spec)

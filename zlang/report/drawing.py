@@ -57,6 +57,8 @@ _CONFIG = {
 """Names may be long: they are cut with `…`."""
 _APART = {"scale": {"color": "independent", "shape": "independent"}}
 """Independent scales for plots that are stacked."""
+_FEWEST_DECADES = 2
+_ROUNDING = 1e-9
 _MARGIN = 0.05
 _MANY = 1000
 
@@ -653,13 +655,26 @@ def _x_axis(drawn: Drawn) -> dict[str, object]:
     ends = {"domain": [places[0], places[-1]]} if len(places) > 1 else {}
     if over.name == LATENCY:
         title = f"{LATENCY}, {_LATENCY_UNIT[1]}"
-        return {**axis, "type": "quantitative", "title": title, "scale": {**ends, "type": "log"}}
+        decades = {"values": _decades(places[0], places[-1])} if len(places) > 1 else {}
+        return {**axis, "type": "quantitative", "title": title, "scale": {**ends, "type": "log"}, "axis": decades}
     if drawn.form in {Form.CURVES, Form.POINTS}:
         scale = {**ends, "zero": False, "padding": 10}
         return {**axis, "type": "quantitative", "scale": scale, "axis": {"tickMinStep": 1}}
     kind = {"type": "log", "base": 2} if is_logarithmic(levels) else {"type": "linear", "zero": False}
     ticks = {"values": levels, "labelExpr": _labels(over, levels)}
     return {**axis, "type": "quantitative", "scale": {**ends, **kind, "padding": 20}, "axis": ticks}
+
+
+def _decades(least: Cell, most: Cell) -> list[float]:
+    """The marks of a logarithmic axis: powers of ten, or also 2 and 5 times these if there are fewer than three."""
+    if not isinstance(least, float) or not isinstance(most, float) or least <= 0:
+        return []
+    powers = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
+    by_steps = ([step * 10.0**power for power in powers for step in steps] for steps in ((1,), (1, 2, 5)))
+    within = [
+        [mark for mark in marks if least * (1 - _ROUNDING) <= mark <= most * (1 + _ROUNDING)] for marks in by_steps
+    ]
+    return within[0] if len(within[0]) > _FEWEST_DECADES else within[1]
 
 
 def _labels(over: FactorRef, levels: Sequence[Cell]) -> str:
