@@ -49,6 +49,19 @@ def zlang(tmp_path: Path) -> Zlang:
     return Zlang(tmp_path)
 
 
+# The load's own wrapper reads the file before or while it becomes the load.
+WRAPPERS = """
+kind before: wrapper {
+  doc = "Read the file, and become the load."
+  wrap { sh "cat -- zlang-*/disk-volume.*/data >/dev/null; exec {command}" }
+}
+kind meanwhile: wrapper {
+  doc = "Become the load while the file is read."
+  wrap { sh "cat -- zlang-*/disk-volume.*/data >/dev/null & exec {command}" }
+}
+"""
+
+
 def why_not(zlang: Zlang, text: str, code: int | None = 0) -> list[str]:
     """Why trials do not count."""
     (zlang.at / "program.zexp").write_text(text, "utf-8")
@@ -73,6 +86,13 @@ def is_refilled(why: str) -> bool:
 def test_a_refilled_file_is_not_cold(zlang: Zlang) -> None:
     text = REFILLED + LAYERS + READS + "experiment one { on = data  run = reads  cache = refilled }"
     assert [is_refilled(why) for why in why_not(zlang, text, code=None)] == [True] * 3
+
+
+def test_what_a_wrapper_reads_was_not_read_by_the_load(zlang: Zlang) -> None:
+    load = "fio reads { rw = randread  bs = 16KiB  startdelay = 1s  under = none | before {} | meanwhile {} }\n"
+    text = WRAPPERS + LAYERS + load + "experiment one { on = data  run = reads  cache = cold }"
+    assert [is_refilled(why) for why in why_not(zlang, text, code=None)] == [True] * 6
+    assert zlang.rows("select distinct under from trials where valid") == [{"under": "none"}]
 
 
 def test_a_file_that_is_refilled_while_it_is_measured_is_not_cold(zlang: Zlang) -> None:
