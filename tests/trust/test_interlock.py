@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import signal
 import struct
 import subprocess
 import time
@@ -14,9 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from command_line import Tools, Zlang
+from command_line import Tools, Zlang, left_of
 from private_daemon import ZfsFuse
 from strikes import attach
+from waiting import wait_for
 
 from zlang.check.check import Overrides
 from zlang.pipeline import plans, programs
@@ -504,6 +506,31 @@ def test_what_a_run_wrote_is_its_own_and_both_ends_are_blank_afterwards(spare: D
     assert image[:MIB] == image[-MIB:] == bytes(MIB)
     said = spare.guarded()
     assert said == {"plan": "", "step": ""}
+
+
+@pytest.mark.parametrize("is_overwritten", [True, False])
+def test_what_is_there_when_the_run_was_killed_is_kept_and_named(spare: Disk, is_overwritten: bool) -> None:
+    """Whether the run wrote it, or somebody else since, is not known."""
+    program = spare.program(rw="write")
+    path = spare.at / program
+    path.write_text(path.read_text().replace("end_fsync = on", "runtime = 60s  time_based = on"))
+    process = spare.zlang.start("run", program, "--yes", "--arm", spare.link)
+    wait_for(lambda: spare.image.read_bytes()[:MIB] != bytes(MIB))
+    process.kill()
+    process.wait()
+    for number in left_of(next(spare.at.glob("runs/*/plan.jsonl")).parent.name):
+        os.kill(number, signal.SIGKILL)
+    wait_for(lambda: not left_of(next(spare.at.glob("runs/*/plan.jsonl")).parent.name))
+    if is_overwritten:
+        _data(spare, 4096)
+    before = spare.digest()
+    cleaned = spare.zlang("clean", code=1)
+    assert f"the data on {spare.node} are kept" in cleaned.out
+    assert spare.digest() == before
+    assert spare.zlang("clean").out.startswith("already gone")
+    refused = spare.zlang("resume", "--arm", spare.link, code=None)
+    assert "is not empty: data" in refused.out + refused.err
+    assert spare.digest() == before
 
 
 def test_data_are_wiped_only_where_that_is_asked_for(spare: Disk) -> None:

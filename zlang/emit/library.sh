@@ -352,6 +352,7 @@ z_enter_folder() {
   if [ -z "$z_dir" ]; then z_new_folder; fi
   z_lock
   z_run=${z_dir##*/}
+  z_session=$$-$(date +%s)
   case $z_run in
     '' | *[!a-z0-9-]*) z_die "$z_run is not the name of a run: [a-z0-9-] only" ;;
   esac
@@ -557,7 +558,7 @@ z_sweep() {
 z_launch() {
   z_log_out=$z_dir/$z_out/$1.out z_log_err=$z_dir/$z_out/$1.err
   if [ -n "$z_lost" ]; then z_log_out=/dev/null z_log_err=/dev/null; fi
-  RUN=$z_run OUT=$z_dir/$z_out CDPATH='' LC_ALL=C ZLANG_RUN=$z_run ZLANG_STEP=$1 \
+  RUN=$z_run OUT=$z_dir/$z_out CDPATH='' LC_ALL=C ZLANG_RUN=$z_run ZLANG_SESSION=$z_session ZLANG_STEP=$1 \
     timeout -k 5 "$2" sh -c "$3" </dev/null >"$z_log_out" 2>"$z_log_err" 9>&- &
 }
 

@@ -6,6 +6,7 @@ Rule: when `finish` or `stop` has returned, and the step did not end well by its
 from __future__ import annotations
 
 import os
+import secrets
 import select
 import signal
 import subprocess
@@ -128,7 +129,8 @@ class LocalExecutor:
     def __init__(self, run: str, directory: Path, more: Mapping[str, str] = MappingProxyType({})) -> None:
         self._run = run
         self._directory = directory
-        self._environment = {**os.environ, "RUN": run, "ZLANG_RUN": run, "CDPATH": "", "LC_ALL": "C", **more}
+        marks = {"RUN": run, "ZLANG_RUN": run, "ZLANG_SESSION": secrets.token_hex(8)}
+        self._environment = {**os.environ, **marks, "CDPATH": "", "LC_ALL": "C", **more}
 
     def start(self, step: Step, out: Path, *, keep: bool = True) -> Handle:
         """Start a step in a session of its own."""
