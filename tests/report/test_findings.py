@@ -38,7 +38,9 @@ def found(design: Design) -> set[str]:
 
 
 def test_every_rule_that_has_a_name_is_there() -> None:
-    assert explaining.after_a_run() == list(AFTER.values())
+    assert explaining.after_a_run() == list(AFTER.values()), (
+        "each has a function, and after.py has them in the order of ids"
+    )
 
 
 @pytest.mark.parametrize("lint", explaining.after_a_run(), ids=lambda lint: lint.id)
@@ -172,6 +174,12 @@ def clean(_bs: int, replicate: int, place: int) -> dict[str, object]:
     }
 
 
+FOUND_IN_THEM = {
+    "R101", "R102", "R103", "R104", "R105", "R106", "R107", "R109", "R110", "R111", "ZL044", "ZL045", "ZL076",
+}  # fmt: skip
+"""The rules that find something in these data; a new rule need not."""
+
+
 @pytest.mark.usefixtures("told")
 def test_all_is_found_in_what_is_confounded_drifting_and_cached(
     make_run: MakeRun, runs: Path, db: Path, capsys: pytest.CaptureFixture[str]
@@ -179,8 +187,8 @@ def test_all_is_found_in_what_is_confounded_drifting_and_cached(
     order = [(bs, replicate) for bs in SIZES for replicate in (1, 2, 3, 4)]
     measure(make_run, "bad", [*order, (65536, 1), (65536, 2)], confounded)
     results.ingest(runs, db)
-    codes = [lint.id for lint in explaining.after_a_run()]
-    assert sorted({one.lint.id for one in results.findings(db, "bad")}) == codes
+    codes = sorted({one.lint.id for one in results.findings(db, "bad")})
+    assert set(codes) >= FOUND_IN_THEM
     assert guarded(["findings", "bad", "--json", "--db", str(db)]) == 0
     assert sorted({json.loads(line)["code"] for line in capsys.readouterr().out.splitlines()}) == codes
     for command in ("compare", "effects"):
