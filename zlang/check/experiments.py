@@ -6,7 +6,7 @@ nothing to plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from fractions import Fraction
 from functools import cache
@@ -123,7 +123,7 @@ class Experiments:
         least, repeat = self._repeat(node, where_context, repeated, given_repeat, factors)
         scope = ExperimentScope(module_scope, fields)
         yields = measured(scope.fields, self._modules.kind_by_name, self._modules.readers, self._names.report)
-        words = self._words(node, scope, where_context, factors, yields)
+        words = self._words(node, scope, where_context, wheres, factors, yields)
         if words:
             self._vocabularies[node.name.text] = words, scope
         clauses = self._clauses(node, scope, words) if words else []
@@ -268,6 +268,7 @@ class Experiments:
         node: tree.ExperimentDef,
         scope: ExperimentScope,
         where_context: Context,
+        wheres: Sequence[Expr],
         factors: Mapping[str, FactorDef],
         yields: Iterable[tuple[str, Metric]],
     ) -> Vocabulary | None:
@@ -278,7 +279,7 @@ class Experiments:
 
         is_partial = self._is_partial(node, scope)
         words = vocabulary.words_of(
-            scope.fields, factors, scope, yields, is_partial=is_partial, conditions=where_context
+            scope.fields, factors, scope, yields, is_partial=is_partial, conditions=where_context, wheres=wheres
         )
         names, own = list(self._declared), node.name.text
         place = names.index(own) if own in names else 0

@@ -125,8 +125,12 @@ def words_of(
     *,
     is_partial: bool,
     conditions: Context,
+    wheres: Sequence[Expr],
 ) -> Vocabulary:
-    """The words of an experiment: what its readers measure, its factors, and what names mean in its `conditions`."""
+    """The words of an experiment: what its readers measure, its factors, and what names mean in its `conditions`.
+
+    What no trial that the `wheres` leave can have is known as such.
+    """
     result: dict[str, Metric] = {}
     distributions: dict[str, Metric] = {}
     needs: dict[str, tuple[str, str]] = {}
@@ -140,7 +144,7 @@ def words_of(
         needs |= {} if is_path else dict.fromkeys([*own, metric.name], (reader, metric.needs))
     result.setdefault(metrics.ELAPSED.name, metrics.ELAPSED)
     requested = set() if is_partial else set(needs.values())
-    done = {need: _may_measure(fields["run"], factors, *need) for need in requested if need[1]}
+    done = {need: _may_measure(fields["run"], factors, wheres, *need) for need in requested if need[1]}
     never = {unmet: need[1] for unmet, need in needs.items() if not done.get(need, True)}
     columns = tuple(
         _column_of(factor, i, fields, scope) for factor in factors.values() for i in range(len(factor.columns))
@@ -156,14 +160,15 @@ def words_of(
     )
 
 
-def _may_measure(run: Expr, factors: Mapping[str, FactorDef], reader: str, trait: str) -> bool:
+def _may_measure(run: Expr, factors: Mapping[str, FactorDef], wheres: Sequence[Expr], reader: str, trait: str) -> bool:
     """Whether some workload that this reader reads of may do that; one that does not say may."""
 
-    def text(point: PartialPoint) -> bool:
+    def is_measured(point: PartialPoint) -> bool:
         workloads = streams.things_of(run.value(point))
-        return not workloads or any(_may_do(workload, reader, trait) for workload in workloads)
+        may = not workloads or any(_may_do(workload, reader, trait) for workload in workloads)
+        return may and all(where.value(point) is not False for where in wheres)
 
-    answers, _, is_all = explored(factors, MOST_LEVELS, text)
+    answers, _, is_all = explored(factors, MOST_LEVELS, is_measured)
     return any(answers) or not is_all
 
 
