@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 
 from zlang.check.questions import Clause, Expectation, Plot, Table
+from zlang.metrics import Metric
 from zlang.plan.plan import Action, Factor, Finding, Header, Plan, Reader, Scalar, Setup, Step, Trial
 from zlang.readers.reading import Histogram, Judgement, Sample
 from zlang.run.events import Begin, Commit, End, Fail, Finish, Recorded, Session, Start
@@ -36,6 +37,7 @@ class RunBuilder:
     setups: tuple[Setup, ...] = ()
     clauses: tuple[Clause, ...] = ()
     findings: tuple[Finding, ...] = ()
+    metrics: tuple[Metric, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     settings: Mapping[str, str] = field(default_factory=dict)
     title: str = "A title"
@@ -130,7 +132,7 @@ class RunBuilder:
             experiment=self.experiment, title=self.title, plan="0" * 16, seed=1,
             points=len({i for i, _ in self.trials}), repeat=2, trials=len(self.trials), factors=self.factors,
             sources=self.sources, facts=facts,
-            tools={"fio": "3.33"}, findings=self.findings, settings=self.settings,
+            tools={"fio": "3.33"}, findings=self.findings, metrics=self.metrics, settings=self.settings,
             expectations=tuple(one for one in self.clauses if isinstance(one, Expectation)),
             tables=tuple(one for one in self.clauses if isinstance(one, Table)),
             plots=tuple(one for one in self.clauses if isinstance(one, Plot)),

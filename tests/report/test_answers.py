@@ -13,6 +13,7 @@ from zlang.check.check import Overrides
 from zlang.check.questions import Clause
 from zlang.diagnostics import ProgramError, Severity
 from zlang.errors import RunError
+from zlang.metrics import Metric
 from zlang.pipeline import programs
 from zlang.plan.plan import Scalar
 from zlang.readers.reading import merge, percentiles
@@ -54,6 +55,9 @@ MEASURED = (
     (HALF, 4096, 70, (90.0, 94.0)),
     (HALF, 65536, 70, (None, None)),
 )
+
+
+READS = Metric("read_iops", "iops", "1/s", needs="reads")
 
 
 def clause_of(text: str) -> Clause:
@@ -161,7 +165,7 @@ def test_a_table_has_a_row_for_each_combination_of_its_factors(tmp_path: Path) -
 def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     trials = answered("table count(read_iops where target == soft), write_bw", tmp_path)
     (table,) = answers.tables(trials)
-    assert table.rows == ((11, Estimate(5, 5.0, None, None), Estimate(0, None, None, None)),)
+    assert table.rows == ((5, Estimate(5, 5.0, None, None), Estimate(0, None, None, None)),)
     assert answers.judge(trials) == []
     with pytest.raises(RunError, match="there is no run `s`"):
         answers.trials_of(tmp_path / "db", "s")
@@ -313,3 +317,39 @@ def test_a_list_of_events_is_the_phase_in_which_all_of_them_go_on(tmp_path: Path
         ((*_, estimate),) = answers.table_now(trials, f"median(read_iops where phase == {phase}) by bs").rows
         assert isinstance(estimate, Estimate)
         assert estimate.value == rate
+
+
+def of_readers_and_writers(text: str, tmp_path: Path, *, every: bool = False) -> Trials:
+    """Trials of which those with large blocks do not read (nor do the others, if `every`)."""
+    folder = tmp_path / "runs" / "r"
+    run = RunBuilder(folder, experiment="e", factors=FACTORS[2:], clauses=(clause_of(text),), metrics=(READS,))
+    for bs in (4096, 65536):
+        is_reader = bs == 4096 and not every
+        run.traits = {"reads": is_reader}
+        for replicate, value in enumerate((100.0, 101.0, 102.0), 1):
+            metrics = {"read_iops": value if is_reader else None, "usr_cpu": 40}
+            told = {"metrics": {name: number for name, number in metrics.items() if number is not None}}
+            run.measured(f"p{bs}", replicate, {"bs": bs, "rwmixread": 70}, orjson.dumps(told))
+    run.done()
+    ingest(tmp_path / "runs", tmp_path / "db")
+    return answers.trials_of(tmp_path / "db", None)
+
+
+def test_combinations_that_cannot_have_a_metric_are_left_out_and_counted(tmp_path: Path) -> None:
+    (judged,) = answers.judge(of_readers_and_writers("expect median(read_iops) > 90/s", tmp_path))
+    assert (judged.verdict, judged.left_out, len(judged.findings)) == (Verdict.PASS, 1, 1)
+    assert answers.omission(judged) == "left out: 1 combination that cannot have median(read_iops)"
+
+
+def test_of_a_metric_that_no_combination_can_have_there_is_no_verdict(tmp_path: Path) -> None:
+    (judged,) = answers.judge(of_readers_and_writers("expect median(read_iops) > 90/s", tmp_path, every=True))
+    assert judged.verdict is Verdict.INCONCLUSIVE
+
+
+def test_n_is_the_number_of_values(tmp_path: Path) -> None:
+    trials = of_readers_and_writers("table read_iops by bs", tmp_path)
+    (by_bs,) = answers.tables(trials)
+    assert [row[:2] for row in by_bs.rows] == [(4096, 3), (65536, 0)]
+    pooled = answers.table_now(trials, "read_iops, usr_cpu")
+    assert [column.name for column in pooled.columns] == ["n(read_iops)", "read_iops", "n(usr_cpu)", "usr_cpu"]
+    assert pooled.rows[0][::2] == (3, 6)

@@ -20,8 +20,8 @@ class KnownTrait(Record):
 
 TRAITS = {
     # of what is run
-    "reads": KnownTrait(BOOL, "whether it reads data"),
-    "modifies": KnownTrait(BOOL, "whether it writes or discards data"),
+    "reads": KnownTrait(BOOL, "whether it reads data", is_kept=True),
+    "modifies": KnownTrait(BOOL, "whether it writes or discards data", is_kept=True),
     "random": KnownTrait(BOOL, "whether it draws offsets at random", is_kept=True),
     "block": KnownTrait(SIZE, "the smallest amount that one operation transfers"),
     "workers": KnownTrait(COUNT, "how many workers run at the same time", is_kept=True),

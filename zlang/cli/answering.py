@@ -62,7 +62,9 @@ def verdicts(judged: list[Judged]) -> None:
             print(f"    {finding.verdict}: {render.visible(answers.sentence(item, finding))}")
         if len(odd) > _SHOWN:
             print(f"    … and in {len(odd) - _SHOWN:,} more: zlang expect --json")
-        if not item.findings:
+        if item.left_out:
+            print(f"    {render.visible(answers.omission(item))}")
+        elif not item.findings:
             print("    neither side has a trial")
 
 
@@ -72,6 +74,7 @@ def _as_json(judged: Judged) -> dict[str, object]:
         "title": expectation.title,
         "text": expectation.text,
         "verdict": judged.verdict,
+        "left_out": judged.left_out,
         "combinations": [
             {
                 "levels": {factor.name: level for factor, level in zip(expectation.by, finding.levels, strict=True)},

@@ -28,6 +28,7 @@ from zlang.check.questions import (
     Term,
     aggregates,
     mentioned,
+    metrics_of,
 )
 from zlang.check.scope import NoScope
 from zlang.check.types import DIMENSION_OF, NANOSECONDS, scalar_of
@@ -88,11 +89,15 @@ class JudgedCombination:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An expectation with its verdict, all together and in each combination of the levels of `by`."""
+    """An expectation with its verdict, all together and in each combination of the levels of `by`.
+
+    The combinations that are `left_out` cannot have what it is about: a workload that only writes reads nothing.
+    """
 
     expectation: Expectation
     verdict: Verdict
     findings: tuple[JudgedCombination, ...]
+    left_out: int = 0
 
 
 def example(trials: Trials) -> tuple[str, str]:
@@ -234,7 +239,9 @@ def _verdict_of(findings: Sequence[JudgedCombination]) -> Verdict:
 
 
 def _judged(trials: Trials, expectation: Expectation) -> Judged:
-    combinations = evaluate(trials, [expectation.term], expectation.by, every=False)
+    every = evaluate(trials, [expectation.term], expectation.by, every=False)
+    places = _places_without_value(trials, expectation)
+    combinations = [item for item in every if not _is_without_value(tuple(cells(item.levels)), places)]
     terms = list(dict.fromkeys(aggregates(expectation.term)))
     has_margins = any(term.op in margins.INFERRED for term in terms)
     samples = margins.samples(trials, terms, expectation.by) if has_margins else []
@@ -242,7 +249,28 @@ def _judged(trials: Trials, expectation: Expectation) -> Judged:
     matched = [i for i, path in enumerate(trials.factors) if path not in spoken_of]
     judge = Judge(expectation.term, terms, matched, len(combinations), min(_FEW, trials.repeat))
     findings = tuple(judge.finding(item, samples) for item in combinations)
-    return Judged(expectation, _verdict_of(findings), findings)
+    return Judged(expectation, _verdict_of(findings), findings, len(every) - len(combinations))
+
+
+def _places_without_value(trials: Trials, expectation: Expectation) -> list[tuple[Sequence[Cell], bool]]:
+    """The levels of trials, and whether none there can have what an expectation is about: what only writes, reads."""
+    terms = list(aggregates(expectation.term))
+    exact = [name for term in terms for part in term.terms for name in metrics_of(part)]
+    begins = [f"{distribution(*term.paths)}_" for term in terms if term.op == "percentile"]
+    conditions = ["list_contains(?, name)", "list_contains(?, path)", *["starts_with(name, ?)"] * len(begins)]
+    catalogue = (
+        f"SELECT DISTINCT needs FROM \"columns\" WHERE experiment = ? AND needs <> '' AND ({' OR '.join(conditions)})"
+    )
+    needs = [
+        str(trait) for (trait,) in run_query(trials.db, catalogue, [trials.experiment, exact, exact, *begins]).rows
+    ]
+    if not needs:
+        return []
+    levels = "".join(f"{formulas.level(trials, item)}, " for item in expectation.by)
+    lacks = "EXISTS (FROM main.traits n WHERE n.run = t.run AND n.trial = t.trial AND n.value = 0 AND {})"
+    lacking = lacks.format("list_contains(?, n.trait)")
+    rows = run_query(trials.db, f"SELECT {levels}bool_and({lacking}) FROM {trials.rows} t GROUP BY ALL", [needs]).rows
+    return [(cells(own), bool(is_without)) for *own, is_without in rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,6 +347,12 @@ def _holds(op: str, interval: tuple[float, float]) -> bool | None:
             return is_equal if op == "==" or is_equal is None else not is_equal
 
 
+def _is_without_value(levels: Sequence[Cell], places: Sequence[tuple[Sequence[Cell], bool]]) -> bool:
+    """Whether no trial of a combination can have a value."""
+    own = [is_so for place, is_so in places if all(_matches_level(*pair) for pair in zip(place, levels, strict=True))]
+    return bool(own) and all(own)
+
+
 def _matches_level(cell: Cell, level: Cell) -> bool:
     """Whether a trial belongs to a combination: a factor that does not exist matches any of its levels."""
     return cell is None or level is None or cell == level
@@ -342,6 +376,17 @@ def sentence(judged: Judged, finding: JudgedCombination) -> str:
     if finding.margin and finding.why not in finding.margin:
         why = f"{why}: {finding.why}"
     return f"{at}: {why}" if at else why
+
+
+def omission(judged: Judged) -> str:
+    """What is said of the combinations that an expectation leaves out; nothing where it leaves none out."""
+    count, names = (
+        judged.left_out,
+        " and ".join(dict.fromkeys(term.name for term in aggregates(judged.expectation.term))),
+    )
+    if not count:
+        return ""
+    return f"left out: {count:,} combination{'s' if count > 1 else ''} that cannot have {names}"
 
 
 def levels_in_words(judged: Judged, finding: JudgedCombination) -> str:
@@ -368,9 +413,16 @@ def _table(trials: Trials, table: Table) -> Summary:
     factors = [TableColumn(item.name, item.type, "") for item in table.by]
     measures, answered = _answered(trials, table.measures, table.by)
     measured = [TableColumn(measure.name, "estimate", UNITS.get(measure.type, "")) for measure in measures]
-    rows = tuple((*levels, count, *own) for levels, count, own in answered)
+    counts = [{estimate.n for estimate in own if estimate.n} for _, _, own in answered]
+    rows: tuple[tuple[Cell | Estimate, ...], ...]
+    if all(len(row) <= 1 for row in counts):
+        columns = (*factors, TableColumn("n", "count", ""), *measured)
+        rows = tuple((*levels, max(n, default=0), *own) for (levels, _, own), n in zip(answered, counts, strict=True))
+    else:  # each figure is of another number of values
+        pairs = [(TableColumn(f"n({column.name})", "count", ""), column) for column in measured]
+        columns = (*factors, *(column for pair in pairs for column in pair))
+        rows = tuple((*levels, *(cell for each in own for cell in (each.n, each))) for levels, _, own in answered)
     total, valid, why = reasons(trials.db, trials.rows)
-    columns = (*factors, TableColumn("n", "count", ""), *measured)
     return Summary(
         experiment=trials.experiment,
         columns=columns,

@@ -218,7 +218,7 @@ def _outcome(judged: answers.Judged) -> str:
     title = visible(judged.expectation.title)
     alike = [item for item in judged.findings if item.verdict == judged.verdict]
     if not alike:
-        return f"{title}: {judged.verdict}, because neither side has a trial."
+        return f"{title}: {judged.verdict}, {answers.omission(judged) or 'because neither side has a trial'}."
     count = len(judged.findings)
     where = f" in {len(alike):,} of {count:,} combinations" if count > 1 else ""
     item = alike[0]
@@ -227,7 +227,8 @@ def _outcome(judged: answers.Judged) -> str:
     shown = (
         ": ".join(part for part in (at, margin) if part) + f" (n = {min((side.n for side in item.sides), default=0)})"
     )
-    return f"{title}: {judged.verdict}{where}{'; for example ' if len(alike) > 1 else ', '}{shown}."
+    omitted = f"; {omission}" if (omission := answers.omission(judged)) else ""
+    return f"{title}: {judged.verdict}{where}{'; for example ' if len(alike) > 1 else ', '}{shown}{omitted}."
 
 
 def _differences(answered: _Answered) -> Iterator[str]:
@@ -353,7 +354,14 @@ def _expectations(judged: Sequence[answers.Judged]) -> document.DocumentTable:
         odd = [answers.sentence(item, finding) for finding in item.findings if finding.verdict != answers.Verdict.PASS]
         more = [f"… and in {len(odd) - _SHOWN:,} more"] if len(odd) > _SHOWN else []
         where = f"{alike:,} of {len(item.findings):,}"
-        rows.append((item.verdict, item.expectation.title, where, "\n".join([*odd[:_SHOWN], *more])))
+        rows.append(
+            (
+                item.verdict,
+                item.expectation.title,
+                where,
+                "\n".join(filter(None, [*odd[:_SHOWN], *more, answers.omission(item)])),
+            )
+        )
     return _table("Expectations", ("verdict", "expectation", "combinations", "exceptions"), rows)
 
 

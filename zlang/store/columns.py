@@ -43,6 +43,7 @@ class Column:
     path: str
     better: str = ""
     means: str = ""
+    needs: str = ""
 
 
 # Name, type in SQL, unit and meaning of what every trial has.
@@ -155,6 +156,7 @@ class Columns:
             path=metric.name,
             better=metric.better,
             means=metric.means,
+            needs=metric.needs,
         )
 
     def _factor(self, taken: set[str], column: _Open) -> Column:

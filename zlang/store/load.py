@@ -155,6 +155,7 @@ def _catalogued(experiment: str, schema: str, position: int, column: Column) -> 
         "path": column.path,
         "better": column.better,
         "means": column.means,
+        "needs": column.needs,
     }
 
 

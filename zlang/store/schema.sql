@@ -72,7 +72,7 @@ CREATE TABLE imports (run VARCHAR, experiment VARCHAR, name VARCHAR, text VARCHA
 -- direction they are better (`higher`, `lower`), and as what rules know them (`read.operations`).
 CREATE TABLE columns (
     experiment VARCHAR, "schema" VARCHAR, position BIGINT, name VARCHAR, role VARCHAR,
-    type VARCHAR, unit VARCHAR, description VARCHAR, path VARCHAR, better VARCHAR, means VARCHAR
+    type VARCHAR, unit VARCHAR, description VARCHAR, path VARCHAR, better VARCHAR, means VARCHAR, needs VARCHAR
 );
 
 -- The factors of `main.trials` that have a level there.
