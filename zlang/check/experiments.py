@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -159,11 +160,22 @@ class Experiments:
 
     def _wheres(self, node: tree.ExperimentDef, context: Context, scope: ExperimentScope) -> list[Expr]:
         """The conditions that each point meets; one that is the same at all points is reported."""
+        self._require_where_apart(node)
         wheres = [resolve_condition(context, item.condition) for item in node.items if isinstance(item, tree.Where)]
         for where in wheres:
             if where.is_constant and where.value({}) is not False and not self._is_partial(node, scope):
                 self._names.report(Code.UNUSED_WHERE.at(where.span))
         return wheres
+
+    def _require_where_apart(self, node: tree.ExperimentDef) -> None:
+        """Report a `where` in the line of a table or plot, of which it is not a part."""
+        for before, item in pairwise(node.items):
+            is_of_table = isinstance(before, tree.TableClause | tree.PlotClause) and isinstance(item, tree.Where)
+            if is_of_table and "\n" not in item.span.source.text[before.span.end : item.span.start]:
+                hint = "write `median(METRIC where …)`; a `where` on a line of its own chooses what is measured"
+                dropping = "`where`, which would drop points of the experiment"
+                finding = Code.UNEXPECTED.at(item.span, expected="the end of the line", found=dropping, hint=hint)
+                self._names.report(finding)
 
     def _no_load(self, node: tree.ExperimentDef, context: Context, fields: Mapping[str, Expr]) -> Expr | None:
         """The workload of an experiment that only collects; None where a workload is missing, which is reported."""
@@ -368,7 +380,7 @@ class Experiments:
         )
         if word.text in {"for_each", "foreach", "matrix", "sweep", "with_items", "params"}:
             near = Hint("write the choice where the value stands: `NAME = 4KiB | 8KiB`")
-        hint = near or "an experiment has " + ", ".join(f"`{f}`" for f in FIELDS)
+        hint = near or "remove it; an experiment has " + ", ".join(f"`{f}`" for f in FIELDS)
         self._names.report(Code.UNKNOWN_PROPERTY.at(word.span, kind="experiment", name=word.text, hint=hint))
         return False
 
