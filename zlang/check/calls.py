@@ -86,12 +86,27 @@ def _report_unknown(context: Context, node: tree.Call, expected: Type | None) ->
         *types.AGGREGATES,
         *(word.name for word in (expected.words if expected else ()) if word.field),
     ]
+    method = node.function.path[-1]
+    if len(node.function.path) > 1 and not node.arguments and (method in FUNCTIONS or method in types.AGGREGATES):
+        meant = f"{method}({'.'.join(node.function.path[:-1])})"
+        hint: str = Hint(f"functions stand before their values: `{meant}`", node.span.text, meant)
+        context.report(Code.UNKNOWN_FUNCTION.at(node.function.span, name=name, hint=hint))
+        return
     hint = (
         FOREIGN.get(name)
+        or _as_one_word(node, expected)
         or did_you_mean(name, candidates)
         or (f"expected {expected}" if expected and expected.scalars | set(expected.words) else "")
     )
     context.report(Code.UNKNOWN_FUNCTION.at(node.function.span, name=name, hint=hint))
+
+
+def _as_one_word(node: tree.Call, expected: Type | None) -> str:
+    """A hint where the number is a part of the word, as in `gzip(9)`, or the word has no value."""
+    written = [f"{node.function}{sign}{argument.span.text}" for argument in node.arguments for sign in ("", "-", "_")]
+    words = {word.name for word in expected.words} if expected and len(node.arguments) == 1 else set()
+    meant = next((word for word in (*written, str(node.function)) if word in words), "")
+    return Hint(f"write one word: `{meant}`", node.span.text, meant) if meant else ""
 
 
 def _are_accepted(context: Context, node: tree.Call, function: Function, arguments: list[Expr]) -> bool:

@@ -57,6 +57,13 @@ _OTHER_WORDS = {
 """Properties of things in other languages, with what to write instead."""
 
 
+def _kinds_of_role(context: Context, name: str) -> str:
+    """A hint for a role where a kind is needed: the kinds that have it."""
+    kinds = [kind for word in context.scope.kind_names() if (kind := context.scope.kind_called(word)) is not None]
+    names = [f"`{kind.name}`" for kind in kinds if kind.role == name]
+    return f"a line begins with the kind itself: {', '.join(names)}" if names else ""
+
+
 def resolve_declaration(
     context: Context, node: tree.Anonymous | tree.Declaration, path: Path, *, is_given: bool = False, label: str = ""
 ) -> Expr:
@@ -74,7 +81,7 @@ def resolve_declaration(
         )
         if context.scope.lookup(name, kind_name.span) is not None:
             hint = f"`{name}` cannot be changed here: put a choice into its declaration, or declare another"
-        hint = hint or "`zlang kinds` lists all kinds"
+        hint = hint or _kinds_of_role(context, name) or "`zlang kinds` lists all kinds"
         context.report(Code.UNKNOWN_KIND.at(kind_name.span, name=name, hint=hint))
         return unknown(span)
     if is_given and not kind.has("present"):

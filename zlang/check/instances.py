@@ -485,10 +485,23 @@ def _is_multiple(low: Value, value: Quantity, factor: Quantity) -> bool:
     return amount == value.amount
 
 
+_LARGEST_POWER = 64
+
+
 def _require_within(name: str, value: Quantity, limits: tuple[Value, ...], text: str, span: Span) -> None:
     low, high, *factors = limits
     below = isinstance(low, Quantity) and value.amount < low.amount
     above = isinstance(high, Quantity) and value.amount > high.amount
     between = any(isinstance(f, Quantity) and not _is_multiple(low, value, f) for f in factors) and not (below or above)
     if below or above or between:
-        raise ProgramError(Code.NOT_ALLOWED.at(span, name=name, value=units.show(value), hint=f"it can be {text}"))
+        hint = f"it can be {text}"
+        power = value.amount.numerator.bit_length() - 1
+        if above and value.amount == 1 << power and _is_within(power, low, high):
+            hint = f"{hint}; it is a power of two: for {units.show(value)} write `{power}`"
+        raise ProgramError(Code.NOT_ALLOWED.at(span, name=name, value=units.show(value), hint=hint))
+
+
+def _is_within(number: int, low: Value, high: Value) -> bool:
+    """Whether a bare number is between limits."""
+    ends = [end.amount for end in (low, high) if isinstance(end, Quantity)]
+    return len(ends) == 2 and ends[0] <= number <= ends[1] <= _LARGEST_POWER  # noqa: PLR2004 - both ends

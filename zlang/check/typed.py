@@ -44,6 +44,7 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
                 or _without_braces(option, expected)
                 or _as_choice(node, option, expected)
                 or _as_text(option, expected)
+                or _off_as_word(option, expected)
                 or ("write a share of something as `50% of …`" if option.type == _SHARE else "")
             )
             if "command" in expected.scalars and option.type == STRING:
@@ -169,6 +170,15 @@ def _as_text(option: Expr, expected: Type) -> Hint:
     if expected.scalars & {"string", "path"} and not option.type.kinds and '"' not in text and "\n" not in text:
         return Hint(f'write it as a text: `"{text}"`', text, f'"{text}"', is_safe=False)
     return Hint("")
+
+
+def _off_as_word(option: Expr, expected: Type) -> Hint:
+    """A hint for `off` where a word says that."""
+    text = option.span.text
+    words = [word for word in ("none", "disabled", "never") if expected.variant(word) is not None]
+    if option.type != types.BOOL or types.BOOLS.get(text) is not False or not words:
+        return Hint("")
+    return Hint(f"write `{words[0]}`", text, words[0], is_safe=False)
 
 
 def _as_choice(node: tree.Expr, option: Expr, expected: Type) -> Hint:
