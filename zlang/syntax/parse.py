@@ -309,7 +309,8 @@ class Driver:
         last = stack[-1]
         share = _SHARE_END.search(self.source.text[max(0, token.start - 40) : token.start])
         if share is not None and token.type == "NAME":
-            return f"write a share of something as `{share.group(1)} of {token.text}`"
+            of = f"write a share of something as `{share.group(1)} of {token.text}`"
+            return f"{of}, or a field as `{token.text} = …`" if expected.startswith("`name") else of
         if last.symbol == "LET" and token.type == "NAME":
             return f"write `let {token.text} = …`; only a `param` has a type"
         if token.type == "FIELD" and token.text in lexer.ENTRY_WORDS:

@@ -110,6 +110,12 @@ def choice(stop: StopPlace) -> Meant | None:
     if stop.last == "VBAR" and token.type in {"NEWLINE", "RBRACE", "RPAR", "RSQB", "FIELD", "$END"}:
         hint = "add a value after the `|`, or remove it"
         return hint, stop.fix(stop.end - 1, stop.end, "", is_safe=False)
+    if (
+        token.type == "LBRACE"
+        and stop.expected == "a value"
+        and any(symbol == "EXPECT" for symbol, _ in stop.read[-2:])
+    ):
+        return "write the condition without braces", None
     if token.type == "LBRACE" and stop.expected == "a value":
         return "write a choice as `4KiB | 8KiB`, and a list as `[4KiB, 8KiB]`", None
     if token.type == "COMMA" and (field := _LIST_FIELD.search(text, 0, token.start)):
@@ -205,7 +211,7 @@ def sign(stop: StopPlace) -> Meant | None:
         hint = f"a field has one value: write `{token.text} = …`"
         return hint, stop.fix(token.end, changed.end(), " =", is_safe=False)
     if is_field and token.type == "NAME" and token.text not in CLAUSES and _BLOCK.match(text, token.end):
-        return f"there are no blocks within a block: write `{token.text} = VALUE`", None
+        return "there are no blocks within a block: put its fields into the block around it", None
     if token.text in {"AND", "OR", "NOT", "IN", "IS"} and stop.is_condition:
         return f"write `{token.text.lower()}`", stop.fix(token.start, token.end, token.text.lower())
     if stop.last == "LET" and token.type == "NAME" and _SEVERAL.match(text, token.end):
@@ -256,7 +262,10 @@ def clause_word(stop: StopPlace) -> Meant | None:
     if token.type == "NAME" and (near := nearest(token.text, CLAUSES)):
         return f"did you mean `{near[0]}`?", stop.fix(token.start, token.end, near[0])
     if token.text == "if":
-        return "use `where` to choose points", stop.fix(token.start, token.end, "where")
+        with_value = "choose a value instead: `NAME = if CONDITION then A else B`"
+        is_block = ":" in text[token.end : text.find("\n", token.end)]
+        fix = stop.fix(token.start, token.end, "where")
+        return (with_value, None) if is_block else ("use `where` to choose points", fix)
     return None
 
 
@@ -359,6 +368,54 @@ def foreign(stop: StopPlace) -> Meant | None:
     return None
 
 
+def as_elsewhere(stop: StopPlace) -> Meant | None:
+    """A duration in two words, a list of YAML, a section of an INI file, a condition before its sentence."""
+    token, text = stop.token, stop.text
+    if token.text in _TIME_WORDS and (before := _NUMBER_BEFORE.search(text, 0, token.start)):
+        written = before[1] + _TIME_WORDS[token.text]
+        return f"write a number and its unit as one word: `{written}`", stop.fix(before.start(), token.end, written)
+    if token.text == "-" and stop.expected == "a value" and (listed := _DASHES.match(text, token.start)):
+        written = " | ".join(_DASH.sub("", line).strip() for line in listed[0].strip().splitlines())
+        end = token.start + len(listed[0].rstrip())
+        return f"write a choice with `|`: `{written}`", stop.fix(token.start, end, written, is_safe=False)
+    section = _SECTION.match(text, token.start) if stop.expected == "a declaration" else None
+    if section is not None and section[1] != "global":
+        return f"a section is a declaration in braces: `KIND {section[1]} {{ NAME = VALUE … }}`", None
+    if token.text == "." and stop.expected == "a value" and (path := _DOTS.match(text, token.start)):
+        return f'write a path as a text: `"{path[0]}"`', stop.fix(*path.span(), f'"{path[0]}"', is_safe=False)
+    if token.text == "{" and stop.last == "EXPERIMENT":
+        return "add a name: `experiment NAME { … }`", stop.fix(token.start, token.start, "first ", is_safe=False)
+    if token.text == "-" and stop.expected.startswith("`name") and text.startswith("-", token.end):
+        return "write an option without dashes: `OPTION = VALUE`", None
+    if token.text == "(" and stop.expected == "`{`" and _NAMED_ARGUMENT.match(text, token.end):
+        return "write properties in braces: `KIND NAME { PROPERTY = VALUE }`", None
+    if stop.expected == "a text" and stop.last == "ASSERT":
+        return 'the sentence comes first: `assert "SENTENCE" CONDITION`', None
+    if stop.expected == "`{`" and token.text == ":" and any(symbol == "EXPERIMENT" for symbol, _ in stop.read):
+        return "put its fields in braces: `experiment NAME { FIELD = VALUE … }`", None
+    is_sentence = token.type == "STRING" and not token.text.strip('"').isidentifier()
+    if stop.expected == "a name" and stop.last in {"path", "NAME"} and is_sentence and " " in token.text:
+        return "a line is `KIND NAME { … }`; a sentence is a title, or stands behind `expect` in an experiment", None
+    return None
+
+
+def bare_word(stop: StopPlace) -> Meant | None:
+    """Words in an experiment without a sign between them, or one alone."""
+    token, text = stop.token, stop.text
+    is_in_experiment = stop.expected.startswith("`name") and any(symbol == "EXPERIMENT" for symbol, _ in stop.read)
+    if not is_in_experiment or token.type != "NAME":
+        return None
+    if own := _PROPERTY.match(text, token.end):
+        path = f"{token.text}.{own[1]}"
+        with_value = f"`{token.text} with {{ {own[1]} = … }}`"
+        return f"to choose points, write `where {path} == …`; to change it, run {with_value}", None
+    if pair := _TWO_WORDS.match(text, token.end):
+        return f"a choice stands where the value belongs: `{pair[1]} = … | …` in the thing that has `{pair[1]}`", None
+    if _ALONE.match(text, token.end):
+        return f"write which field it is: `on = {token.text}`, or `run = {token.text}`", None
+    return None
+
+
 def foreign_value(stop: StopPlace) -> Meant | None:
     """A value, or what follows one, as other languages write it."""
     token, text = stop.token, stop.text
@@ -387,6 +444,7 @@ def foreign_value(stop: StopPlace) -> Meant | None:
 
 
 SLIPS = (
+    as_elsewhere,
     turned_if,
     search,
     schedule,
@@ -400,6 +458,7 @@ SLIPS = (
     foreign,
     foreign_value,
     clause_word,
+    bare_word,
     word,
 )
 ENTRIES = {
@@ -430,6 +489,8 @@ ENTRIES = {
     "module": 'write `import "./lab.zexp" as NAME { PARAM = VALUE }`',
     "provider": "write `import MODULE`",
     "output": "write `table …` in the experiment",
+    "run": "`zlang run FILE` runs experiments: remove the line",
+    **dict.fromkeys(CLAUSES, "it belongs into an experiment: `experiment NAME { … }`"),
     "select": "ask results with `zlang sql`, or write `table median(METRIC) by FACTOR` in the experiment",
     "[global]": "write `let base = …`, or `let other = base with { … }` to share options",
 }
@@ -440,6 +501,7 @@ EXPERIMENT_WORDS = {
     "limit": "write `design = sample(100)` to measure fewer points",
     "select": "write `table median(METRIC) by FACTOR`",
     **dict.fromkeys(("desc", "asc"), "tables are in the order of the levels; `zlang sql` can sort"),
+    **dict.fromkeys(("measure", "metrics", "report", "show", "print", "record"), "write `table METRIC, … by FACTOR`"),
     "compare": "`zlang compare --by FACTOR` compares levels after a run; to state what you expect, write `expect …`",
     "join": "a trial has all columns already: remove it",
     "times": "write the number alone",
@@ -474,6 +536,20 @@ VALUE_WORDS = {
     ",": "write one value, a choice `a | b`, or a list `[a, b]`",
 }
 """Words behind a value."""
+_TIME_WORDS = {
+    **dict.fromkeys(("seconds", "second", "sec", "secs"), "s"),
+    **dict.fromkeys(("minutes", "minute", "mins"), "min"),
+    **dict.fromkeys(("hours", "hour", "hrs"), "h"),
+    **dict.fromkeys(("days", "day"), "d"),
+    **dict.fromkeys(("milliseconds", "millisecond"), "ms"),
+}
+_DASHES = re.compile(r"(?:[ \t]*-[ \t]+[^\s{}=:]+[ \t]*(?:\n|\Z))+")
+_DASH = re.compile(r"^[ \t]*-")
+_TWO_WORDS = re.compile(r"[ \t]+([A-Za-z_]\w*)[ \t]+(?:over|in|from|across|with|to|as|between)\b")
+_DOTS = re.compile(r"\.{1,2}(?:/[\w./-]*)?(?=[\s}])")
+_NAMED_ARGUMENT = re.compile(r"\s*[A-Za-z_]\w*\s*=(?!=)")
+_PROPERTY = re.compile(r"\.([A-Za-z_]\w*)[ \t]*=(?!=)")
+_SECTION = re.compile(r"\[([A-Za-z_][\w-]*)\]")
 _ALONE = re.compile(r"[ \t]*(?:[\n}#]|\Z|[A-Za-z_][\w-]*[ \t]*=)")
 _ENTRY = re.compile(r"[ \t]+[A-Za-z_][\w-]*[ \t]*(?:\{|on\b)")
 _FIELDS = {"with", "before", "run", "during", "cache", "repeat", "design", "collect", "budget"}
