@@ -1,6 +1,8 @@
 """What newcomers write who know another language or tool: one error at its place, and a hint that mends it.
 
-`newcomers.txt` has a program and the hint that was read and found to mend it, in turn.
+`newcomers.txt` has a program and the hint that was read and found to mend it, in turn. `newcomers_unmended.txt` has
+programs with several errors, with errors outside of these lines, or with a hint that does not mend them by itself.
+`⏎` stands for the end of a line.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ fio reads { rw = randread  bs = 4KiB | 8KiB }
 """
 LINES = (Path(__file__).parent / "newcomers.txt").read_text("utf-8").splitlines()
 CASES = list(zip(LINES[::2], LINES[1::2], strict=True))
+UNMENDED = (Path(__file__).parent / "newcomers_unmended.txt").read_text("utf-8").splitlines()
 FIO_LEFT_OUT = ("filename", "directory", "randseed", "group_reporting", "cgroup_nodelete", "pre_read", "buffered")
 
 
@@ -31,7 +34,8 @@ def errors_of(text: str) -> list[Diagnostic]:
     def read(path: str) -> str:
         raise FileNotFoundError(2, "No such file or directory", path)
 
-    findings = check.program(Source("program.zexp", f"{HEAD}{text}\n"), read).findings
+    lines = text.replace(" ⏎ ", "\n")
+    findings = check.program(Source("program.zexp", f"{HEAD}{lines}\n"), read).findings
     return [finding for finding in findings if finding.code.severity is Severity.ERROR]
 
 
@@ -41,6 +45,11 @@ def test_one_error_with_the_hint_that_mends_it(text: str, hint: str) -> None:
     (finding,) = errors_of(text)
     assert f"  => {finding.hint}" == hint
     assert finding.span.start >= len(HEAD) - 1
+
+
+@pytest.mark.parametrize("text", UNMENDED)
+def test_what_is_wrong_is_found_although_no_hint_mends_it(text: str) -> None:
+    assert errors_of(text)
 
 
 @pytest.mark.parametrize("option", FIO_LEFT_OUT)
