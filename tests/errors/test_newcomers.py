@@ -59,3 +59,8 @@ def test_an_option_that_is_left_out_has_its_reason(option: str) -> None:
     assert "did you mean" not in finding.hint
     assert finding.hint
     assert finding.fixes == ()
+
+
+def test_a_where_from_another_experiment_is_not_in_the_line_of_a_table() -> None:
+    base = "experiment base { on = data  run = reads  where reads.bs == 4KiB }"
+    assert errors_of(f"{base}\nexperiment more = base with {{ table read_iops }}") == []

@@ -168,10 +168,14 @@ class Experiments:
         return wheres
 
     def _require_where_apart(self, node: tree.ExperimentDef) -> None:
-        """Report a `where` in the line of a table or plot, of which it is not a part."""
+        """Report a `where` in the line of a table or plot, of which it is not a part.
+
+        What comes from another experiment stands elsewhere.
+        """
         for before, item in pairwise(node.items):
             is_of_table = isinstance(before, tree.TableClause | tree.PlotClause) and isinstance(item, tree.Where)
-            if is_of_table and "\n" not in item.span.source.text[before.span.end : item.span.start]:
+            between = item.span.source.text[before.span.end : item.span.start]
+            if is_of_table and between and "\n" not in between:
                 hint = "write `median(METRIC where …)`; a `where` on a line of its own chooses what is measured"
                 dropping = "`where`, which would drop points of the experiment"
                 finding = Code.UNEXPECTED.at(item.span, expected="the end of the line", found=dropping, hint=hint)
