@@ -248,3 +248,12 @@ def test_copies_alone_have_the_name_that_they_have_beside_others() -> None:
     names = {(trial.factors["copies"], trial.factors["load"]): trial.traits.get("stream") for trial in trials}
     several = "[oltp, placed]"
     assert names == {(1, "oltp"): "oltp", (2, "oltp"): "oltp", (1, several): None, (2, several): None}
+
+
+def test_a_collector_without_a_list_collects() -> None:
+    alone, listed = (
+        trials_of(f"mpstat cpu {{ interval = 1s }}\nexperiment e {{ on = data  run = oltp  collect = {value} }}")
+        for value in ("cpu", "[cpu]")
+    )
+    assert alone == listed
+    assert any("mpstat" in step.command for step in alone[0].steps)

@@ -211,10 +211,12 @@ class TrialView:
 
     @property
     def others(self) -> tuple[Thing, ...]:
-        """The workloads that run at the same time as this stream."""
+        """The workloads that run at the same time as this stream; none if all are copies of one."""
         if not streams.may_differ(self.experiment):
             return ()
         every = self.streams
+        if len({stream.group for stream in every}) == 1:
+            return ()
         return tuple(Thing(each.workload, each.on) for i, each in enumerate(every) if i != self._stream)
 
     @property
@@ -325,8 +327,8 @@ class TrialView:
     @property
     def collectors(self) -> tuple[Thing, ...]:
         """The collectors."""
-        value = self.experiment.collect.value(self._point) if self.experiment.collect else ()
-        return tuple(Thing(item) for item in (value if isinstance(value, tuple) else ()) if isinstance(item, Instance))
+        value = self.experiment.collect.value(self._point) if self.experiment.collect else None
+        return tuple(map(Thing, streams.things_of(value)))
 
     @property
     def first_target(self) -> Thing | None:

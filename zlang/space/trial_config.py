@@ -98,10 +98,9 @@ def trial_config(experiment: Experiment, point: Mapping[str, int]) -> TrialConfi
     every = streams.at(experiment, point)
     state = treatment(experiment, point)
     cache = experiment.cache.value(point)
-    collect = experiment.collect.value(point) if experiment.collect else ()
     assert isinstance(cache, Instance | Symbol)
     protocol = cache if isinstance(cache, Instance) else _called(experiment.protocols[cache.name])
-    collectors = [item for item in collect if isinstance(item, Instance)] if isinstance(collect, tuple) else []
+    collectors = streams.things_of(experiment.collect.value(point) if experiment.collect else None)
     first, *others = every
     decisive = [instance.digest if instance else "" for instance in (first.workload, first.on, state)]
     during = streams.events_at(experiment, point)
@@ -123,7 +122,7 @@ def trial_config(experiment: Experiment, point: Mapping[str, int]) -> TrialConfi
         with_=with_,
         before=state,
         protocol=protocol,
-        collectors=tuple(collectors),
+        collectors=collectors,
         key=key,
         during=during,
     )
