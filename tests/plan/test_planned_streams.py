@@ -252,7 +252,7 @@ def test_copies_alone_have_the_name_that_they_have_beside_others() -> None:
 
 def test_a_collector_without_a_list_collects() -> None:
     alone, listed = (
-        trials_of(f"mpstat cpu {{ interval = 1s }}\nexperiment e {{ on = data  run = oltp  collect = {value} }}")
+        trials_of(f"import linux\nmpstat cpu {{}}\nexperiment e {{ on = data  run = oltp  collect = {value} }}")
         for value in ("cpu", "[cpu]")
     )
     assert alone == listed

@@ -153,15 +153,20 @@ def resolve_range(context: Context, node: tree.Range, path: Path) -> Expr:
 
 
 def resolve_list(context: Context, node: tree.ListOf, expected: Type | None, path: Path | None) -> Expr:
-    """Resolve a list; with a path, an item may be a choice."""
+    """Resolve a list; with a path, an item may be a choice. What is alone in a list is called as it is without."""
     element = expected.element if expected else None
+    if element is not None and element.variant("none") is not None:
+        _report_none(context, node)
+    is_alone = len(node.items) == 1 and not _has_own_label(context, node.items[0])
+    if is_alone and element is not None and expected == element | Type(element=element):
+        return resolve(context, node.items[0], expected, path)
     items: list[Expr] = []
     labels: dict[str, int] = {}
     for part in node.items:
         if isinstance(part, tree.Range):
             items += resolve_range_levels(context, part)
-        elif path is None:
-            items.append(resolve(context, part, element))
+        elif path is None or is_alone:
+            items.append(resolve(context, part, element, path))
         else:
             items.append(resolve(context, part, element, (*path, _unique_label(_label_of(part), labels))))
     type_ = NOTHING
@@ -174,6 +179,23 @@ def resolve_list(context: Context, node: tree.ListOf, expected: Type | None, pat
         return arithmetic.bounded_list(tuple([item.value(at) for item in items]))
 
     return combine(context, node.span, listed, value, items)
+
+
+def _has_own_label(context: Context, part: tree.Expr) -> bool:
+    """Whether an item is called by its label also where it is alone: collectors are, so that steps are legible."""
+    kind = context.scope.kind(part.kind) if isinstance(part, tree.Anonymous) else None
+    return isinstance(part, tree.Range) or (kind is not None and kind.role == "collector")
+
+
+def _report_none(context: Context, node: tree.ListOf) -> None:
+    """A finding for `none` beside other things in a list, where a choice is meant."""
+    others = [part.span.text for part in node.items if part.span.text != "none"]
+    if not others or len(others) == len(node.items):
+        return
+    event = others[0] if len(others) == 1 else f"[{', '.join(others)}]"
+    hint = f"for trials with and without, write `none | {event}`"
+    place = next(part.span for part in node.items if part.span.text == "none")
+    context.report(Code.NOT_SHOWN.at(place, message="`none` adds nothing to a list", hint=hint))
 
 
 def resolve_zip(

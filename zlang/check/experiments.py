@@ -624,7 +624,7 @@ def _field_type(name: str, protocols: Mapping[str, Kind]) -> Type:
     if name == "collect":
         return types.ANYTHING_DECLARED | Type(element=types.ANYTHING_DECLARED)
     if name in {"with", "during"}:
-        return _OR_NONE | Type(element=types.ANYTHING_DECLARED)
+        return _OR_NONE | Type(element=_OR_NONE)
     if name in {"on", "run"}:
         return types.ANYTHING_DECLARED | Type(element=types.ANYTHING_DECLARED)
     return _OR_NONE if name == "before" else types.ANYTHING_DECLARED

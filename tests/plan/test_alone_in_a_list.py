@@ -1,0 +1,143 @@
+"""The law of lists: what stands alone in a list is the same trial, with the same commands, as without the list.
+
+Experiments are drawn: what they run, on what, and what happens meanwhile. Each field that is no list is also written as
+a list of one. So are those of the sound programs of this repository, but for collectors: a list calls them by their
+kind.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import Any
+
+import pytest
+import wild_programs
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zlang.check import check
+from zlang.diagnostics import ProgramError
+from zlang.plan import build
+from zlang.plan.plan import Setup
+from zlang.plan.schedule import Schedule
+from zlang.source import Source
+from zlang.syntax import parse, tree
+
+HEAD = """
+import fio
+import events
+import linux
+import wrappers
+dir here { path = "." }
+file data on here { size = 64MiB }
+file several on here { size = 32MiB  copies = 3 }
+fio reads { rw = randread  time_based = on  runtime = 5s }
+fio calm { rw = randread  time_based = on  runtime = 5s  under = nice { niceness = 4 } }
+fio placed on data { rw = read  bs = 1MiB  time_based = on  runtime = 5s }
+shell sleeps { command = "sleep 1"  writes = off }
+hog busy { at = 1s }
+vmstat memory { interval = 1s }
+mpstat processors { interval = 1s }
+"""
+FIELDS = ("on", "run", "during", "collect")
+_LOOKED_AT = 20
+_PARTS = 4
+
+_numbers = st.integers(1, 4).map(str)
+_some = _numbers | st.tuples(_numbers, _numbers).filter(lambda pair: pair[0] != pair[1]).map(" | ".join)
+_nice = _some.map("nice {{ niceness = {} }}".format)
+_settings = st.one_of(
+    _some.map("iodepth = {}".format),
+    _some.map("copies = {}".format),
+    _nice.map("under = {}".format),
+    _nice.map("under = {} | none".format),
+    st.sampled_from(['label = "x"', "rw = read | randread", "size = 8MiB"]),
+)
+_changes = st.lists(_settings, min_size=1, max_size=3, unique_by=lambda text: text.split()[0]).map("  ".join)
+_workloads = st.one_of(
+    st.sampled_from(["reads", "calm", "placed", "sleeps"]),
+    st.tuples(st.sampled_from(["reads", "calm", "placed"]), _changes).map(
+        lambda pair: f"{pair[0]} with {{ {pair[1]} }}"
+    ),
+    _changes.map("fio {{ rw = read  time_based = on  runtime = 5s  {} }}".format),
+)
+_targets = st.one_of(
+    st.sampled_from(["data", "several", "first(several, 2)", 'dir { path = "/tmp" }']),
+    st.tuples(st.sampled_from(["data", "several"]), _some).map(lambda pair: f"{pair[0]} with {{ size = 8MiB }}"),
+)
+_events = st.one_of(
+    st.sampled_from(["none", "busy", "hog {}", "reads", "fio { rw = randread }"]),
+    _some.map("hog {{ processors = {} }}".format),
+    _some.map("busy with {{ processors = {} }}".format),
+)
+_collectors = st.sampled_from(["memory", "processors"])
+
+
+def _choices(expressions: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.lists(expressions, min_size=1, max_size=3, unique=True).map(" | ".join)
+
+
+def read(path: str) -> str:
+    """No file can be imported."""
+    raise FileNotFoundError(2, "No such file or directory", path)
+
+
+def planned(text: str) -> list[Any]:
+    """What is planned, or the messages of what is wrong."""
+    checked = check.program(Source("program.zexp", text), read)
+    messages = sorted(finding.message for finding in checked.findings if finding.code.id.startswith("E"))
+    if messages:
+        return messages
+    made: list[Any] = []
+    for experiment in checked.program.experiments.values():
+        try:
+            schedule = Schedule(experiment, 1)
+            plan = build.plan(checked.program, build.Builder(schedule), {})
+            made.append(plan.header.factors)
+            made += islice(plan.items(), _LOOKED_AT)
+        except ProgramError as error:
+            made.append(error.diagnostic.message)
+    return made
+
+
+def test_what_is_drawn_from_is_sound() -> None:
+    (setup, *_) = planned(f"{HEAD}experiment e {{ on = data  run = calm  during = busy  collect = memory }}")[1:]
+    assert isinstance(setup, Setup)
+
+
+def difference(text: str, other: str) -> str:
+    """Where plans differ, in a few words; empty where they do not."""
+    for one, two in zip(planned(text), planned(other), strict=True):
+        if repr(one) != repr(two):
+            at = next(i for i, (a, b) in enumerate(zip(repr(one), repr(two), strict=False)) if a != b)
+            return f"{repr(one)[max(0, at - 60) : at + 60]}\n{repr(two)[max(0, at - 60) : at + 60]}"
+    return ""
+
+
+@given(_choices(_targets), _choices(_workloads), _choices(_events), _choices(_collectors), st.sampled_from(FIELDS))
+@settings(max_examples=150)
+def test_what_is_alone_in_a_list_is_planned_as_without_it(
+    on: str, run: str, during: str, collect: str, listed: str
+) -> None:
+    fields = dict(zip(FIELDS, (on, run, during, collect), strict=True))
+    plain, within = (
+        "\n".join([f"{HEAD}experiment e {{", *(f"  {name} = {value}" for name, value in each.items()), "}"])
+        for each in (fields, {**fields, listed: f"[{fields[listed]}]"})
+    )
+    assert difference(plain, within) == ""
+
+
+def _with_lists(text: str) -> list[str]:
+    """The program once for each field of an experiment that is no list, with that field as a list of one."""
+    entries = parse.program(Source("x", text)).tree.entries
+    items = [item for entry in entries if isinstance(entry, tree.ExperimentDef) for item in entry.items]
+    values = [item.value for item in items if isinstance(item, tree.Field) and item.name.text in FIELDS[:-1]]
+    spans = [value.span for value in values if "[" not in text[value.span.start : value.span.end]]
+    return [f"{text[: one.start]}[{text[one.start : one.end]}]{text[one.end :]}" for one in spans]
+
+
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_programs_of_the_repository_are_planned_the_same_with_lists_of_one(part: int) -> None:
+    for text in wild_programs.parents()[part::_PARTS]:
+        for other in _with_lists(text):
+            assert difference(text, other) == "", other
