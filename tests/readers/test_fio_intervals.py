@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from zlang.plan.plan import Action, Reader, Step
-from zlang.readers import fio, streams
+from zlang.readers import fio, fio_intervals, streams
 from zlang.readers.reading import Reading
 
 STEP = Step("measure", Action.MEASURE, "", "", 60)
@@ -19,19 +19,10 @@ ARGUMENTS = {"logs": "logs", "runtime": 0}
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A stream that reads 300 blocks as fast as it can and waits a second, four times, and one of 1.5 s."""
-    for _ in range(10):
-        at = _measured(tmp_path_factory.mktemp("measured"))
-        logged = sum(int(line.split(", ")[1]) / 10 for line in (at / "logs/stream1_iops.log").read_text().splitlines())
-        # A line is the rate of 100 ms, or, on a busy machine, of a longer time that fio does not say.
-        if logged == pytest.approx(len(operations(at)), rel=0.05):
-            return at
-    raise AssertionError("fio logged late in each of ten measurements")
-
-
-def _measured(at: Path) -> Path:
+    at = tmp_path_factory.mktemp("measured")
     (at / "logs").mkdir()
     (at / "data").write_bytes(bytes(1 << 20))
-    shared = ["--log_avg_msec=100", "--log_hist_msec=1000", "--log_unix_epoch=1", "--per_job_logs=0", "--thread=1"]
+    shared = ["--log_avg_msec=100", "--log_hist_msec=500", "--log_unix_epoch=1", "--per_job_logs=0", "--thread=1"]
     shared += ["--group_reporting=1", "--time_based=1", "--output-format=json+", "--output=fio.json"]
     bursts = ["--runtime=3500ms", "--thinktime=1s", "--thinktime_blocks=300", "--write_iolog=raw"]
     for number, more in ((1, bursts), (2, ["--runtime=1500ms", "--rate_iops=100"])):
@@ -62,9 +53,30 @@ def test_a_part_has_the_operations_that_the_raw_log_has(measured: Path) -> None:
     for first, last in combinations(edges, 2):
         cut = reading.intervals.cut([(begin + first, begin + last)]).metrics
         logged = sum(first <= t < last for t in every)
-        assert cut["read_ios"] == pytest.approx(logged, rel=0.4)
-        assert cut["read_bytes"] == pytest.approx(4096 * cut["read_ios"], rel=0.2)
+        # fio writes no line of histograms between the first two bursts, so their share is only known from the rates.
+        assert cut["read_ios"] == pytest.approx(logged, rel=0.25 if edges[1] in {first, last} else 0.03)
+        assert cut["read_bytes"] == pytest.approx(4096 * cut["read_ios"], rel=0.03)
         assert cut["read_iops"] == pytest.approx(cut["read_ios"] / (last - first))
+
+
+def test_what_was_logged_late_is_counted_by_the_histograms(tmp_path: Path) -> None:
+    """Bursts of 300, each once a second: rates of 140 ms, which say 100 ms, and histograms that the next burst ends."""
+    (tmp_path / "logs").mkdir()
+    begin = 1_795_423_760_000
+    bursts = range(0, 6000, 1000)
+    for kind, each in (("iops", 300 * 1000 // 140), ("bw", 300 * 4 * 1000 // 140)):
+        lines = (f"{begin + t + 140}, {each}, 0, 0, 0\n" for t in bursts)
+        (tmp_path / f"logs/stream1_{kind}.log").write_text("".join(lines))
+    counts = [(1000, 301), *((t, 300) for t in bursts[2:])]
+    lines = (f"{begin + t}, 0, 4096, {', '.join(['0'] * 600 + [str(count)] + ['0'] * 1255)}\n" for t, count in counts)
+    (tmp_path / "logs/stream1_clat_hist.log").write_text("".join(lines))
+    whole = Reading({"read_ios": 1800.0, "read_bytes": 1800 * 4096.0}, window=(begin / 1000, begin / 1000 + 6))
+    intervals = fio_intervals.find(tmp_path / "logs", "stream1", whole)
+    assert intervals is not None
+    for seconds in range(1, 6):
+        cut = intervals.cut([(begin / 1000, begin / 1000 + seconds - 0.5)]).metrics
+        assert cut["read_ios"] == pytest.approx(300 * seconds, abs=2)
+        assert cut["read_bytes"] == pytest.approx(4096 * 300 * seconds, rel=0.01)
 
 
 def test_the_whole_is_what_the_report_says(measured: Path) -> None:
@@ -86,7 +98,7 @@ def test_samples_are_the_rates_of_each_second(measured: Path) -> None:
     assert {s.stream for s in samples} == {"bursts"}
     whole = [s.value for s in samples]
     assert len(whole) == round(reading.window[1] - reading.window[0])
-    assert sum(whole) == pytest.approx(reading.metrics["read_ios"], rel=0.3)
+    assert sum(whole) == pytest.approx(reading.metrics["read_ios"], rel=0.1)
 
 
 def test_streams_of_different_length_have_figures_of_their_common_time(measured: Path) -> None:
@@ -102,7 +114,7 @@ def test_streams_of_different_length_have_figures_of_their_common_time(measured:
     bursts = result.streams[0]
     assert result.metrics["shared_time"] < 0.45
     early = sum(t < 1.5 for t in operations(measured))
-    assert bursts.metrics["read_iops"] == pytest.approx(early / seconds, rel=0.4)
+    assert bursts.metrics["read_iops"] == pytest.approx(early / seconds, rel=0.25)
     assert "read_lat_mean" not in bursts.metrics, "fio does not log it, so it is known of 3.5 s only"
     assert result.metrics["steady.read_iops"] == pytest.approx(100, rel=0.2)
     assert "steady.read_lat_mean" in result.metrics

@@ -1,18 +1,22 @@
 """Read fio's log of a stream in short intervals, which gives its metrics for any part of the measurement.
 
 In: the logs of operations, bytes and histograms of one job, with times since 1970, and what its report says of the
-whole. Out: `FioIntervals`. Rules: all that was logged comes to what the report says, exactly; of an interval that lies
-partly outside a window its share is taken; what fio does not log in intervals is only known of the whole.
+whole. Out: `FioIntervals`. Rules: all that was logged comes to what the report says, exactly, and what was done between
+two lines of histograms to what they count; of an interval that lies partly outside a window its share is taken; what
+fio does not log in intervals is only known of the whole.
 
-fio logs rates every 100 ms as whole numbers, and nothing of an interval in which nothing was done. It logs no histogram
-of the last interval (measured: fio 3.33), which is what remains of the report.
+fio logs rates every 100 ms as whole numbers, and nothing of an interval in which nothing was done. On a busy machine it
+logs late, and a line is the rate of a longer time than it says. A line of histograms is written by the operation that
+is its last, so it counts exactly, but it is of half a second. Nothing is logged of the last one (measured: fio 3.33),
+which is what remains of the report.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from pathlib import Path
 
 from zlang.metrics import PERCENTILES
@@ -40,6 +44,8 @@ _SAMPLED = ("iops", "bw", f"{_KIND}_p99")
 
 _Piece = tuple[float, float, float]
 """From when to when, and how much."""
+_Work = tuple[float, float, float, float]
+"""From when to when, how many operations, and how many bytes."""
 _Line = tuple[float, Sequence[int]]
 
 
@@ -145,9 +151,13 @@ def find(directory: Path, name: str, reading: Reading) -> FioIntervals | None:
         logged = (rates["iops"].get(direction), rates["bw"].get(direction))
         if logged[0] is None or logged[1] is None:
             return None
+        size = moved / ios if ios else 0.0
+        workers = [_logged(*own, size, whole) for own in zip_longest(logged[0], logged[1], fillvalue=())]
+        counts = _counts(lines.get(direction, []), len(workers), ios, whole[1])
+        pieces = _pieces(workers, counts, (ios, moved), whole)
         amounts[direction] = (
-            _Amount(_pieces(logged[0], 1, ios, whole)),
-            _Amount(_pieces(logged[1], _KIB, moved, whole)),
+            _Amount([(a, b, operations) for a, b, operations, _ in pieces]),
+            _Amount([(a, b, bytes_) for a, b, _, bytes_ in pieces]),
         )
         if direction in reported and (direction in lines or whole[1] - whole[0] < _SHORT):
             bins[direction] = _histograms(lines.get(direction, []), reported[direction], whole)
@@ -173,29 +183,110 @@ def _by_direction(path: Path) -> dict[str, list[list[_Line]]]:
     return workers
 
 
-def _pieces(workers: Sequence[Sequence[_Line]], unit: int, total: float, whole: Window) -> list[_Piece]:
-    """The amounts of all intervals, those that were not logged included; they come to the `total`."""
+def _logged(lines: Sequence[_Line], lines_of_bytes: Sequence[_Line], mean: float, whole: Window) -> list[_Work]:
+    """The work of a worker in each interval that it logged, one after the other.
+
+    Operations are of the `mean` size where the lines of both logs are not of the same times.
+    """
     begin, end = whole
-    logged: list[_Piece] = []
+    done: list[_Work] = []
+    before = begin
+    apart = [abs(t - other) for (t, _), (other, _) in zip_longest(lines, lines_of_bytes, fillvalue=(0.0, ()))]
+    is_same = max(apart, default=0.0) < RESOLUTION / 2
+    for place, (logged_at, fields) in enumerate(lines):
+        t = min(logged_at, end)
+        start = before if t - before < _LATE * RESOLUTION else t - RESOLUTION
+        if start < t:
+            seconds = max(logged_at - start, RESOLUTION)
+            ios = fields[1] * seconds
+            moved = _KIB * lines_of_bytes[place][1][1] * seconds if is_same else mean * ios
+            done.append((start, t, ios, moved))
+            before = t
+    return done
+
+
+def _counts(
+    histograms: Sequence[Sequence[_Line]], workers: int, total: float, end: float
+) -> list[list[tuple[float, int]]]:
+    """How many operations each worker had done when, since the line before; none where that is not known."""
+    counts = [[(min(t, end), sum(fields[_PLACE_OF_BINS:])) for t, fields in lines] for lines in histograms]
+    is_known = len(counts) == workers and sum(count for own in counts for _, count in own) <= total
+    return counts if is_known else [[] for _ in range(workers)]
+
+
+def _pieces(
+    workers: Sequence[Sequence[_Work]],
+    counts: Sequence[Sequence[tuple[float, int]]],
+    totals: tuple[float, float],
+    whole: Window,
+) -> list[_Work]:
+    """The work of all intervals, those that were not logged included; it comes to the totals."""
+    begin, end = whole
+    ios, moved = totals
+    size = moved / ios if ios else 0.0
+    counted: list[_Work] = []
+    others: list[_Work] = []
     gaps: list[Window] = []
-    for lines in workers:
-        own: list[_Piece] = []
-        before = begin
-        for logged_at, fields in lines:
-            t = min(logged_at, end)
-            start = before if t - before < _LATE * RESOLUTION else t - RESOLUTION
-            if start < t:
-                own.append((start, t, unit * fields[1] * (t - start)))
-                before = t
-        if own:
-            edges = ((begin, min(own[0][0], begin + _EDGE)), (max(before, end - _EDGE), end))
-            gaps += [edge for edge in edges if edge[1] > edge[0]]
-        logged += own
-    accounted, unlogged = sum(amount for _, _, amount in logged), sum(b - a for a, b in gaps)
-    missing = min(max(0.0, total - accounted), total * unlogged / ((end - begin) * max(1, len(workers))))
-    logged += [(a, b, missing * (b - a) / unlogged) for a, b in gaps] if missing else []
-    sums = accounted + missing
-    return [(a, b, amount * total / sums) for a, b, amount in logged] if sums else [(begin, end, total)]
+    for own, of_own in zip(workers, counts, strict=True):
+        exact, later = _as_counted(own, begin, of_own, size)
+        counted += exact
+        others += later
+        since = of_own[-1][0] if of_own else begin
+        first, last = (own[0][0], own[-1][1]) if own else (end, end)
+        edges = ((since, min(first, begin + _EDGE)), (max(last, since, end - _EDGE), end)) if own else ()
+        gaps += [edge for edge in edges if edge[1] > edge[0]]
+    uncounted = ios - sum(work[2] for work in counted)
+    logged, unlogged = sum(work[2] for work in others), sum(b - a for a, b in gaps)
+    missing = min(max(0.0, uncounted - logged), ios * unlogged / ((end - begin) * max(1, len(workers))))
+    others += [(a, b, part, size * part) for a, b in gaps if (part := missing * (b - a) / unlogged)]
+    if not logged + missing:
+        since = max((own[-1][0] for own in counts if own), default=begin)
+        others = [(since if since < end else begin, end, uncounted, size * uncounted)]
+    pieces = counted + _scaled(others, uncounted)
+    bytes_ = sum(work[3] for work in pieces)
+    return [(a, b, part, of_part * moved / bytes_ if bytes_ else size * part) for a, b, part, of_part in pieces]
+
+
+def _as_counted(
+    own: Sequence[_Work], begin: float, counts: Sequence[tuple[float, int]], size: float
+) -> tuple[list[_Work], list[_Work]]:
+    """The work of a worker until the last moment at which it was counted, as it was counted, and what is logged later.
+
+    A line after a pause may be of a longer time than it says: then it has the operations that are missing. Otherwise
+    they are of the line that goes on at that moment.
+    """
+    later = deque(own)
+    result: list[_Work] = []
+    last, carried = -1.0, 0
+    for end, since_last in counts:
+        count = since_last + carried
+        carried = count if end <= begin else 0
+        if carried:
+            continue
+        inside: list[_Work] = []
+        is_after_pause = False
+        while later and later[0][1] <= end:
+            is_after_pause |= later[0][0] > last
+            last = later[0][1]
+            inside.append(later.popleft())
+        if later and later[0][0] < end:
+            a, b, ios, moved = later.popleft()
+            logged = sum(work[2] for work in inside)
+            part = min(1.0, max(0.0, count - logged) / ios) if ios else 0.0
+            if is_after_pause:
+                part = min(part, (end - a) / (b - a) if a <= last else 0.0)
+            inside.append((a, end, ios * part, moved * part))
+            later.appendleft((end, b, ios * (1 - part), moved * (1 - part)))
+            last = max(last, end) if a <= last else last
+        result += _scaled(inside, count) or [(begin, end, count, size * count)]
+        begin = end
+    return result, list(later)
+
+
+def _scaled(works: Sequence[_Work], total: float) -> list[_Work]:
+    """The work, so that its operations come to a total."""
+    done = sum(work[2] for work in works)
+    return [(a, b, ios * total / done, moved * total / done) for a, b, ios, moved in works] if done else []
 
 
 def _histograms(
