@@ -181,24 +181,53 @@ def test_a_file_system_is_balanced_meanwhile() -> None:
     assert answers("select read_iops > 0 from trials") == [[True]]
 
 
-def test_nothing_is_left_of_a_run_that_was_killed_in_a_balance(place: Path) -> None:
-    real, tools = shutil.which("btrfs"), place / "tools"
+def kill_meanwhile(place: Path, tool: str, held: str, text: str) -> None:
+    """Run a program, and kill the run while a tool stands still that was called in this way."""
+    real, tools = shutil.which(tool), place / "tools"
     tools.mkdir()
-    held = f"#!/bin/sh\ncase $* in 'balance start'*) {real} \"$@\"; touch {place}/held; exec sleep 1000 ;; esac\n"
-    (tools / "btrfs").write_text(f'{held}exec {real} "$@"\n')
-    (tools / "btrfs").chmod(0o755)
-    text = ONE.format(size="120MiB", loop="allocation = sparse", kind="btrfs", properties="")
-    text = text.replace("cache = cold", "during = balance {}")
-    Path("balanced.zexp").write_text(text.replace("64KiB }", "64KiB  time_based = on  runtime = 1h }"), "utf-8")
+    waits = f'#!/bin/sh\ncase $* in {held}) {real} "$@"; touch {place}/held; exec sleep 1000 ;; esac\n'
+    (tools / tool).write_text(f'{waits}exec {real} "$@"\n')
+    (tools / tool).chmod(0o755)
+    Path("killed.zexp").write_text(text, "utf-8")
     environment = {**ENVIRONMENT, "PATH": f"{tools}:{os.environ['PATH']}"}
-    run = subprocess.Popen(command("run", "balanced.zexp", "--yes"), env=environment, stderr=subprocess.PIPE, text=True)
+    run = subprocess.Popen(command("run", "killed.zexp", "--yes"), env=environment, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: run.poll() is not None or (place / "held").exists())
     run.kill()
     run.communicate(timeout=60)
     assert list(place.glob("zlang-*"))
+
+
+def test_nothing_is_left_of_a_run_that_was_killed_in_a_balance(place: Path) -> None:
+    text = ONE.format(size="120MiB", loop="allocation = sparse", kind="btrfs", properties="")
+    text = text.replace("cache = cold", "during = balance {}")
+    kill_meanwhile(
+        place, "btrfs", "'balance start'*", text.replace("64KiB }", "64KiB  time_based = on  runtime = 1h }")
+    )
     assert "still there" not in zlang("clean", last_run())
     (ended,) = [event for event in journal.Lines(Path("runs", last_run(), "journal.jsonl")) if is_end_of_balance(event)]
     assert ended.rc == 0
+
+
+def test_a_run_that_was_killed_in_a_trim_goes_on(place: Path) -> None:
+    """What still trims is ended; the trial is counted once, and nothing is left."""
+    text = ONE.format(size=SIZES["ext4"], loop="allocation = sparse", kind="ext4", properties="")
+    text = "import events\n" + text.replace("cache = cold", "during = trim { every = 1s }")
+    kill_meanwhile(place, "fstrim", "*", text.replace("64KiB }", "64KiB  time_based = on  runtime = 4s }"))
+    zlang("resume", last_run(), "--yes")
+    assert failed() == []
+    assert answers("select count(*), min(read_iops) > 0 from trials") == [[1, True]]
+    assert "still there" not in zlang("clean", last_run())
+    assert not list(place.glob("zlang-*"))
+    environments = [read(path) for path in Path("/proc").glob("[0-9]*/environ")]
+    assert not [text for text in environments if f"/{last_run()}/".encode() in text]
+
+
+def read(path: Path) -> bytes:
+    """What a file holds; nothing of a process that ended meanwhile."""
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
 
 
 def is_end_of_balance(event: object) -> TypeGuard[End]:

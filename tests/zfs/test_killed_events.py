@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+import pytest
 from command_line import REPOSITORY
 from private_daemon import ZfsFuse
 from waiting import wait_for
@@ -33,19 +34,28 @@ exec {real} "$@"
 """A tool that stands still in the midst of an event."""
 
 
+RECEIVES_PART = """#!/bin/sh
+case $1 in
+  receive) {{ head -c 20000; touch {place}/part; exec sleep 1000; }} | {real} "$@"; exit ;;
+esac
+exec {real} "$@"
+"""
+"""A tool that receives the beginning of a stream, and waits for more."""
+
+
 def write_program(zfs_fuse: ZfsFuse, pool: str, events: str) -> str:
     text = PROGRAM.format(pool=pool, events=events, place=zfs_fuse.place)
     (zfs_fuse.place / "events.zexp").write_text(text, "utf-8")
     return "events.zexp"
 
 
-def kill_meanwhile(zfs_fuse: ZfsFuse, command: list[str], moments: Sequence[str]) -> None:
+def kill_meanwhile(zfs_fuse: ZfsFuse, command: list[str], moments: Sequence[str], tool: str = HOLDS) -> None:
     """Start a command with tools that stand still, and kill it when all of them do."""
     tools = zfs_fuse.place / "tools"
     tools.mkdir()
     for name in ("zfs", "zpool"):
         real = zfs_fuse.say("sh", "-c", f"command -v {name}").strip()
-        (tools / name).write_text(HOLDS.format(real=real, place=zfs_fuse.place), "utf-8")
+        (tools / name).write_text(tool.format(real=real, place=zfs_fuse.place), "utf-8")
         (tools / name).chmod(0o755)
     words = zfs_fuse.command("env", f"PATH={tools}:{os.environ['PATH']}", f"PYTHONPATH={REPOSITORY}", *command)
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
@@ -77,3 +87,18 @@ def test_nothing_is_left_of_a_run_that_was_killed(zfs_fuse: ZfsFuse) -> None:
     (pool,) = zfs_fuse.pools()
     assert "OFFLINE" in zfs_fuse.say("zpool", "status", pool)
     assert "still there" not in zfs_fuse.zlang("clean", zfs_fuse.last_run())
+
+
+@pytest.mark.parametrize("ends", ["clean", "resume"])
+def test_nothing_is_left_of_a_run_that_was_killed_while_a_part_was_received(zfs_fuse: ZfsFuse, ends: str) -> None:
+    """What still receives is ended, so the copy can be destroyed; a trial that goes on is counted once."""
+    program = write_program(zfs_fuse, MADE, "backup")
+    command = [sys.executable, "-m", "zlang.cli.app", "run", program, "--yes"]
+    kill_meanwhile(zfs_fuse, command, ["part"], RECEIVES_PART)
+    (zfs_fuse.place / "go").touch()
+    if ends == "resume":
+        zfs_fuse.zlang("resume", zfs_fuse.last_run(), "--yes")
+        assert zfs_fuse.answers("select count(*) from trials") == [[1]]
+    assert "still there" not in zfs_fuse.zlang("clean", zfs_fuse.last_run())
+    assert list(zfs_fuse.pools()) == []
+    assert zfs_fuse.say("sh", "-c", f"grep -lsz '/{zfs_fuse.last_run()}/' /proc/[0-9]*/environ || true") == ""
