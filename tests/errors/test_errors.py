@@ -240,6 +240,7 @@ def test_a_word_of_another_property_is_said_to_be_one() -> None:
             "a property cannot use another property of the same declaration; give the value a name: `let iodepth = …`",
         ),
         ("experiment e { on = data  run = reads  cache = cold {} }", "`cold` has no properties: write `cold`"),
+        ('import nfs\nnfs n on disk { address = "a"  path = "/a"  vers = 4.2 }', 'write it as a text: `"4.2"`'),
         ("file a/b on disk { size = 1MiB }", SLASH),
         ("given file f", "add braces that say which one is given: `given KIND NAME { called = … }`"),
         ("let t = file on disk | file on disk { size = 1MiB }", "an anonymous declaration needs braces"),

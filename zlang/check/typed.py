@@ -167,7 +167,12 @@ def _without_braces(option: Expr, expected: Type) -> Hint:
 def _as_text(option: Expr, expected: Type) -> Hint:
     """A hint for something without quotes where a text is expected."""
     text = option.span.text
-    if expected.scalars & {"string", "path"} and not option.type.kinds and '"' not in text and "\n" not in text:
+    if (
+        expected.scalars & {"string", "path", "version"}
+        and not option.type.kinds
+        and '"' not in text
+        and "\n" not in text
+    ):
         return Hint(f'write it as a text: `"{text}"`', text, f'"{text}"', is_safe=False)
     return Hint("")
 
