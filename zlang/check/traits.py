@@ -145,5 +145,6 @@ TRAITS = {
     "to_fill": KnownTrait(STRING, "what to write so that every block is written when it is created"),
     "to_keep_data": KnownTrait(STRING, "what to write so that its own cache keeps data"),
     "to_take_turns": KnownTrait(STRING, "what to write so that machines with the same text work one at a time"),
+    "to_skip_dates": KnownTrait(STRING, "what to write so that reads do not update access times"),
     "to_flush_server": KnownTrait(STRING, "what to write so that the cache of the server is emptied too"),
 }

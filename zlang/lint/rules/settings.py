@@ -290,7 +290,8 @@ def reading_writes(trial: TrialView) -> TrialFinding | None:
         return None
     subject = "each file" if many < _MANY else f"each of {int(many):,} files"
     message = f"to read {subject} also writes to it, because `{dating.name}` stores access times"
-    return TrialFinding(dating, ("dates_reads",), message, "turn access times off, or make them a factor")
+    hint = f"{write(dating.advice('to_skip_dates')) or 'turn access times off'}, or make access times a factor"
+    return TrialFinding(dating, ("dates_reads",), message, hint)
 
 
 @RULES.add("ZL038", "unequal-fs-options", NOTE)
