@@ -74,6 +74,7 @@ TRAITS = {
     "dedups": KnownTrait(BOOL, "whether equal blocks are stored once"),
     "keeps_data": KnownTrait(BOOL, "whether its own cache keeps data"),
     "own_cache": KnownTrait(BOOL, "whether it has a cache of its own besides the page cache"),
+    "queues": KnownTrait(BOOL, "whether operations past the page cache need not wait for each other there"),
     "second_cache": KnownTrait(BOOL, "whether a device is a second level of its cache"),
     "feeds_second": KnownTrait(BOOL, "whether data may enter the second level of its cache"),
     "holds": KnownTrait(SIZE, "how many bytes of data it has; 0 if unknown"),
@@ -144,7 +145,7 @@ TRAITS = {
     "to_hold_compressible": KnownTrait(STRING, "what to write so that compression saves a share of its data"),
     "to_fill": KnownTrait(STRING, "what to write so that every block is written when it is created"),
     "to_keep_data": KnownTrait(STRING, "what to write so that its own cache keeps data"),
-    "to_take_turns": KnownTrait(STRING, "what to write so that machines with the same text work one at a time"),
     "to_skip_dates": KnownTrait(STRING, "what to write so that reads do not update access times"),
+    "to_take_turns": KnownTrait(STRING, "what to write so that machines with the same text work one at a time"),
     "to_flush_server": KnownTrait(STRING, "what to write so that the cache of the server is emptied too"),
 }

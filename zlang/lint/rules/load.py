@@ -53,10 +53,10 @@ def depth_without_queue(trial: TrialView) -> TrialFinding | None:
 def buffered_queue(trial: TrialView) -> TrialFinding | None:
     """`libaio` is synchronous unless it bypasses the page cache.
 
-    Through the page cache, and always on ZFS, libaio's submission call returns when the operation is complete. fio
-    still reports the depth that was set, and a latency of that many operations. With a depth of 32, the device had
-    0.51 operations in flight (measured). A study of 2017 shows the effect: IOPS do not grow with the depth, and
-    latencies do.
+    Through the page cache, and always in a file on ZFS, libaio's submission call returns when the operation is
+    complete. fio still reports the depth that was set, and a latency of that many operations. With a depth of 32, the
+    device had 0.51 operations in flight (measured). A study of 2017 shows the effect: IOPS do not grow with the depth,
+    and latencies do.
 
     ```zexp wrong
     import fio
@@ -80,8 +80,8 @@ def buffered_queue(trial: TrialView) -> TrialFinding | None:
     depth = run.number("depth")
     if depth is None or depth == 1 or not run.is_("queues_uncached"):
         return None
-    own = trial.having("own_cache")
-    if own is not None and own.is_("own_cache"):
+    own, queue = trial.having("own_cache"), trial.having("queues")
+    if own is not None and own.is_("own_cache") and not (queue is not None and queue.is_("queues")):
         message = f"a depth of {depth} has no effect on `{own.name}`: the engine waits for each operation there"
         return TrialFinding(run, ("depth",), message, _to_overlap(run))
     if run.is_("uncached"):

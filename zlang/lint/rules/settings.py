@@ -74,7 +74,8 @@ def direct_means_two_things(trial: TrialView) -> TrialFinding | None:
     On ext4 and xfs, `direct = on` bypasses the page cache and reaches the disk. ZFS has its own cache: up to 0.7 it
     rejects direct I/O, up to 2.2 it ignores the flag, and from 2.3 on it honours the flag if the blocks fill whole
     records. With `direct = on`, a comparison of the two compares a disk with a cache, as a study of 2017 did. Empty
-    the caches instead, in the same way for all.
+    the caches instead, in the same way for all. On a volume (`zvol`), it bypasses the page cache above the volume, but
+    not the ARC.
 
     ```zexp wrong also=ZL057
     import fio
@@ -115,8 +116,13 @@ def direct_means_two_things(trial: TrialView) -> TrialFinding | None:
         block, record = run.number("block"), keeping.number("record")
         if run.is_("modifies") or (block and record and block % record == 0):
             return None  # it bypasses the cache; writes that do not fill a record are ZL026's
-    message = f"`{own.name}` has a cache of its own, which direct I/O may not bypass"
-    return TrialFinding(run, ("uncached",), message, "remove it, and write `cache = cold`")
+    message, hint = f"`{own.name}` has a cache of its own, which direct I/O may not bypass", "remove it, and "
+    queue = trial.having("queues")
+    if queue is not None and queue.is_("queues"):
+        if trial.phases:
+            return None  # it bypasses the page cache above
+        hint = ""
+    return TrialFinding(run, ("uncached",), message, f"{hint}write `cache = cold`")
 
 
 @RULES.add("ZL034", "ddt-exceeds-ram", WARNING, of_machine=True)
