@@ -37,10 +37,13 @@ def write_is_not_synced(trial: TrialView) -> TrialFinding | None:
     ```
     """
     run = trial.run
-    if not run.is_("modifies") or not run.is_not("uncached") or not run.is_not("synced") or trial.waits_for_writes:
+    own, queue = trial.having("own_cache"), trial.having("queues")
+    is_kept = run.is_not("uncached") or (queue is not None and queue.is_("queues"))
+    if not run.is_("modifies") or not is_kept or not run.is_not("synced") or trial.waits_for_writes:
         return None
     message = "writes end in memory: nothing waits until they are on the device"
-    hint = write(*(run.advice(way) for way in ("to_sync_at_end", "to_sync", "to_bypass")))
+    bypassing = () if own is not None and own.is_("own_cache") else ("to_bypass",)
+    hint = write(*(run.advice(way) for way in ("to_sync_at_end", "to_sync", *bypassing)))
     return TrialFinding(run, ("modifies",), message, hint)
 
 
