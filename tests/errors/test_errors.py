@@ -334,6 +334,12 @@ def test_safe_fixes_leave_no_new_errors() -> None:
         assert len(syntax) <= len([finding for finding in findings if finding.code.id.startswith("E1")]), text
 
 
+def test_a_left_out_word_is_replaced_by_the_property_that_its_reason_names() -> None:
+    (finding,) = findings_of("import fio\nfio w { rw = read  blocksize = 4KiB }\n")
+    (fix,) = finding.fixes
+    assert (fix.title, [edit.text for edit in fix.edits], fix.is_safe) == ("write `bs`", ["bs"], True)
+
+
 def test_a_word_with_another_number_is_not_put_right_unseen() -> None:
     text = (
         'import zfs\ndir here { path = "." }\ngiven pool p { called = "p" }\ndataset d on p { checksum = fletcher4 }\n'

@@ -31,7 +31,7 @@ from zlang.check.types import STRING, Type, Variant, is_text
 from zlang.check.values import show
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.source import Span
-from zlang.suggest import did_you_mean, nearest
+from zlang.suggest import Hint, did_you_mean, nearest
 from zlang.syntax import tree
 from zlang.syntax.lexer import ENTRY_WORDS
 
@@ -404,11 +404,18 @@ def _properties_of(kind: Kind) -> str:
     return "it has " + (", ".join(f"`{name}`" for name in kind.properties) or "none")
 
 
+def _left_out(kind: Kind, word: str) -> str:
+    """What a kind says of a word that it leaves out. If it only names the property to write, that replaces the word."""
+    reason = kind.without.get(word, "")
+    name = reason.removeprefix("write `").removesuffix("`")
+    return Hint(reason, word, name) if name in kind.properties else reason
+
+
 def _definition(context: Context, kind: Kind, word: tree.Word) -> PropertyDef | None:
     definition = kind.properties.get(word.text)
     if definition is None:
         hint = (
-            kind.without.get(word.text)
+            _left_out(kind, word.text)
             or _OTHER_WORDS.get(word.text)
             or did_you_mean(word.text, kind.properties)
             or _properties_of(kind)
