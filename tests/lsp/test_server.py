@@ -148,6 +148,7 @@ def test_hover(settled: Editor, mark: str, after: int, words: str) -> None:
     ("line", "words", "others"),
     [
         ("fio more { di", {"direct", "disable_lat"}, {"rw"}),
+        ("fio more { depth", {"iodepth", "iodepth_batch"}, {"direct"}),
         ("fio more { direct = ", {"on", "off"}, {"randread"}),
         ("fio more { rw = randread | rand", {"randwrite", "randrw"}, {"read", "bs"}),
         ("fio more { bs = 4", {"4KiB", "4MiB"}, {"4s"}),

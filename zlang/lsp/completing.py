@@ -51,8 +51,10 @@ def complete(documents: Documents, text: ParsedText, offset: int) -> list[Comple
 
 
 def _fits(label: str, prefix: str) -> bool:
+    """Whether the label has the letters that were typed, in their order: editors look for words so."""
     word = prefix.rpartition(".")[2]
-    return label.lower().startswith(word.lower()) or word[:1].isdigit()
+    letters = iter(label.lower())
+    return word[:1].isdigit() or all(letter in letters for letter in word.lower())
 
 
 class _Completer:
