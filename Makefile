@@ -13,7 +13,7 @@ SHELL  := /bin/sh
 # Thousands of short processes start: none compiles what another one has compiled, whatever the machine is set to.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test quick tools vscode tree-sitter site check lint format types layers pytest tests-in-guest tests-in-another-guest tests-endtoend tests-long tests-of-devices tests-others coverage test-openzfs newest bless fuzz fuzz-a-minute campaign campaign-a-minute mutants bench rates studies pitfalls clean
+.PHONY: help demo test quick tools vscode vscode-test tree-sitter site check lint format types layers pytest tests-in-guest tests-in-another-guest tests-endtoend tests-long tests-of-devices tests-others coverage test-openzfs newest bless fuzz fuzz-a-minute campaign campaign-a-minute mutants bench rates studies pitfalls clean
 
 help:
 	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, print the results'
@@ -32,6 +32,7 @@ help:
 	@echo 'make studies  run the published studies that can run here (root), and write docs/studies.md with its pictures'
 	@echo 'make pitfalls measure the wrong and the right way, side by side (root), and write docs/pitfalls.md'
 	@echo 'make vscode   build the extension for VS Code, editors/vscode/zlang.vsix (node, npm)'
+	@echo 'make vscode-test  try the extension in a real VS Code, with a browser that nobody sees (Node 20)'
 	@echo 'make tree-sitter  generate the parser of editors/tree-sitter-zexp after a change of the grammar (node, tree-sitter)'
 	@echo 'make site     build the documentation as HTML pages that need no network, site/index.html'
 	@echo 'make clean    remove what make made; runs/ and results.duckdb stay'
@@ -191,6 +192,14 @@ $(VENV)/mutants.done: $(VENV)/dev.done
 vscode: $(VENV)/dev.done
 	$(BIN)/python tools/generate_textmate.py
 	cd editors/vscode && npm ci --no-audit --no-fund && npm run package
+
+# The extension in a real VS Code. It needs what `make vscode` needs with Node 20, and a C++ compiler for the terminal.
+CODE := editors/vscode/tests/code
+vscode-test: tools vscode
+	npm install --prefix $(CODE) --ignore-scripts --no-save --no-audit --no-fund code-server@4.100.3
+	cd $(CODE)/node_modules/code-server/lib/vscode && npm install --ignore-scripts --omit=dev --no-audit --no-fund \
+	    && ln -sfn node_modules node_modules.asar && cd node_modules/node-pty && npx --yes node-gyp rebuild
+	$(BIN)/pytest -v editors/vscode/tests
 
 # The parser in C of the grammar for other editors. It needs node, and tree-sitter's command: `cargo install tree-sitter-cli`.
 tree-sitter: $(VENV)/dev.done
