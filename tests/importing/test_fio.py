@@ -73,7 +73,7 @@ nice=-5
 """
 
 HEAD = {"filename", "group_reporting", "randrepeat", "randseed", "thread", "fallocate", "allow_file_create"}
-HEAD |= {"invalidate", "refill_buffers", "directory"}
+HEAD |= {"invalidate", "refill_buffers", "directory", "new_group"}
 """Options that zlang gives by itself, or says in other words."""
 
 
@@ -110,6 +110,7 @@ def test_fio_reads_the_same_options_in_the_file_and_in_what_is_emitted_from_the_
         emitted |= fio_parser.effective(tmp_path / name, {"RUN": "run", "OUT": "out"})
     got = {name: named_as_in_the_library(of) for name, of in emitted.items()}
     wanted["seq"] |= {"rw": "rw", "sync": "sync"}  # other words for the same
+    wanted["writes"]["size"] = str(8 * 2**20 - 1024)  # from the offset to the end of the file
     del wanted["writes"]["verify"]  # `0`: nothing is verified
     assert got == dict(zip(("random_reads", "seq", "writes", "if_job"), wanted.values(), strict=True))
     assert got["random_reads"]["iodepth"] == "8"
@@ -186,13 +187,31 @@ def test_jobs_that_wait_for_none_are_streams_of_one_trial(capsys: pytest.Capture
         "[global]\nsize=1m\n[a]\n[b]\nrw=write\n[c]\nwait_for=b\n[d]\nstonewall=0\nsize=2m\n[e]\nstonewall\n"
     )
     assert errors(text) == []
-    assert "fio d on data_2 {}\n" in text
+    assert "fio d on data_3 {}\n" in text
     assert "let load = [a, b] | [c, d] | e\n" in text
     (tmp_path / "a.zexp").write_text(text)
     assert guarded(["plan", str(tmp_path / "a.zexp"), "--emit", "sh"]) == 0
     script = capsys.readouterr().out
     assert script.count("--new_group=1") > 2  # each stream is a section of one fio
     assert "# 3 trials;" in script
+
+
+def test_jobs_that_run_at_the_same_time_have_files_of_their_own_as_in_fio(tmp_path: Path) -> None:
+    job_file = "[global]\nsize=1m\ndirectory=/srv\n[a]\n[b]\niodepth=2\n[c]\nstonewall\n[d]\nfilename=one\n"
+    text = imported(job_file)
+    assert errors(text) == []
+    assert text.count("\nfile ") == 3
+    assert re.search(r"fio b on data_2 \{.*fio d on data_3 \{", text, re.DOTALL)
+    checked = programs.check(Source("a.zexp", text), Overrides())
+    (experiment,) = checked.program.experiments.values()
+    (tmp_path / "a.fio").write_text(job_file)
+    wanted = {name: named_as_in_the_library(of) for name, of in fio_parser.effective(tmp_path / "a.fio", {}).items()}
+    got: dict[str, dict[str, str]] = {}
+    for name, job in plans.job_files(plans.plan(checked, experiment, 1, Overrides())):
+        (tmp_path / name).write_text(job)
+        got |= fio_parser.effective(tmp_path / name, {"RUN": "run"})
+    assert {name: named_as_in_the_library(of) for name, of in got.items()} == wanted
+    assert [got[name]["filename"].rpartition("/")[2] for name in "abcd"] == ["data", "data_2", "data", "data_3"]
 
 
 def test_jobs_that_measure_the_same_are_one_level() -> None:

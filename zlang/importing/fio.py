@@ -36,11 +36,12 @@ def program(
         raise RunError(f"{name} has no jobs", "a job is a section: `[NAME]` and options below it")
     study = Study(NAME, name)
     shared = _shared(file.sections)
-    jobs = [_job(section, shared, study) for section in file.sections]
+    groups = [_with_files(group) for group in _groups(_job(section, shared, study) for section in file.sections)]
+    jobs = [job for group in groups for job in group]
     common = tuple(fio_options.lines_of(fio_options.effective(shared), _everywhere(file.sections, shared)))
     return study.program(
         [job.load for job in jobs],
-        _trials([job for job in jobs if not job.load.obstacle], PurePosixPath(name).stem),
+        _trials(groups, PurePosixPath(name).stem),
         head=file.head,
         shared=common if shared else None,
         tail=file.tail,
@@ -91,10 +92,22 @@ def _job(section: JobSection, shared: tuple[Option, ...], study: Study) -> _Job:
     )
 
 
-def _trials(jobs: Iterable[_Job], stem: str) -> Iterator[LoadStudy]:
+def _with_files(group: list[_Job]) -> list[_Job]:
+    """Jobs that run at the same time: those that name no file have one each, as fio gives them."""
+    return [
+        job.replace(load=job.load.replace(target=job.load.target.replace(file=f"file {place}")))
+        if place and not job.load.target.file
+        else job
+        for place, job in enumerate(group)
+    ]
+
+
+def _trials(groups: Iterable[list[_Job]], stem: str) -> Iterator[LoadStudy]:
     """An experiment for all groups that run one after the other on the same data; a group's jobs are streams."""
-    groups = _groups(jobs)
-    measured = [list(same) for _, same in groupby(groups, lambda group: (group[0].cache, group[0].load.target))]
+    kept = [[job for job in group if not job.load.obstacle] for group in groups]
+    measured = [
+        list(same) for _, same in groupby(filter(None, kept), lambda group: (group[0].cache, group[0].load.target))
+    ]
     for members in measured:
         first = members[0][0]
         verifies = any(job.verifies for group in members for job in group)
