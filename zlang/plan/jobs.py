@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from zlang.check import values
-from zlang.check.program import (
-    Experiment,
-    Value,
-)
+from zlang.check.instances import Frame
+from zlang.check.program import Experiment, Instance, Value
 from zlang.check.rendering import listed, option_word
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.identities import Identities
@@ -17,29 +15,37 @@ from zlang.space.trial_config import trial_config
 
 
 def job(slot: Slot, schedule: Schedule) -> tuple[str, str] | None:
-    """A trial as the job file of its own tool: the file's ending and its text; None where the kind has no such form.
+    """A trial as the job file of its own tool: the file's ending and its text, with a section for each stream.
 
-    Raises ProgramError where a value cannot be written in a job file.
+    None where the kind has no such form, or not all streams are of one tool. Raises ProgramError where a value cannot
+    be written in a job file.
     """
     experiment = schedule.experiment
     config = trial_config(experiment, slot.point)
     forms = config.workload.kind.forms
-    if "job" not in forms or len(config.streams) > 1:
+    if "job" not in forms or any(stream.workload.kind is not config.workload.kind for stream in config.streams):
         return None
     steps = TrialSteps(experiment, schedule.here, schedule.draw)
-    frame, *_ = steps.frames(config, slot.replicate, Identities(experiment).of(config))
+    frames = steps.frames(config, slot.replicate, Identities(experiment).of(config))
+    sections = [
+        _section(stream.workload, frame, experiment) for stream, frame in zip(config.streams, frames, strict=True)
+    ]
+    return filled(forms["job"], frames[0]), "\n".join(sections)
+
+
+def _section(workload: Instance, frame: Frame, experiment: Experiment) -> str:
+    kind = workload.kind
     head = [
         part if isinstance(part, str) else _name_in_file(part.value(frame), experiment)
-        for part in forms.get("job_head", ())
+        for part in kind.forms.get("job_head", ())
     ]
-    properties = config.workload.kind.properties
-    line = forms.get("job_line", ())
+    line = kind.forms.get("job_line", ())
     words: list[Value] = []
-    for name, given in config.workload.values.items() if line else ():
-        own = properties[name].own_form("job_lines")
-        words += (option_word(line, properties[name], given),) if own is None else listed(own.value(frame))
+    for name, given in workload.values.items() if line else ():
+        own = kind.properties[name].own_form("job_lines")
+        words += (option_word(line, kind.properties[name], given),) if own is None else listed(own.value(frame))
     lines = [_in_file(word, experiment) for word in words]
-    return filled(forms["job"], frame), "\n".join(["".join(head), *lines, ""])
+    return "\n".join(["".join(head), *lines, ""])
 
 
 def _name_in_file(value: Value, experiment: Experiment) -> str:
