@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
+from itertools import repeat
 from pathlib import Path
 
 import measure
@@ -61,8 +63,8 @@ def trial(number: int, jobs: int) -> Trial:
     return Trial(number + 1, f"{number // 3:016x}", number % 3 + 1, 1, levels, "cold", "cold", (), (), steps)
 
 
-def write_run(path: Path, trials: list[Trial], report: bytes, began: float) -> None:
-    """One run folder in which every trial was carried out."""
+def write_run(path: Path, trials: list[Trial], reports: Iterable[bytes], began: float) -> None:
+    """One run folder in which every trial was carried out, each with the next of the reports."""
     (path / "trials").mkdir(parents=True)
     types = {"bs": "size", "iodepth": "count", "pattern": "word"}
     factors = tuple(Factor(name, f"r.{name}", type_, (), 0) for name, type_ in types.items())
@@ -71,7 +73,7 @@ def write_run(path: Path, trials: list[Trial], report: bytes, began: float) -> N
     folder.write_plan(Plan(header, lambda: iter(trials)))
     events: list[Recorded] = [Session(began, path.name, "boot", hashes.of_file(folder.plan), up=0)]
     t = began
-    for one in trials:
+    for one, report in zip(trials, reports, strict=False):
         out = f"{one.place}/a1"
         events.append(Begin(t, one.identity, one.replicate, one.number, out, up=t - began))
         place = path / out
@@ -93,7 +95,7 @@ def generate(root: Path, count: int, runs: int) -> None:
     report, jobs = document(root)
     for n in range(runs):
         numbers = range(n * count // runs, (n + 1) * count // runs)
-        write_run(root / "runs" / f"bench-{n:04d}", [trial(i, jobs) for i in numbers], report, 1.79e9 + n * 1e5)
+        write_run(root / "runs" / f"bench-{n:04d}", [trial(i, jobs) for i in numbers], repeat(report), 1.79e9 + n * 1e5)
 
 
 def main() -> int:
