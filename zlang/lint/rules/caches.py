@@ -71,11 +71,11 @@ def working_set_in_cache(trial: TrialView) -> TrialFinding | None:
     run = trial.run
     if not run.is_("reads") or "verify_hot" in trial.phases:
         return None
-    if trial.is_cold and not run.is_("rereads") and (not run.is_("timed") or _rate_prevents_rereads(run)):
-        return None
     ram = trial.fact("ram")
     holding = trial.having("holds")
     if holding is None or ram is None or isinstance(ram, bool | str) or not _is_cached(trial):
+        return None
+    if trial.is_cold and not run.is_("rereads") and (not run.is_("timed") or _rate_prevents_rereads(run)):
         return None
     held = holding.number("holds")
     if not held or held > ram:
