@@ -24,12 +24,17 @@ class Unwritable(BaseException):
 
 
 class Sink(io.FileIO):
-    """A descriptor to write to; the first failure is noted, and raised if `is_strict`. Later it takes everything."""
+    """A descriptor to write to; the first failure is noted, and raised if `is_strict`. Later it takes everything.
 
-    def __init__(self, number: int, *, is_strict: bool) -> None:
+    What nobody reads for `patience` seconds is dropped, and all that follows until somebody reads again; None waits.
+    """
+
+    def __init__(self, number: int, *, is_strict: bool, patience: float | None = None) -> None:
         super().__init__(number, "w", closefd=False)
         self.is_strict = is_strict
         self.failure: OSError | None = None
+        self._patience = patience
+        self._is_stalled = False
 
     def write(self, data: ReadableBuffer, /) -> int:
         """Write it, or drop it."""
@@ -37,6 +42,9 @@ class Sink(io.FileIO):
         if self.failure is not None:
             return size
         try:
+            if self._patience is not None:
+                self._write_what_is_read(memoryview(data).cast("B"), self._patience)
+                return size
             while (written := super().write(data)) is None:  # the descriptor does not wait by itself
                 select.select([], [self], [])
         except OSError as error:
@@ -45,3 +53,13 @@ class Sink(io.FileIO):
                 raise Unwritable(error) from error
             return size
         return written
+
+    def _write_what_is_read(self, data: memoryview, patience: float) -> None:
+        """Write piece by piece: what select(2) calls writable takes so much at once, and does not wait."""
+        while data:
+            _, is_writable, _ = select.select([], [self], [], 0 if self._is_stalled else patience)
+            written = super().write(data[: select.PIPE_BUF]) if is_writable else None
+            self._is_stalled = written is None
+            if written is None:
+                return
+            data = data[written:]

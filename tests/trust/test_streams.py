@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import pty
 import re
@@ -9,12 +10,14 @@ import select
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from command_line import COMMAND, Zlang, left_of
 
 from zlang.run.events import Fail, Finish, Interrupt
+from zlang.sink import Sink
 
 FAILS_AT_FIRST = """
 dir here { path = "." }
@@ -72,6 +75,43 @@ def test_a_run_that_nobody_hears_is_carried_out(zlang: Zlang, where: str) -> Non
         {"n": 6, "valid": 5}
     ]
     assert shell(zlang, f"$zlang resume {NOWHERE[where]}") == 1
+
+
+@pytest.mark.parametrize("is_blocking", [True, False])
+def test_a_run_does_not_wait_for_a_reader_of_its_messages(zlang: Zlang, is_blocking: bool) -> None:
+    name = zlang.program(FAILS_AT_FIRST)
+    reader, writer = os.pipe()
+    try:
+        os.set_blocking(writer, False)
+        with suppress(BlockingIOError):
+            while True:
+                os.write(writer, bytes(4096))
+        os.set_blocking(writer, is_blocking)
+        ended = subprocess.run(
+            [*COMMAND, "run", name], cwd=zlang.at, env=zlang.variables(), stdin=subprocess.DEVNULL, stderr=writer,
+            stdout=subprocess.DEVNULL, timeout=60,
+        )  # fmt: skip
+    finally:
+        os.close(reader)
+        os.close(writer)
+    assert ended.returncode == 1
+    assert isinstance(zlang.events()[-1], Finish)
+    assert len(zlang.committed()) == 5
+
+
+def test_messages_are_printed_again_when_somebody_reads_again() -> None:
+    reader, writer = os.pipe()
+    try:
+        size = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+        sink = Sink(writer, is_strict=False, patience=0)
+        sink.write(b"a" * 3 * size)
+        sink.write(b"dropped")
+        assert os.read(reader, 3 * size) == b"a" * size
+        sink.write(b"b")
+        assert os.read(reader, size) == b"b"
+    finally:
+        os.close(reader)
+        os.close(writer)
 
 
 def test_a_terminal_that_hangs_up_stops_the_run(zlang: Zlang) -> None:

@@ -1,8 +1,9 @@
 """Standard output and error that never end a command by themselves: closed, full, hung up or of few characters.
 
 Rules: what cannot be written to standard error is dropped. The first failure of standard output raises `Unwritable`,
-so that a long answer ends; in a command that has to be tidied up after (`keep_on`) it is dropped as well. For people
-a character that the encoding does not have becomes one that looks like it, or its escape; for programs all is UTF-8.
+so that a long answer ends; in a command that has to be tidied up after (`keep_on`) it is dropped as well, and so are
+messages on standard error that nobody reads: a run does not wait for a reader. For people a character that the encoding
+does not have becomes one that looks like it, or its escape; for programs all is UTF-8.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ _BOX = range(0x2500, 0x2580)
 _BLOCKS = (range(0x2580, 0x2600), range(0x2800, 0x2900))
 """Blocks, shapes and Braille: what plots are drawn with."""
 _HANDLER = "zlang"
+_PATIENCE = 0.2
+"""Seconds for which a run waits once for somebody who does not read its messages."""
 _ERROR = 2
 """The descriptor of standard error."""
 
@@ -35,14 +38,13 @@ def prepare(*, keep_on: bool) -> None:
         # Else the next file that is opened (the journal) would be taken for standard output.
         os.set_inheritable(os.open(os.devnull, mode), True)
     sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
-    sys.stdout = _stream(1, sys.stdout, is_strict=not keep_on)
-    sys.stderr = _stream(2, sys.stderr, is_strict=False)
+    sys.stdout = _stream(Sink(1, is_strict=not keep_on), sys.stdout)
+    sys.stderr = _stream(Sink(_ERROR, is_strict=False, patience=_PATIENCE if keep_on else None), sys.stderr)
 
 
-def _stream(number: int, old: TextIO | None, *, is_strict: bool) -> io.TextIOWrapper:
-    sink = Sink(number, is_strict=is_strict)
+def _stream(sink: Sink, old: TextIO | None) -> io.TextIOWrapper:
     encoding = old.encoding if old is not None else "utf-8"
-    is_by_line = number == _ERROR or sink.isatty()
+    is_by_line = sink.fileno() == _ERROR or sink.isatty()
     return io.TextIOWrapper(io.BufferedWriter(sink), encoding, _HANDLER, line_buffering=is_by_line)
 
 
