@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from zlang.check import library
@@ -62,6 +67,37 @@ def commands(plan: Plan) -> set[str]:
 )
 def test_the_platform_of_the_host_chooses_the_commands(host: str, expected: set[str]) -> None:
     assert commands(plan_of(f"{host}\nexperiment e {{ on = here  run = does }}\n")) == expected
+
+
+def test_on_every_platform_what_the_run_did_not_make_is_kept(tmp_path: Path) -> None:
+    """The commands of platforms without tools of Linux, carried out here."""
+    text = f'host h {{ platform = illumos }}\ndir here on h {{ path = "{tmp_path}" }}\n'
+    plan = plan_of(f"{text}experiment e {{ on = here  run = does }}\n")
+    (setup,) = (item for item in plan.items() if isinstance(item, Setup))
+    out = tmp_path / "run/setups/s/a1"
+    (tmp_path / "run/trials/t/1/a1").mkdir(parents=True)
+    out.mkdir(parents=True)
+    made = tmp_path / "zlang-r"
+
+    def carry_out(command: str) -> subprocess.CompletedProcess[str]:
+        variables = {**os.environ, "RUN": "r", "OUT": str(out)}
+        return subprocess.run(["sh", "-c", command], cwd=tmp_path, env=variables, capture_output=True, text=True)
+
+    for step in setup.make:
+        assert carry_out(step.command).returncode == 0
+    (unmake,) = setup.unmake
+    for name in ("of the run", "of somebody"):
+        (made / name / "deep").mkdir(parents=True)
+        (made / name / "deep/file").touch()
+    (tmp_path / "run/trials/t/1/a1/leaves").write_text(f"{made}/of the run\n")
+    done = carry_out(unmake.command)
+    assert done.returncode == 1
+    assert f"kept in {made}, since this run did not make it: ./of somebody" in done.stderr
+    assert [path.name for path in made.iterdir()] == ["of somebody"]
+    assert (made / "of somebody/deep/file").exists()
+    shutil.rmtree(made / "of somebody")
+    assert carry_out(unmake.command).returncode == 0
+    assert not made.exists()
 
 
 def test_a_cache_protocol_for_another_platform_is_none() -> None:
