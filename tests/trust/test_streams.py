@@ -172,6 +172,19 @@ def test_after_a_second_ctrl_c_what_stands_is_named(zlang: Zlang) -> None:
     assert not any(one.startswith("zlang-") for one in zlang.names())
 
 
+def test_what_to_type_for_a_run_that_could_not_be_sealed(zlang: Zlang) -> None:
+    name = zlang.program(waits(zlang))
+    zlang.environment["XDG_STATE_HOME"] = "/dev/null/state"
+    process = zlang.start("run", name)
+    while not (zlang.at / "begun").exists():
+        assert process.poll() is None
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert "this run is not sealed" in err.decode()
+    assert f"To continue: zlang resume {zlang.folder().name} --trust" in err.decode()
+
+
 @pytest.mark.parametrize("command", ["resume", "run"])
 def test_what_does_not_count_is_in_the_exit_code_again(zlang: Zlang, command: str) -> None:
     zlang.run(FAILS_AT_FIRST, code=1)

@@ -276,7 +276,8 @@ def _standing_resources(folder: Folder) -> str:
     remaining = [render.visible(creates) for creates in runs.still_standing(folder)]
     if not remaining:
         return "stopped; everything that the run created is removed."
-    return f"stopped. Still there: {', '.join(remaining)}. Remove it: zlang clean {words.shell(_named(folder))}."
+    line = f"zlang clean {words.shell(_named(folder))}{_trust_option(folder)}"
+    return f"stopped. Still there: {', '.join(remaining)}. Remove it: {line}."
 
 
 def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -> int:
@@ -311,7 +312,12 @@ def _named(folder: Folder) -> str:
 
 
 def _resume_line(folder: Folder, db: Path) -> str:
-    return f"zlang resume {words.shell(_named(folder))}{_db_option(db)}"
+    return f"zlang resume {words.shell(_named(folder))}{_trust_option(folder)}{_db_option(db)}"
+
+
+def _trust_option(folder: Folder) -> str:
+    """What `resume` and `clean` need where the folder could not be sealed."""
+    return "" if runs.is_own(folder) else " --trust"
 
 
 def _db_option(db: Path) -> str:

@@ -107,6 +107,13 @@ def seal(folder: Folder) -> str:
     return ""
 
 
+def is_own(folder: Folder) -> bool:
+    """Whether a folder is sealed by this user, as it is."""
+    from zlang.run import seal as seals
+
+    return not seals.why_foreign(folder.path)
+
+
 def require_own(folder: Folder, *, trust: bool) -> None:
     """Raise RunError unless a folder is sealed by this user, as it is; with `trust` it is sealed now, if it can be."""
     from zlang.run import seal as seals
