@@ -201,6 +201,26 @@ def test_of_what_was_made_another_directory_is_never_removed(tmp_path: Path, mad
     assert not at.exists()
 
 
+@pytest.mark.parametrize("name", ["setups", "setups/*", "trials", "facts"])
+def test_nothing_is_written_through_a_link_in_the_folder(tmp_path: Path, name: str) -> None:
+    zlang = Zlang(tmp_path)
+    zlang.run(PROGRAM)
+    run = zlang.folder()
+    journal = run / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    at = next(n for n, line in enumerate(lines) if b'"begin"' in line)
+    if name == "facts":
+        lines[:at] = [line for line in lines[:at] if b'"facts"' not in line]
+    journal.write_bytes(b"".join(lines[:at]))
+    (place,) = run.glob(name)
+    place.rename(tmp_path / "elsewhere")
+    place.symlink_to(tmp_path / "elsewhere")
+    before = sorted((tmp_path / "elsewhere").rglob("*"))
+    refused = zlang("resume", code=1)
+    assert "is a link, or within one, and links are not followed" in refused.err
+    assert sorted((tmp_path / "elsewhere").rglob("*")) == before
+
+
 def test_the_name_of_a_folder_steers_no_terminal(zlang: Zlang) -> None:
     (run,) = zlang.at.glob("runs/*")
     run.rename(run.with_name("x\x1b[2Jy"))

@@ -307,6 +307,7 @@ class _Run:
         for step in self.plan.header.facts:
             is_own = step.host in lane.machines or (step.host == LOCAL and lane is self._lanes[0])
             if is_own and step.name not in self._so_far.facts:
+                self._require_no_link("facts")
                 self._directory("facts").mkdir(exist_ok=True)
                 yield from self._command(step, "facts", is_told=False)
 
@@ -746,8 +747,16 @@ class _Run:
     def _directory(self, out: str) -> Path:
         return self.folder.path / out
 
+    def _require_no_link(self, place: str) -> None:
+        """Raise RunError unless a directory of the folder is within it: what is written there must not go elsewhere."""
+        try:
+            self.account.inside(place)
+        except ValueError as error:
+            raise RunError(f"the folder {self.folder.name} was changed: {error}", "delete the link") from error
+
     def _attempt(self, place: str, so_far: int = 0) -> str:
         """Make the directory of the next attempt; one that is there is somebody's output and is never used again."""
+        self._require_no_link(place)
         number = so_far
         while True:
             number += 1
