@@ -48,6 +48,7 @@ def built(make_run: MakeRun, runs: Path, db: Path) -> Path:
         ("select iops from trials", '"iops" not found', "`read_iops`"),
         ('from trials where host = "4096"', '"4096" not found', "'4096'"),
         ("select experiment from trials", '"experiment" not found', "a column of this name is in "),
+        ('select "read.iops" from trials', '"read.iops" not found', 'in SQL it is "read_iops"'),
         ("select p99(read_iops) from trials", "p99 does not exist", "latency_percentile"),
     ],
 )

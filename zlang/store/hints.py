@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 ONLY_READS = "a query can only read the results; --write and --unsafe let it do more"
 _COLUMN = re.compile(r'Referenced column "(?P<one>[^"]*)" not found|does not have a column named "(?P<other>[^"]*)"')
+_COLUMNS = "SELECT DISTINCT column_name FROM information_schema.columns ORDER BY 1"
 _TABLE = re.compile(
     r'Referenced table "(?P<one>[^"]*)" not found|(?:Table|View) with name "?(?P<other>[^"\s]*)"? does not exist'
 )
@@ -50,6 +51,8 @@ def hint(connection: duckdb.DuckDBPyConnection, sql: str, message: str) -> str:
     for pattern, answer in ((_SCHEMA, _schema), (_TABLE, _table), (_COLUMN, _column), (_FUNCTION, _function)):
         if match := pattern.search(message):
             name = next(name for name in match.groups() if name is not None)
+            if answer is _column and "." in name and name.replace(".", "_") in _listed(connection, _COLUMNS):
+                return f"in SQL it is {quoted(name.replace('.', '_'))}"
             return answer(connection, name.rpartition(".")[2])
     return ""
 
@@ -86,7 +89,7 @@ def _column(connection: duckdb.DuckDBPyConnection, name: str) -> str:
         column = quoted(factor)
         if connection.execute(f"SELECT 1 FROM all_trials WHERE {column}::VARCHAR = ? LIMIT 1", [name]).fetchone():
             return f"write text in single quotes: {literal(name)}"
-    columns = _listed(connection, "SELECT DISTINCT column_name FROM information_schema.columns ORDER BY 1")
+    columns = _listed(connection, _COLUMNS)
     if name in columns:
         sql = (
             f"SELECT DISTINCT table_name FROM information_schema.columns WHERE column_name = {literal(name)} ORDER BY 1"
