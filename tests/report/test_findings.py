@@ -248,3 +248,27 @@ def test_the_busiest_of_several_machines_limits_the_load(make_run: MakeRun, runs
     ]
     (sentence,) = sentences
     assert sentence.startswith("each worker of the load used 95 % of a processor, in 1 of 6 trials, where `bs` is 4KiB")
+
+
+@pytest.mark.parametrize(("levels", "repeat"), [((2, 2), 2), ((3, 1), 2), ((4, 2), 2), ((2, 4), 1), ((5, 1), 3)])
+def test_a_random_order_rarely_confounds_a_factor(levels: tuple[int, int], repeat: int) -> None:
+    """Every order of trials is as likely as any other, with the replicates of a point in any order."""
+    draw = random.Random(1)
+    factors = [(name, tuple(f"{name}{n}" for n in range(count))) for name, count in zip("ab", levels, strict=True)]
+    design = simulated(factors, repeat, lambda *_: 0.0)
+    kept = [i for i, count in enumerate(levels) if count > 1]
+    confounded = 0
+    for _ in range(400):
+        places = draw.sample(range(len(design.rows)), len(design.rows))
+        rows = [
+            replace(row, position=n, levels=tuple(row.levels[i] for i in kept), block=1)
+            for n, row in zip(places, design.rows, strict=True)
+        ]
+        mixed = replace(
+            design,
+            rows=tuple(rows),
+            factors=tuple(design.factors[i] for i in kept),
+            levels=tuple(design.levels[i] for i in kept),
+        )
+        confounded += bool(list(order.confounded(mixed)))
+    assert confounded <= 0.05 * 400 + 11, "5 %, and what chance allows"

@@ -12,6 +12,7 @@ import statistics
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
+from functools import cache
 from typing import TYPE_CHECKING
 
 from zlang.report.design import Design, Row, groups
@@ -36,6 +37,8 @@ _ENOUGH = 6
 _APART = 0.9
 """The share of all pairs of trials of two levels in which the same level came first."""
 _UNLIKELY = 0.05
+_MANY = 10
+"""From so many trials on, what is less likely with more of them is not computed."""
 _FEWEST = 3
 """The fewest trials per block or setup, on average, from which a mean is removed."""
 _SWEEPS = 200
@@ -233,9 +236,9 @@ def factor_goes_with_order(results: Results) -> Iterator[str]:
     of two setups always comes first; `zlang plan` warns of this. `zlang run --order blocked --again` sets everything
     up again for each replicate.
 
-    zlang reports this if the same level came first in nine of ten pairs of trials, unless a random order has that in
-    more than 5 % of cases. It does not check experiments with `repeat … until` or `find`, because there the results
-    decide which trials come later.
+    zlang reports this if the same level came first in nine of ten pairs of trials, unless a random order has that for
+    any factor in more than 5 % of cases. It does not check experiments with `repeat … until` or `find`, because there
+    the results decide which trials come later.
 
     ```csv found
     compression,place,read_iops
@@ -258,18 +261,22 @@ def factor_goes_with_order(results: Results) -> Iterator[str]:
 
 def confounded(design: Design) -> Iterator[str]:
     """The names of the factors that are confounded with run order."""
+    comparisons = sum(len(levels) - 1 for levels in design.levels)
     for i, factor in enumerate(design.factors):
         levels: dict[object, list[Row]] = {level: [] for level in design.levels[i]}
         for row in design.rows:
             if row.levels[i] is not None:
                 levels[row.levels[i]].append(row)
         first, *others = levels.values()
-        if any(_goes_before_or_after(first, second) for second in others):
+        if any(_goes_before_or_after(first, second, comparisons) for second in others):
             yield factor.name
 
 
-def _goes_before_or_after(item: Sequence[Row], other: Sequence[Row]) -> bool:
-    """Whether nearly all trials of one level came before, or after, those of another in the same run."""
+def _goes_before_or_after(item: Sequence[Row], other: Sequence[Row], comparisons: int) -> bool:
+    """Whether nearly all trials of one level came before, or after, those of another in the same run.
+
+    A random order must be unlikely to have that in any of so many comparisons.
+    """
     if len(item) + len(other) < _ENOUGH or min(len(item), len(other)) < 2:  # noqa: PLR2004 - one is always at an end
         return False
     sides: list[dict[str, list[int]]] = [defaultdict(list), defaultdict(list)]
@@ -283,18 +290,34 @@ def _goes_before_or_after(item: Sequence[Row], other: Sequence[Row]) -> bool:
         pairs += len(own) * len(sides[1][run])
     if not pairs or max(before, pairs - before) < _APART * pairs:
         return False
-    is_shuffled = not _are_replicates_in_turn([*item, *other])
-    return not is_shuffled or 2 / math.comb(len(item) + len(other), len(item)) <= _UNLIKELY
+    chance = _chance_of_apart(len(item), len(other)) * _chance_of_turns([*item, *other])
+    return chance * comparisons <= _UNLIKELY
 
 
-def _are_replicates_in_turn(rows: Sequence[Row]) -> bool:
-    """Whether the replicates of each point came in turn, as in every order but a random one."""
-    last: dict[tuple[str, str], int] = {}
+@cache
+def _chance_of_apart(size: int, other: int) -> float:
+    """How often a random order of so many trials has nearly all of one level first (Mann and Whitney's U)."""
+    size, other = min(size, _MANY), min(other, _MANY)  # of more it is even less likely
+    most = int((1 - _APART) * size * other + _SMALL)
+    counts = [1] + [0] * most
+    # The generating function of U is the product of (1 - q^(other + i)) / (1 - q^i).
+    for i in range(1, size + 1):
+        for u in range(most, other + i - 1, -1):
+            counts[u] -= counts[u - other - i]
+        for u in range(i, most + 1):
+            counts[u] += counts[u - i]
+    return 2 * sum(counts) / math.comb(size + other, size)
+
+
+def _chance_of_turns(rows: Sequence[Row]) -> float:
+    """How often a random order has the replicates of each point in turn, as others have; 1 if these are not in turn."""
+    last: dict[tuple[str, str], list[int]] = {}
     for row in sorted(rows, key=lambda row: row.position):
-        if row.replicate < last.get((row.run, row.trial), 0):
-            return False
-        last[row.run, row.trial] = row.replicate
-    return True
+        before = last.setdefault((row.run, row.trial), [])
+        if before and row.replicate < before[-1]:
+            return 1.0
+        before.append(row.replicate)
+    return math.prod(1 / math.factorial(min(len(turns), _MANY)) for turns in last.values())
 
 
 @RULES.add("goes-with-host")
