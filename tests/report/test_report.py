@@ -76,7 +76,7 @@ def test_it_tells_what_was_asked_found_and_run(tmp_path: Path) -> None:
         "## Results"
     )
     assert re.search(
-        r"Compared with `bs` = 4KiB, `read_iops` is 0\.5\d* times as high with 64KiB \(0\.[\d.]+ to 0\.[\d.]+ with",
+        r"Compared with `bs` = 4KiB, `read_iops` is \d+ % lower with 64KiB \(a ratio of 0\.[\d.]+ to 0\.[\d.]+ with",
         text,
     )
     assert "| fail | larger is faster | 1 of 1 | median(read_iops where bs == 64KiB) = " in text
@@ -95,7 +95,7 @@ def test_the_answer_has_each_level_that_differs(tmp_path: Path) -> None:
     db, runs = ingested(tmp_path)
     text = page.markdown(reports.report(db, None, runs, tmp_path)).replace("\\", "")
     assert re.search(
-        r"Compared with `bs` = 4KiB, `read_iops` is 0\.2\d* times as high with 16KiB \([^()]*\); "
+        r"Compared with `bs` = 4KiB, `read_iops` is \d+ % lower with 16KiB \([^()]*\); "
         r"2\S* times as high with 8KiB \([^()]*\)\.\n",
         text,
     )

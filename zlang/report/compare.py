@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from zlang.errors import RunError
+from zlang.intervals import exp
 from zlang.report import strata, wording
 from zlang.report.design import Design, Row, groups
 from zlang.report.ratios import Ratio
@@ -284,6 +285,14 @@ def verdict_on(ratio: Ratio | None, comparisons: int, unit: str) -> str:
 
 _MORE = {"1/s": "faster", "bytes/s": "faster", "ns": "slower", "s": "slower"}
 _LESS = {"1/s": "slower", "bytes/s": "slower", "ns": "faster", "s": "faster"}
+
+
+def distance(ratio: Ratio) -> str:
+    """How far the second is above or below the first: `56 % lower`, `2.3 times as high`."""
+    value = exp(ratio.log)
+    if value >= 2:  # noqa: PLR2004 - from here on, a multiple is easier to read
+        return f"{_times(value)} times as high"
+    return f"{_percent(abs(value - 1))} % {'higher' if value > 1 else 'lower'}"
 
 
 def _ratio_phrase(low: float, high: float, word: str, least: float | None = None, most: float | None = None) -> str:

@@ -118,7 +118,11 @@ def _subtitle(trials: Trials) -> str:
         "SELECT count(*), count(*) FILTER (valid), min(started), max(started + to_seconds(elapsed)) "
         f"FROM {trials.rows}",
     ).rows
-    when = f", {first:%Y-%m-%d %H:%M} to {last:%H:%M} UTC" if isinstance(first, datetime) and last else ""
+    when = ""
+    if isinstance(first, datetime) and isinstance(last, datetime):
+        same_minute = f"{first:%Y-%m-%d %H:%M}" == f"{last:%Y-%m-%d %H:%M}"
+        end = f"{last:%H:%M}" if first.date() == last.date() else f"{last:%Y-%m-%d %H:%M}"
+        when = f", {first:%Y-%m-%d %H:%M}{'' if same_minute else f' to {end}'} UTC"
     return f"{', '.join((trials.run, *trials.others))}: {valid:,} of {done:,} trials count{when}"
 
 
@@ -268,9 +272,9 @@ def _sentence_of_factor(metric: str, pairs: Sequence[tuple[compare.Comparison, r
     ((against, _), *_) = pairs
     parts = []
     for item, ratio in pairs:
-        text = ratio.estimate(item.comparisons)
-        interval = f"{text.low:.3g} to {text.high:.3g} with 95 % confidence, n = {text.n:,}"
-        parts.append(f"{text.value:.3g} times as high with {item.second} ({interval})")
+        low, high = ratio.interval(item.comparisons) or (math.nan, math.nan)
+        interval = f"a ratio of {low:.3g} to {high:.3g} with 95 % confidence, n = {ratio.n:,}"
+        parts.append(f"{compare.distance(ratio)} with {item.second} ({interval})")
     return f"Compared with `{against.factor}` = {against.first}, `{metric}` is {'; '.join(parts)}."
 
 
