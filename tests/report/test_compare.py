@@ -371,3 +371,13 @@ def test_what_two_factors_explain_alike_is_said() -> None:
     told = {one.name: one for one in effects.effects(replace(design, rows=kept))}
     assert told["confounded factors"].share > 0.1
     assert sum(one.share for one in told.values()) == pytest.approx(1)
+
+
+def test_levels_without_a_common_combination_are_left_to_effects() -> None:
+    """In a pairwise design no combination of the others may have both levels."""
+    factors = (("bs", ("a", "b")), ("depth", (1, 2)), ("jobs", (1, 2)))
+    design = simulated(factors, 4, lambda levels, *_: 0.5 * (levels[0] == "b"), noise=0.02)
+    rows = [row for row in design.rows if (row.levels[0] == "b") ^ (row.levels[1] == 2) ^ (row.levels[2] == 2)]
+    found = compare.factors(replace(design, rows=tuple(rows)), "bs", ())
+    assert [one.verdict for one in found] == ["inconclusive: no combination of the other factors has both"]
+    assert "`zlang effects`" in found[0].note

@@ -25,6 +25,7 @@ _NARROW = 1.5
 """The verdict is "no significant difference" only if a ratio below this was detectable."""
 _SET_UP_ONCE = "inconclusive: set up once"
 _SET_UP_AGAIN = "a level was set up only once; `zlang run --order blocked --again` sets each up once per replicate"
+_BY_EFFECTS = "`zlang effects` judges a factor over all combinations"
 _SET_UP_ONCE_IN_RUN = "inconclusive: set up once in a run"
 _SET_UP_AGAIN_IN_RUN = "`zlang run --order blocked --again` sets everything up once per replicate"
 _ONE_RUN = "each run was carried out once: whatever else changed between them is in the ratio"
@@ -196,6 +197,8 @@ def _compared(
     is_set_up = judged.is_of_groups and any(row.setups for side in sides for row in side)
     if is_set_up and judged.units == 1:
         verdict, note = _SET_UP_ONCE, _SET_UP_AGAIN
+    elif judged.ratio is None:
+        verdict, note = verdict_on(None, comparisons, design.unit), _BY_EFFECTS
     else:
         verdict = verdict_on(judged.ratio, comparisons, design.unit)
         note = f"compared over {judged.units} setups of each level" if is_set_up else ""
