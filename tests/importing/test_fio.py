@@ -259,6 +259,11 @@ def test_sizes(words: str, bytes_: int | None) -> None:
     assert fio_numbers.size(words) == bytes_
 
 
+def test_a_program_is_not_imported() -> None:
+    with pytest.raises(RunError, match="is a program of zlang already"):
+        importing.import_file("import fio\n", "a.zexp", None)
+
+
 def test_an_existing_file_is_left_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     job, out = tmp_path / "a.fio", tmp_path / "a.zexp"
     job.write_text("[a]\nsize=1m\n")
