@@ -67,12 +67,12 @@ def a_run(
     run.done()
 
 
-def judged(tmp_path: Path, text: str, against: str | None = None, **hot: float) -> Judged:
+def judged(tmp_path: Path, text: str, against: str | None = None, hot: float = 3.0) -> Judged:
     clause, runs = clause_of(f'expect "so" {text}'), tmp_path / "runs"
     a_run(runs, "b1", "base", {None: 9.0}, seed=1, began=1e9)
     a_run(runs, "b2", "base", {None: 1.0}, seed=2, began=2e9)
     a_run(runs, "o1", "other", {"as_is": 1.0, "hot": 3.0}, clause, seed=3, began=3e9)
-    a_run(runs, "o2", "other", {"as_is": 1.0, "hot": 3.0, **hot}, clause, seed=4, began=4e9)
+    a_run(runs, "o2", "other", {"as_is": 1.0, "hot": hot}, clause, seed=4, began=4e9)
     ingest(runs, tmp_path / "db")
     (result,) = results.judge(tmp_path / "db", "o2", against)
     return result
