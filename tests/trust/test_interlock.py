@@ -517,7 +517,7 @@ def test_what_is_there_when_the_run_was_killed_is_kept_and_named(spare: Disk, is
     process = spare.zlang.start("run", program, "--yes", "--arm", spare.link)
     wait_for(lambda: spare.image.read_bytes()[:MIB] != bytes(MIB))
     process.kill()
-    process.wait()
+    process.communicate()
     for number in left_of(next(spare.at.glob("runs/*/plan.jsonl")).parent.name):
         os.kill(number, signal.SIGKILL)
     wait_for(lambda: not left_of(next(spare.at.glob("runs/*/plan.jsonl")).parent.name))
