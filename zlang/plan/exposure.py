@@ -136,7 +136,7 @@ class Exposure:
                 continue
             has_offers = key not in {instance.key for instance in on}
             for owner, step in every:
-                is_own = owner == key or step.action is Action.GUARD or _is_step_of(step, key, _OWN_STEPS)
+                is_own = owner == key or _is_step_of(step, key, _OWN_STEPS)
                 if not is_own and naming.mentions(step.command, device, offers=has_offers):
                     hint = f"write `{{{device.thing.label}.block}}`, so zlang guards it"
                     label = f"the step `{step.name}`"
