@@ -278,6 +278,14 @@ REFUSED = {
         "on = odd  run = look",
         "E336",
     ),
+    "in a guard": (
+        (
+            f'kind m: resource on host {{ offers dir = "/srv"  present {{ sh "true" {{ why = "x" }} }}  '
+            f'guard {{ sh "dd of={ID}" {{ why = "x" }} }} }}\ngiven m odd {{}}\nfile data on odd {{ size = 1MiB }}'
+        ),
+        "on = data  run = reads",
+        "E336",
+    ),
     "in a command that takes something away": (
         (
             f'kind m: resource on dir {{ offers dir = "{{on.dir}}"  create {{ sh "true" {{ why = "x" }} }}  '

@@ -198,6 +198,31 @@ def test_root_measures_nowhere_behind_a_link_that_others_can_replace(
     zlang("run", "program.zexp", "--set", 'place="own"')
 
 
+def test_root_makes_nothing_in_a_directory_of_another_user_that_is_given(tmp_path: Path) -> None:
+    """They could replace the file by a link while it is written; what they have there can be read."""
+    there = tmp_path / "there"
+    there.mkdir()
+    (there / "old").write_bytes(bytes(4096))
+    os.chown(there, 65534, 65534)
+    zlang = Zlang(tmp_path)
+    program = """
+    import fio
+    given dir there { path = "there" }
+    file data on there { size = 1MiB }
+    given file old on there { size = 4KiB }
+    fio writes { rw = write  end_fsync = on }
+    fio reads { rw = read  ioengine = psync }
+    experiment writing { on = data  run = writes }
+    experiment reading { on = old  run = reads }
+    """
+    err = zlang.run(program, "-e", "writing", code=1).err
+    assert "root makes nothing in there: another user can write to " in err
+    assert [item.name for item in there.iterdir()] == ["old"]
+    zlang("run", "program.zexp", "-e", "reading")
+    os.chown(there, 0, 0)
+    zlang("run", "program.zexp", "-e", "writing", "--again")
+
+
 def test_root_measures_in_a_directory_of_who_called_sudo(tmp_path: Path) -> None:
     os.chown(tmp_path, 65534, 65534)
     zlang = Zlang(tmp_path, {"SUDO_UID": "65534"})

@@ -105,7 +105,7 @@ def _missing_guard(node: tree.KindDef) -> Iterator[Diagnostic]:
     guard = next((action for action in _actions(node) if action.name.text == "guard"), None)
     if armed is not None and guard is None and node.role.text == "resource":
         yield Code.KIND_LACKS.at(armed.name.span, what="`armed`", lacks="guard", hint=_example_of_action("guard"))
-    if guard is not None and armed is None:
+    if guard is not None and armed is None and not any(action.name.text == "present" for action in _actions(node)):
         hint = "add the names by which it is armed: `armed = …`"
         yield Code.KIND_LACKS.at(guard.name.span, what="`guard`", lacks="armed", hint=hint)
 

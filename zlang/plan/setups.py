@@ -88,7 +88,8 @@ class Setups:
         offered = [place if isinstance(place, str) else values.show(place) for place in places]
         made = tuple(self._steps(make, Action.PREPARE, f"create-{instance.key}", frame))
         if not instance.is_given:
-            made = (*guards(exposed_beneath(instance), self._here), *made)
+            given = (under for under in instance.beneath if under.is_given)
+            made = (*guards((*exposed_beneath(instance), *given), self._here), *made)
         unmade = tuple(self._steps(unmake, Action.TIDY, f"destroy-{instance.key}", frame))
         settings = tuple(_settings(instance, frame, self._here))
         core = digests.digest(_made_with(instance), keys, below, *carries, *sorted(names))
