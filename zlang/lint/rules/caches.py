@@ -27,8 +27,11 @@ def _is_cached(trial: TrialView) -> bool:
 
 
 def _may_read(trial: TrialView) -> bool:
-    """Whether the workload reads, or says only that it does not write, as a command does."""
-    return trial.run.is_("reads") or (trial.run.trait("reads") is None and trial.run.is_not("modifies"))
+    """Whether the workload reads, or says only that it does not write, as a command does where there are data."""
+    if trial.run.trait("reads") is not None:
+        return trial.run.is_("reads")
+    has_data = any(thing.trait("holds") is not None or thing.instance.is_given for thing in trial.beneath)
+    return trial.run.is_not("modifies") and has_data
 
 
 def _has_other_cache(trial: TrialView) -> bool:
