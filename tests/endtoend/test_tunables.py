@@ -20,7 +20,7 @@ FACTOR = """
 import linux
 dir here { path = "." }
 tunable swept { knob = file("QUEUE/read_ahead_kb")  value = 3100 | 3200 }
-tunable other { knob = file("QUEUE/../queue/read_ahead_kb")  value = 2900 }
+tunable other { knob = file("QUEUE/read_ahead_kb")  value = 2900 }
 let set = [] | swept | [other]
 shell look {
   command = "cat QUEUE/read_ahead_kb"  writes = off
@@ -122,7 +122,7 @@ def test_what_the_kernel_makes_of_it_is_an_error_with_both_values(zlang: Zlang, 
         ('sysctl("vm.dirty_expire_centisecs")', '"x"', "cannot be set to x, it is "),
         ('sysctl("vm.no_such_thing")', "1", "/proc/sys/vm/no_such_thing is not there"),
         ('file("/etc/hostname")', '"x"', "error[E337]"),
-        ('file("/proc/sys/../../etc/hostname")', '"x"', "/etc/hostname is not below /proc/sys or /sys"),
+        ('file("/proc/sys/../../etc/hostname")', '"x"', "error[E337]"),
     ],
 )
 def test_what_cannot_be_set(zlang: Zlang, knob: str, value: str, why: str) -> None:
