@@ -226,7 +226,7 @@ def test_a_word_of_another_property_is_said_to_be_one() -> None:
         ("experiment e { on = disk  run = reads }", "declare one on it: `file NAME on disk { … }`"),
         (
             "experiment e { on = data  run = reads  collect = [capacity] }",
-            "`capacity` is a kind; to declare one here, write `capacity {}`",
+            "`capacity` is a kind: write the name of a declaration, or declare one here: `capacity {}`",
         ),
         (
             "fio v { rw = read  rate_iops = 5/s }\nfio w { rw = read  number_ios = rate_iops }",

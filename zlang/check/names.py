@@ -107,8 +107,8 @@ def report_unknown_name(context: Context, node: tree.Name, name: str, expected: 
         hint = "write `none` where it is used, as in `during = none | …`; in a `let`, nothing is `[]`"
     if kind is not None:
         made = f"{name} {{}}" if not kind.required else f"{name} {{ … }}"
-        hint = f"`{name}` is a kind; to declare one here, write `{made}`"
-        hint = hint if kind.required else Hint(hint, name, made)
+        hint = f"`{name}` is a kind: write the name of a declaration, or declare one here: `{made}`"
+        hint = hint if kind.required else Hint(hint, name, made, is_safe=False)
     elif name in context.siblings:
         hint = (
             f"a property cannot use another property of the same declaration; give the value a name: `let {name} = …`"
