@@ -132,6 +132,8 @@ def test_what_is_there_counts_and_the_rest_can_follow(zlang: Zlang) -> None:
         ("5ms", "5KiB", "line 2, column `lat_mean_ns`: `5KiB` is a size, and this is in ns"),
         ("200/s", '"1,5"', "line 4, column `total_iops`: `1,5`"),
         ("200/s", "nan", "line 4, column `total_iops`: `nan` is not a number that can be measured"),
+        ("200/s", "-200/s", "line 4, column `total_iops`: a number per second cannot be `-200/s`"),
+        ("5ms", "1e999999999", "line 2, column `lat_mean_ns`: `1e999999999` is not a number that can be measured"),
         ("off,Web", "off,Wob", "line 3: the plan has no trial with state = off, load = Wob"),
         ("off,Web", "off,File", "line 3: there are more rows than trials with state = off, load = File"),
         (ROWS, ROWS.splitlines()[0], "results.csv has no results"),

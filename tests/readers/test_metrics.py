@@ -113,6 +113,31 @@ def test_times_of_a_series_can_be_since_1970(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("declared", "value", "why"),
+    [
+        ("size", "-1", "x: a size cannot be `-1`"),
+        ("iops", "-1", "x: a number per second cannot be `-1`"),
+        ("count", "1e26", "x: a whole number cannot be `1e26`"),
+        ("rate", "1e300MiB/s", "x: a rate cannot be `1e300MiB/s`"),
+        ("duration in ms", "1e999999999", "x: `1e999999999` is not a number"),
+        ("duration in min", "1e308", "x: `1e308` is not a number"),
+    ],
+)
+def test_a_number_that_cannot_be_measured_is_refused(tmp_path: Path, declared: str, value: str, why: str) -> None:
+    (tmp_path / "out").write_text(f"x={value}\n")
+    reading = samples.read(tmp_path, "shell", "out", metrics=[["regex", f"x: {declared}=x=(.*)"]])
+    assert (reading.metrics, reading.problems) == ({}, (why,))
+
+
+@pytest.mark.parametrize(("declared", "value"), [("duration in ms", "-1"), ("number", "-1e26"), ("share", "-3")])
+def test_a_difference_can_be_negative(tmp_path: Path, declared: str, value: str) -> None:
+    (tmp_path / "out").write_text(f"x={value}\n")
+    reading = samples.read(tmp_path, "shell", "out", metrics=[["regex", f"x: {declared}=x=(.*)"]])
+    assert reading.problems == ()
+    assert reading.metrics["x"] < 0
+
+
+@pytest.mark.parametrize(
     ("text", "why"),
     [
         ("t,ops\n", "ops: the column `ops` has no rows"),

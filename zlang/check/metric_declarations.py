@@ -6,7 +6,9 @@ the metric, and findings. Rule: the unit of a number is declared or printed besi
 
 from __future__ import annotations
 
+import math
 import re
+import sys
 from collections.abc import Callable, Collection, Mapping
 from fractions import Fraction
 
@@ -200,12 +202,15 @@ def name_of(text: str) -> str:
 
 
 def in_stored_unit(number: str, unit: str, metric: Metric) -> float:
-    """A number of a unit that suits the metric, in the unit in which results keep it."""
-    if unit == metric.unit:
-        return float(number)
+    """A number of a unit that suits the metric, in the unit in which results keep it; infinite if it is too large."""
+    value = float(number)
+    if unit == metric.unit or not math.isfinite(value):
+        return value
     size = size_of(unit, metric.type)
     assert size is not None, f"BUG: `{unit}` is not a unit of {metric.name}"
-    return float(Fraction(number) * size * types.parts_of(metric.unit))
+    # Not of the text: the digits of `1e999999999` as a fraction would take hours to compute.
+    exact = Fraction(repr(value)) * size * types.parts_of(metric.unit)
+    return float(exact) if abs(exact) <= sys.float_info.max else math.inf
 
 
 def stored_unit(type_: str, unit: str) -> str:

@@ -89,7 +89,10 @@ class _Row:
         cell, place = self.cells[metric.name], f"{self.place}, column `{metric.name}`"
         dimension = DIMENSION_OF[metric.type] if metric.unit else None
         number = _number(cell, place, metric.unit, dimension, parts_of(metric.unit))
-        return in_stored_unit(cell.strip(), unit, metric) if _is_number(cell) else number
+        value = in_stored_unit(cell.strip(), unit, metric) if _is_number(cell) else number
+        if not metric.can_be(value):
+            raise RunError(f"{place}: {SCALARS[metric.type].spoken} cannot be `{cell.strip()}`")
+        return value
 
     def level(self, column: str, factor: Factor) -> Scalar:
         """The level of a factor."""

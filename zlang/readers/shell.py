@@ -248,6 +248,8 @@ def _number(metric: Metric, value: object, printed: str, unit: str) -> float:
             if own and size_of(own, metric.type) is None:
                 raise _MissingError(f"{metric.name}: `{own}` is not a unit of {SCALARS[metric.type].spoken}")
             result = in_stored_unit(number, own or unit, metric)
-            if math.isfinite(result):
+            if metric.can_be(result):
                 return result
+            if math.isfinite(result):
+                raise _MissingError(f"{metric.name}: {SCALARS[metric.type].spoken} cannot be `{shown}`")
     raise _MissingError(f"{metric.name}: `{shown}` is not a number")
