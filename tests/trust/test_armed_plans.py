@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 
 import pytest
+from command_line import Zlang
 
 from zlang.check.check import Overrides
 from zlang.pipeline import plans, programs
@@ -104,3 +106,13 @@ def test_a_disk_that_a_person_guards_on_another_machine_is_armed(rw: str, armed:
     header = plans.plan(checked, programs.choose(checked, None), 1, Overrides()).plan.header
     assert header.armed == armed
     assert [guarded.steps for guarded in header.guarded] == [() for _ in armed]
+
+
+def test_what_is_not_written_to_is_not_armed_even_if_nothing_is_measured(tmp_path: Path) -> None:
+    zlang = Zlang(tmp_path)
+    zlang.run(
+        'dir here { path = "." }\nshell io { command = "true"  writes = off }\nexperiment e { on = here  run = io }'
+    )
+    for more in ([], ["--failed"]):
+        refused = zlang("run", "program.zexp", "--arm", "/dev/nosuch", *more, code=1)
+        assert "the plan does not write to /dev/nosuch" in refused.err

@@ -125,6 +125,7 @@ def _run_one(prepared: _Prepared, runs_dir: Path, db: Path, wishes: Wishes, lane
     planned, armed, only = prepared.planned, prepared.armed, wishes.only
     header = planned.plan.header
     _require_trial(only, header)
+    arming.require_named(header.armed, armed)
     if wishes.failed:
         folder = runs.latest_of(runs_dir, planned)
         runs.require_own(folder, trust=False)

@@ -109,16 +109,21 @@ def share(wanted: Sequence[Sequence[str]], armed: Armed, line: str) -> list[Arme
 
 def _require_armed(wanted: Sequence[str], armed: Armed, line: str) -> None:
     """Raise RunError unless some devices are armed, and no other."""
+    require_named(wanted, armed)
+    if set(wanted) - set(armed.names):
+        wiped = "".join(f" --wipe {quote(name)}" for name in armed.wipe)
+        message = "the plan writes to devices that the run did not create: " + ", ".join(wanted)
+        raise RunError(message, f"if everything on them may be lost, type: {line} {_options(wanted)}{wiped}")
+
+
+def require_named(wanted: Sequence[str], armed: Armed) -> None:
+    """Raise RunError where something is armed that is not among the devices of a plan."""
     foreign = [name for name in (*armed.names, *armed.wipe) if name not in wanted]
     if foreign:
         hint = did_you_mean(foreign[0], wanted) or (
             "it writes to " + ", ".join(wanted) if wanted else "it needs no `--arm`"
         )
         raise RunError(f"the plan does not write to {foreign[0]}", hint)
-    if set(wanted) - set(armed.names):
-        wiped = "".join(f" --wipe {quote(name)}" for name in armed.wipe)
-        message = "the plan writes to devices that the run did not create: " + ", ".join(wanted)
-        raise RunError(message, f"if everything on them may be lost, type: {line} {_options(wanted)}{wiped}")
 
 
 def require_clear(header: Header, armed: Armed) -> None:
