@@ -29,6 +29,14 @@ from zlang.syntax import tree
 PERCENTILE = re.compile(r"p(?!100)(\d\d?)(\d*)")
 """`p50`, `p999` for 99.9 %; `p100` is no 10.0 %, but the largest."""
 
+_QUANTITIES = {
+    **dict.fromkeys(("latency", "latencies", "lat", "delay"), "duration"),
+    **dict.fromkeys(("bandwidth", "throughput", "bw", "speed"), "rate"),
+    "iops": "iops",
+}
+"""General words for what is measured, and the type of a metric that each means."""
+_MOST_NAMED = 3
+
 
 class ClauseExpressions:
     """Resolves the expressions of clauses; `is_wrong` once a finding was reported.
@@ -167,9 +175,24 @@ class ClauseExpressions:
 
     def _report_unknown(self, context: Context, node: tree.Name, name: str, expected: Type | None) -> Expr:
         if not self.words.is_partial and not (expected is not None and expected.unknown):
+            if meant := self._of_quantity(name):
+                self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=which_of(meant)))
+                return unknown(node.span)
             return report_unknown_name(context, node, name, expected)
         self.is_wrong = True  # and why has been said
         return unknown(node.span)
+
+    def _of_quantity(self, name: str) -> list[str]:
+        """The metrics that a general word may mean: of `read_bandwidth` those of reads that are rates."""
+        *others, quantity = name.lower().split("_")
+        sort = _QUANTITIES.get(quantity, "")
+        measured = self.words.distributions if sort == "duration" else self.words.metrics
+        fitting = [item for item, metric in measured.items() if metric.type == sort and item not in self.words.never]
+        chosen = [item for item in fitting if item.split("_")[0] in others] or fitting
+        if sort == "duration" and not PERCENTILE.fullmatch(self.inside):
+            rank = next((word for word in others if PERCENTILE.fullmatch(word)), "")
+            chosen = [f"{rank}({item})" if rank else f"{item}_mean" for item in chosen]
+        return chosen[:_MOST_NAMED]
 
     def column(self, node: tree.Name) -> Expr | None:
         """A metric, a distribution or a factor, with its type."""
@@ -280,4 +303,6 @@ def is_aggregate(node: object) -> bool:
 
 def which_of(names: list[str]) -> str:
     """A question for a hint: which of several names is meant."""
+    if len(names) == 1:
+        return f"did you mean `{names[0]}`?"
     return "which one: " + " or ".join(f"`{name}`" for name in names) + "?" if names else ""

@@ -76,9 +76,6 @@ FOREIGN = {
     "True": Hint("write `on`", "True", "on"),
     "False": Hint("write `off`", "False", "off"),
     **dict.fromkeys(("var", "local", "each", "params", "self"), "write the name alone: params and lets have no prefix"),
-    **dict.fromkeys(
-        ("latency", "throughput", "bandwidth"), "write a metric of the workload: `zlang kinds KIND` lists them"
-    ),
     "ram": "declare it: `param ram: size = 8GiB`",
     "memory": "declare it: `param memory: size = 8GiB`",
     **dict.fromkeys(("one", "two", "three", "four", "five"), "write a number with digits: `3`"),
