@@ -49,16 +49,60 @@ _OTHER_WORDS = {
     **dict.fromkeys(("target", "targets", "subject", "device", "devices", "disks"), "on"),
     **dict.fromkeys(("workload", "workloads", "load", "job", "jobs", "benchmark"), "run"),
     **dict.fromkeys(
-        ("runs", "repeats", "repetitions", "replicates", "iterations", "loops", "times", "count", "n", "reps"), "repeat"
+        (
+            "runs",
+            "repeats",
+            "repetitions",
+            "replicates",
+            "iterations",
+            "loops",
+            "times",
+            "count",
+            "n",
+            "reps",
+            "trials",
+        ),
+        "repeat",
     ),
     **dict.fromkeys(("precondition", "prepare", "setup", "treatment"), "before"),
     **dict.fromkeys(("events", "meanwhile", "background"), "during"),
     **dict.fromkeys(("protocol", "drop_caches", "flush"), "cache"),
     **dict.fromkeys(("monitor", "monitors", "counters"), "collect"),
     **dict.fromkeys(("settings", "tunables"), "with"),
-    **dict.fromkeys(("time_budget", "max_time", "deadline", "time_limit"), "budget"),
+    **dict.fromkeys(("time_budget", "max_time", "deadline", "time_limit", "timeout"), "budget"),
 }
 """The names of fields in other languages."""
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("for_each", "foreach", "matrix", "sweep", "with_items", "params"),
+        "write the choice where the value stands: `NAME = 4KiB | 8KiB`",
+    ),
+    **dict.fromkeys(
+        ("order", "seed", "random", "randomize", "randomise", "randomized", "shuffle"),
+        "the order is an option of `zlang run`: `--order`",
+    ),
+    **dict.fromkeys(
+        ("host", "hosts", "machine", "node", "server"), "what is measured stands on it: `dir NAME on HOST { … }`"
+    ),
+    **dict.fromkeys(
+        ("output", "outfile", "results", "save", "log"),
+        "all results are kept: `zlang sql` and `zlang report` show them",
+    ),
+    **dict.fromkeys(("name", "id"), "the name stands before the braces: `experiment NAME { … }`"),
+    **dict.fromkeys(
+        ("description", "title", "question", "comment", "doc", "desc"),
+        'it stands before the braces: `experiment NAME "QUESTION" { … }`',
+    ),
+    **dict.fromkeys(
+        ("parallel", "concurrent", "concurrency"), "a list of workloads runs at the same time: `run = [FIRST, SECOND]`"
+    ),
+    **dict.fromkeys(
+        ("warmup", "warm_up", "ramp"),
+        "`cache = hot` reads the data first; time left out of a figure is a property of the workload",
+    ),
+    **dict.fromkeys(("sudo", "root", "user"), "a run has the rights of who starts it: remove it"),
+}
+"""What is said elsewhere than in a field, and where."""
 _ROLES = {
     "on": ("resource",),
     "with": ("resource",),
@@ -382,9 +426,9 @@ class Experiments:
             if meant
             else did_you_mean(word.text, FIELDS)
         )
-        if word.text in {"for_each", "foreach", "matrix", "sweep", "with_items", "params"}:
-            near = Hint("write the choice where the value stands: `NAME = 4KiB | 8KiB`")
-        hint = near or "remove it; an experiment has " + ", ".join(f"`{f}`" for f in FIELDS)
+        hint = (
+            _ELSEWHERE.get(word.text) or near or "remove it; an experiment has " + ", ".join(f"`{f}`" for f in FIELDS)
+        )
         self._names.report(Code.UNKNOWN_PROPERTY.at(word.span, kind="experiment", name=word.text, hint=hint))
         return False
 
