@@ -44,7 +44,7 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
                 or _without_braces(option, expected)
                 or _as_choice(node, option, expected)
                 or _as_text(option, expected)
-                or _off_as_word(option, expected)
+                or _bool_as_word(option, expected)
                 or ("write a share of something as `50% of …`" if option.type == _SHARE else "")
             )
             if "command" in expected.scalars and option.type == STRING:
@@ -91,6 +91,7 @@ def _sides(node: tree.Expr) -> Iterator[tree.Expr]:
 _SHARE = Type(frozenset({"share"}))
 _INSERTED = re.compile(r'"\$?\{([A-Za-z_][\w.]*)\}"')
 _MINUTES = re.compile(r"[\d_.]+m")
+_LEAST_SECTOR = 512
 _BARE = re.compile(r"-?[\d_.]+")
 
 
@@ -103,7 +104,11 @@ def _with_unit(option: Expr, expected: Type) -> Hint:
     value = option.value({}) if option.is_constant and _BARE.fullmatch(text) else None
     if not isinstance(value, Quantity):
         return Hint("add a unit")
-    amount = value.amount / 100 if wanted[0] == "share" else value.amount
+    # Who writes a share as a number means a part of 1 if there is a point in it, and else percents.
+    is_percent = wanted[0] == "share" and (value.amount >= 1 or "." not in text)
+    amount = value.amount / 100 if is_percent else value.amount
+    if wanted[0] == "size" and amount < _LEAST_SECTOR:
+        amount *= 1024  # nobody means so few bytes
     written = units.show(Quantity(amount, types.DIMENSION_OF[wanted[0]]))
     return Hint(f"add a unit: `{written}`", text, written, is_safe=False)
 
@@ -177,11 +182,14 @@ def _as_text(option: Expr, expected: Type) -> Hint:
     return Hint("")
 
 
-def _off_as_word(option: Expr, expected: Type) -> Hint:
-    """A hint for `off` where a word says that."""
+def _bool_as_word(option: Expr, expected: Type) -> Hint:
+    """A hint for `off` or `true` where a word says that."""
     text = option.span.text
-    words = [word for word in ("none", "disabled", "never") if expected.variant(word) is not None]
-    if option.type != types.BOOL or types.BOOLS.get(text) is not False or not words:
+    if option.type != types.BOOL or text not in types.BOOLS:
+        return Hint("")
+    names = ("on", "enabled", "always") if types.BOOLS[text] else ("off", "none", "disabled", "never")
+    words = [word for word in names if expected.variant(word) is not None]
+    if not words:
         return Hint("")
     return Hint(f"write `{words[0]}`", text, words[0], is_safe=False)
 
