@@ -94,11 +94,25 @@ def _report_unknown(context: Context, node: tree.Call, expected: Type | None) ->
         return
     hint = (
         FOREIGN.get(name)
+        or _of_kind(context, node)
         or _as_one_word(node, expected)
         or did_you_mean(name, candidates)
         or (f"expected {expected}" if expected and expected.scalars | set(expected.words) else "")
     )
     context.report(Code.UNKNOWN_FUNCTION.at(node.function.span, name=name, hint=hint))
+
+
+def _of_kind(context: Context, node: tree.Call) -> str:
+    """The hint for a kind that is called with what is declared."""
+    kind = context.scope.kind(node.function)
+    if kind is None:
+        return ""
+    if len(node.arguments) == 1 and isinstance(node.arguments[0], tree.Name):
+        name = str(node.arguments[0])
+        return Hint(
+            f"`{node.function}` is a kind: write `{name}`, a thing of that kind", node.span.text, name, is_safe=False
+        )
+    return f"`{node.function}` is a kind: write properties in braces, `{node.function} {{ NAME = VALUE }}`"
 
 
 def _as_one_word(node: tree.Call, expected: Type | None) -> str:

@@ -57,6 +57,13 @@ _OTHER_WORDS = {
 """Properties of things in other languages, with what to write instead."""
 
 
+def _like(node: tree.Anonymous | tree.Declaration, name: str) -> str:
+    """The hint where a thing stands in the place of a kind."""
+    if isinstance(node, tree.Declaration):
+        return f"write `let {node.name.text} = {name} with {{ … }}`"
+    return Hint(f"write `{name} with {{ … }}`", name, f"{name} with")
+
+
 def _kinds_of_role(context: Context, name: str) -> str:
     """A hint for a role where a kind is needed: the kinds that have it."""
     kinds = [kind for word in context.scope.kind_names() if (kind := context.scope.kind_called(word)) is not None]
@@ -71,7 +78,7 @@ def resolve_declaration(
     span, kind_name, items = node.span, node.kind, node.items
     kind = context.scope.kind(kind_name)
     if kind is None:
-        from zlang.syntax.slips import ENTRIES
+        from zlang.syntax.foreign_words import ENTRIES
 
         name = str(kind_name)
         hint: str = (
@@ -80,7 +87,7 @@ def resolve_declaration(
             or did_you_mean(name, [*context.scope.kind_names(), *ENTRY_WORDS])
         )
         if context.scope.lookup(name, kind_name.span) is not None:
-            hint = f"`{name}` cannot be changed here: put a choice into its declaration, or declare another"
+            hint = _like(node, name)
         hint = hint or _kinds_of_role(context, name) or "`zlang kinds` lists all kinds"
         context.report(Code.UNKNOWN_KIND.at(kind_name.span, name=name, hint=hint))
         return unknown(span)
@@ -411,12 +418,23 @@ def _left_out(kind: Kind, word: str) -> str:
     return Hint(reason, word, name) if name in kind.properties else reason
 
 
+def _as_value(kind: Kind, word: str) -> str:
+    """The hint for a word that is a value of a property, or the opposite of one: `relatime`, `nojournal`."""
+    takers = [name for name, definition in kind.properties.items() if definition.type.variant(word) is not None]
+    if len(takers) == 1:
+        return f"write `{takers[0]} = {word}`"
+    name = word.removeprefix("no").lstrip("_-")
+    type_ = kind.properties[name].type if word.startswith("no") and name in kind.properties else types.NOTHING
+    return f"write `{name} = off`" if "bool" in type_.scalars or type_.variant("off") is not None else ""
+
+
 def _definition(context: Context, kind: Kind, word: tree.Word) -> PropertyDef | None:
     definition = kind.properties.get(word.text)
     if definition is None:
         hint = (
             _left_out(kind, word.text)
             or _OTHER_WORDS.get(word.text)
+            or _as_value(kind, word.text)
             or did_you_mean(word.text, kind.properties)
             or _properties_of(kind)
             + (f'; pass on others as `extra = ["{word.text}=…"]`' if "extra" in kind.properties else "")
@@ -529,7 +547,8 @@ def _names_within(node: tree.Expr | None) -> Iterator[tree.Name]:
 def _misspelt(kind: Kind, items: tuple[tree.Item, ...], name: str) -> bool:
     """Whether a field that the kind does not have may have been meant to be this one."""
     given = [item.name.text for item in items if isinstance(item, tree.Field)]
-    return any(word not in kind.properties and nearest(word, [name]) for word in given)
+    meant = {_left_out(kind, word) for word in given}
+    return f"write `{name}`" in meant or any(word not in kind.properties and nearest(word, [name]) for word in given)
 
 
 def _example(type_: Type) -> str:
