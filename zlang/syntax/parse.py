@@ -190,7 +190,7 @@ class Driver:
             return
         expected = self._expected(stack)
         read = tuple((part.symbol, part.value) for part in stack)
-        slip = slips.meant(slips.StopPlace(self.source, read, stack[-1].end, token, expected))
+        slip = slips.meant(self.source, read, stack[-1].end, token, expected)
         unclosed = self._unclosed(stack, token) if slip is None else None
         if unclosed is not None:
             texts = [f.span.start for f in self.findings if f.code is Code.UNCLOSED_TEXT]
@@ -277,6 +277,8 @@ class Driver:
         for terminal, words in _SINGLE.items():
             if terminal in possible:
                 return words
+        if any(part.symbol == "PARAM" for part in stack):
+            return "`=` and a value"  # behind a type; the lexer takes the sign together with its name
         return "the end of the line"
 
     def _describe_token(self, token: Token) -> str:

@@ -1,0 +1,199 @@
+"""Slips in declarations: the line that begins one, its name, what it stands on, its fields."""
+
+from __future__ import annotations
+
+import re
+
+from zlang.suggest import nearest
+from zlang.syntax.foreign_words import ENTRIES
+from zlang.syntax.lexer import ENTRY_WORDS
+from zlang.syntax.stop_place import Meant, StopPlace
+
+
+def parameter(stop: StopPlace) -> Meant | None:
+    """A parameter without its type or its default, a function without parentheses, an import without quotes."""
+    token, text = stop.token, stop.text
+    begin = text.rfind("\n", 0, token.start - (token.text == "\n")) + 1
+    if without := _PARAM_OF_VALUE.match(text, begin):
+        return f"write `param {without[1]} = {without[3]}`", stop.fix(*without.span(2), " = ")
+    if text.startswith("param", begin) and stop.last != "LBRACE" and "EQUAL" not in [symbol for symbol, _ in stop.read]:
+        return "write `param NAME: TYPE = VALUE`", None
+    if function := _FUNCTION.match(text, begin):
+        return f"write a function as `let {function[1]}({function[2] or function[3]}) = …`", None
+    if imported := _IMPORTED.match(text, begin):
+        written = f'"{imported[1] if imported[1].startswith(".") else f"./{imported[1]}"}"'
+        return f"write the file as a text: `import {written}`", stop.fix(*imported.span(1), written, is_safe=False)
+    return None
+
+
+def made(stop: StopPlace) -> Meant | None:
+    """A thing without braces, with a name as paths have them, or with a value behind a colon."""
+    text, token = stop.text, stop.token
+    if stop.expected.startswith("`name") and token.type == "STRING" and _NAMED.match(text, token.end):
+        name = token.text.strip('"')
+        return f"write names without quotes: `{name} = …`", stop.fix(token.start, token.end, name, is_safe=False)
+    if stop.expected == "`{`" and token.text == "/":
+        return "names have no `/`; nest with `on`: `KIND NAME on PARENT { … }`", None
+    if stop.expected == "`{`" and token.type in {"VBAR", "NEWLINE", "COMMA", "RSQB", "$END"}:
+        symbols = [symbol for symbol, _ in stop.read]
+        if "GIVEN" in symbols:
+            return "add braces that say which one is given: `given KIND NAME { called = … }`", None
+        if "ON" in symbols and "EQUAL" in symbols:
+            return "an anonymous declaration needs braces", stop.fix(stop.end, stop.end, " {}")
+        if "ON" in symbols and token.type == "VBAR":
+            return "put a choice of parents in parentheses: `KIND NAME on (a | b) { … }`", None
+    argument = _ARGUMENT.match(text, token.start) if token.type == "COLON" and stop.end == token.start else None
+    if argument is not None and stop.expected.startswith("`name"):
+        before = _WORD_BEFORE.search(text, 0, token.start)
+        word = before[0] if before else ""
+        written = _COLONS.search(text, 0, token.start)
+        sizes = _SIZES_BEFORE.search(text, 0, token.start)
+        whole = _WITH_COLONS.match(text, written.start()) if written is not None else None
+        if whole is not None and whole[0] != f"{word}:{argument[1]}":
+            as_text = f'"{whole[0]}"'
+            fix = stop.fix(*whole.span(), as_text, is_safe=False)
+            if sizes is None or whole[0] != f"{sizes[0]}:{argument[1]}":
+                return f"write a text as `{as_text}`", fix
+            range_ = stop.fix(token.start, token.end, "..", is_safe=False)
+            return f"write a range as `{sizes[0]}..{argument[1]}`, and a text as `{as_text}`", range_
+        return f'write a word with a value as `{word}({argument[1]})`, and a text as `"{word}:{argument[1]}"`', None
+    return None
+
+
+def several_devices(stop: StopPlace) -> Meant | None:
+    """A list of things, or a word of ZFS with them, behind `on`."""
+    if stop.token.text in {"[", "("} and (before := _ON_BEFORE.search(stop.text, 0, stop.token.start)):
+        hint = "declare several devices as one thing, whose properties are lists: see `zlang kinds disk`"
+        return f"{hint}; the layout is a property of what stands on it" if before[1] else hint, None
+    return None
+
+
+def foreign(stop: StopPlace) -> Meant | None:
+    """A word with which other languages say what zlang says in another form."""
+    token, text = stop.token, stop.text
+    symbols = [symbol for symbol, _ in stop.read]
+    line = text[text.rfind("\n", 0, token.start) + 1 : token.start].split()
+    begin = (line or [token.text])[0].lower()
+    if stop.expected == "a name" and token.text == ":" and begin == "experiment":
+        return "write `experiment NAME { FIELD = VALUE … }`", None
+    if stop.expected == "a name" and token.text == ":" and len(line) == 1 and begin not in ENTRY_WORDS:
+        return "write `let NAME = VALUE`, or `KIND NAME { PROPERTY = VALUE }`", None
+    if stop.expected == "a name" and token.text == "-" and text.startswith("-", token.end):
+        return "write options as properties: `KIND NAME { OPTION = VALUE }`", None
+    is_top = "LBRACE" not in symbols and "EQUAL" not in symbols
+    if is_top and begin in ENTRIES:
+        return ENTRIES[begin], None
+    if "LBRACE" not in symbols and (headed := head(stop, len(line))) is not None:
+        return headed
+    is_kind = stop.last in {"path", "NAME"} and not nearest(begin, ENTRY_WORDS)
+    if stop.expected == "a name" and token.type == "STRING" and is_kind:
+        name = token.text.strip('"')
+        if not _NAME.fullmatch(name):
+            return "a name is one word of letters, digits and `_`; write the text in a property", None
+        return f"write the name without quotes: `{name}`", stop.fix(token.start, token.end, name)
+    if is_top and stop.expected == "`{`" and token.text == ":" and not nearest(begin, ENTRY_WORDS):
+        return "put its properties in braces: `KIND NAME { PROPERTY = VALUE }`", None
+    if is_top and stop.expected == "`{`" and len(line) > 1 and not nearest(begin, ENTRY_WORDS):
+        return "a line declares something, it is not a command: `KIND NAME on PARENT { PROPERTY = VALUE }`", None
+    if "EXPERIMENT" in symbols and stop.expected == "`{`" and token.type == "NAME":
+        before = _WORD_BEFORE.search(text, 0, stop.end)
+        name = f"{before[0] if before else ''}_{token.text}"
+        return f"a name is one word: `{name}`", stop.fix(stop.end, token.start, "_", is_safe=False)
+    if is_top and token.text == "[" and not line:
+        return ENTRIES["[global]"], None
+    return None
+
+
+def head(stop: StopPlace, words: int) -> Meant | None:
+    """A sign or a word too many, or one too few, between the kind of a declaration and its braces.
+
+    So many `words` stand before it in its line.
+    """
+    token, text = stop.token, stop.text
+    begin = text.rfind("\n", 0, token.start) + 1
+    if assigned := _ASSIGNED.match(text, begin):
+        return "remove the `=`: `KIND NAME { … }`", stop.fix(assigned.end(1), assigned.end() - 1, " ", is_safe=False)
+    if nearest((text[begin:].split() or [""])[0], ENTRY_WORDS):
+        return None
+    if like := _LIKE.match(text, begin):
+        with_base = f"`let {like[1]} = {like[3]} with {{ … }}`"
+        if like[2] in {"=", ":"}:
+            return f"write `{like[3]} {like[1]} {{ … }}` if `{like[3]}` is a kind, and else {with_base}", None
+        return f"write {with_base}", stop.fix(*like.span(), f"let {like[1]} = {like[3]} with {{", is_safe=False)
+    is_headed = stop.expected == "`{`" and words > 1
+    is_value = is_headed and (token.type == "STRING" or (token.type == "FIELD" and stop.last != "NAME"))
+    if is_value or _VALUE_OF_THING.match(text, begin):
+        return "put its properties in braces: `KIND NAME { PROPERTY = VALUE }`", None
+    if is_headed and token.text in {"in", "at", "under", "of"}:
+        return "write `on`: `KIND NAME on PARENT { … }`", stop.fix(token.start, token.end, "on", is_safe=False)
+    if is_headed and token.type == "COMMA":
+        return "write a declaration for each name", None
+    if is_headed and token.text == ".":
+        return "a name is one word, without `.`: `KIND NAME on PARENT { … }`", None
+    if stop.expected == "a name" and token.type == "NUMBER" and stop.last != "COLON":
+        return "a name begins with a letter", None
+    if (words or token.text == "(") and (alike := _CHOICE_OF_KINDS.match(text, begin)):
+        kinds = " | ".join(f"{kind.strip()} on {alike[3]} {{}}" for kind in alike[1].split("|"))
+        return f"write a choice of things as `let {alike[2]} = {kinds}`", None
+    return None
+
+
+def as_elsewhere(stop: StopPlace) -> Meant | None:
+    """A duration in two words, a list of YAML, a section of an INI file, a condition before its sentence."""
+    token, text = stop.token, stop.text
+    if token.text == "-" and stop.expected == "a value" and (listed := _DASHES.match(text, token.start)):
+        written = " | ".join(_DASH.sub("", line).strip() for line in listed[0].strip().splitlines())
+        end = token.start + len(listed[0].rstrip())
+        return f"write a choice with `|`: `{written}`", stop.fix(token.start, end, written, is_safe=False)
+    section = _SECTION.match(text, token.start) if stop.expected == "a declaration" else None
+    if section is not None and section[1] != "global":
+        return f"a section is a declaration in braces: `KIND {section[1]} {{ NAME = VALUE … }}`", None
+    if token.text == "." and stop.expected == "a value" and (path := _DOTS.match(text, token.start)):
+        return f'write a path as a text: `"{path[0]}"`', stop.fix(*path.span(), f'"{path[0]}"', is_safe=False)
+    if token.text == "{" and stop.last == "EXPERIMENT":
+        return "add a name: `experiment NAME { … }`", stop.fix(token.start, token.start, "first ", is_safe=False)
+    if token.text == "-" and stop.expected.startswith("`name") and text.startswith("-", token.end):
+        return "write an option without dashes: `OPTION = VALUE`", None
+    if token.text == "(" and stop.expected == "`{`" and _NAMED_ARGUMENT.match(text, token.end):
+        return "write properties in braces: `KIND NAME { PROPERTY = VALUE }`", None
+    if stop.expected == "a text" and stop.last == "ASSERT":
+        return 'the sentence comes first: `assert "SENTENCE" CONDITION`', None
+    if stop.expected == "`{`" and token.text == ":" and any(symbol == "EXPERIMENT" for symbol, _ in stop.read):
+        return "put its fields in braces: `experiment NAME { FIELD = VALUE … }`", None
+    is_sentence = token.type == "STRING" and not token.text.strip('"').isidentifier()
+    if stop.expected == "a name" and stop.last in {"path", "NAME"} and is_sentence and " " in token.text:
+        return "a line is `KIND NAME { … }`; a sentence is a title, or stands behind `expect` in an experiment", None
+    return None
+
+
+_DASHES = re.compile(r"(?:[ \t]*-[ \t]+[^\s{}=:]+[ \t]*(?:\n|\Z))+")
+_DASH = re.compile(r"^[ \t]*-")
+_DOTS = re.compile(r"\.{1,2}(?:/[\w./-]*)?(?=[\s}])")
+_NAMED_ARGUMENT = re.compile(r"\s*[A-Za-z_]\w*\s*=(?!=)")
+_SECTION = re.compile(r"\[([A-Za-z_][\w-]*)\]")
+_ASSIGNED = re.compile(r"[ \t]*[a-z_][\w.]*[ \t]+[A-Za-z_][\w-]*([ \t]*)=[ \t]*\{")
+_LIKE = re.compile(
+    r"[ \t]*[a-z_][\w.]*[ \t]+([A-Za-z_][\w-]*)[ \t]*(=|:|(?<=\s)(?:extends|inherits|from|like)\b)"
+    r"[ \t]*([A-Za-z_][\w-]*)[ \t]*\{"
+)
+"""A kind, a name, and another thing that it is like."""
+_VALUE_OF_THING = re.compile(r"[ \t]*[a-z_][\w.]*[ \t]+[A-Za-z_][\w-]*[ \t]*=[ \t]*\"")
+_SIZES_BEFORE = re.compile(r"(?<![\w.])\d[\w.]*\Z")
+_NAMED = re.compile(r"[ \t]*[=:]")
+_ON_BEFORE = re.compile(r"^[ \t]*\w+[ \t]+\w+[ \t]+on[ \t]+([A-Za-z]\w*)?\Z", re.MULTILINE)
+_ARGUMENT = re.compile(r":([\w.]+%?)")
+_WORD_BEFORE = re.compile(r"[A-Za-z_][\w-]*\Z")
+_NAME = re.compile(r"[A-Za-z_][\w-]*")
+_PARAM_OF_VALUE = re.compile(r"[ \t]*param[ \t]+([A-Za-z_]\w*)([ \t]*:[ \t]*)(\d\w*)[ \t]*(?:\n|\Z)")
+_FUNCTION = re.compile(
+    r"[ \t]*let[ \t]+([A-Za-z_]\w*)[ \t]*"
+    r"(?:(?<=[ \t])([A-Za-z_]\w*)[ \t]*=(?!=)|=[ \t]*\(?([A-Za-z_][\w, ]*?)\)?[ \t]*[=-]>)"
+)
+"""A function as in ML, or with an arrow."""
+_IMPORTED = re.compile(r"[ \t]*import[ \t]+([\w./-]+\.zexp)\b")
+_CHOICE_OF_KINDS = re.compile(
+    r"[ \t]*\(?[ \t]*([a-z_]\w*(?:[ \t]*\|[ \t]*[a-z_]\w*)+)[ \t]*\)?"
+    r"[ \t]+([A-Za-z_][\w-]*)[ \t]+on[ \t]+([A-Za-z_][\w-]*)"
+)
+_COLONS = re.compile(r"(?<![\w./:%])[\w./%]*\Z")
+_WITH_COLONS = re.compile(r"[\w./:%]+")

@@ -1,0 +1,150 @@
+"""Slips in experiments: their clauses, their fields, and words that are neither."""
+
+from __future__ import annotations
+
+import re
+
+from zlang.suggest import nearest
+from zlang.syntax.foreign_words import EXPERIMENT_WORDS, FIELD_WORDS
+from zlang.syntax.lexer import CLAUSES
+from zlang.syntax.stop_place import Meant, StopPlace
+
+
+def clause(stop: StopPlace) -> Meant | None:
+    """Slips in a `plot` or `table`: what it is over, and percentiles."""
+    token = stop.token
+    if token.type == "FIELD" and stop.last == "PLOT":
+        return "write `plot METRIC over FACTOR`", None
+    if token.type == "FIELD" and stop.last == "LSQB" and stop.is_condition:
+        return "write the condition behind the metric: `median(METRIC where FACTOR == LEVEL)`", None
+    if token.text == "by" and stop.expected.startswith("`over`"):
+        hint = "`over` comes before `by`: `plot METRIC over FACTOR by FACTOR`"
+        return hint, stop.fix(token.start, token.end, "over", is_safe=False)
+    if stop.expected.startswith("`over`") and token.type in {"RBRACE", "NEWLINE", "$END"}:
+        return "add the factor: `plot METRIC over FACTOR`", None
+    if token.text == "over" and any(symbol == "TABLE" for symbol, _ in stop.read):
+        return "a table has `by` before its factors, not `over`", stop.fix(token.start, token.end, "by")
+    if token.text == "by" and stop.last == "COMMA":
+        return "remove the comma before `by`", stop.fix(stop.end - 1, stop.end, "")
+    percentile = _PERCENTILE_BEFORE.search(stop.text, 0, token.start) if token.type == "NUMBER" else None
+    if token.type == "NUMBER" and (prefix := _P_BEFORE.search(stop.text, 0, token.start)) and token.text.isdecimal():
+        written = f"{prefix[1]}{token.text}"
+        return f"write the percentile without a point: `{written}`", stop.fix(prefix.start(), token.end, written)
+    if percentile is not None and token.text.isdecimal():
+        hint = f"any percentile is computed from the histogram: `p{percentile[2]}{token.text}({percentile[1]})`"
+        return hint, stop.fix(percentile.start(), token.end, f"p{percentile[2]}{token.text}({percentile[1]})")
+    return None
+
+
+def search(stop: StopPlace) -> Meant | None:
+    """A `find` without one of its parts."""
+    within = [symbol for symbol, _ in stop.read]
+    within = within[max((i for i, symbol in enumerate(within) if symbol == "items"), default=0) :]
+    if "FIND" not in within:
+        return None
+    if "WHERE" in within and stop.expected == "a name":
+        return "add the goal at the end: `maximising METRIC`, or `minimising …`", None
+    if "WHERE" not in within and "IN" in within:
+        return "add the condition after the levels: `where median(METRIC) < VALUE maximising METRIC`", None
+    return None
+
+
+def clause_word(stop: StopPlace) -> Meant | None:
+    """A word in an experiment that is neither a clause nor a field, or a field without its sign."""
+    token, text = stop.token, stop.text
+    if not stop.expected.startswith("`name") or not any(symbol == "EXPERIMENT" for symbol, _ in stop.read):
+        return None
+    if token.text in {*_FIELDS, "on"} and _VALUE.match(text, token.end):
+        return f"write a field as `{token.text} = …`", stop.fix(token.end, token.end, " =")
+    if token.text in {*_FIELDS, "on"} and text.startswith(":", token.end):
+        return f"write a field as `{token.text} = …`", stop.fix(token.end, token.end + 1, " =")
+    if token.text in {"facet", "log"} and _PLOT.search(text, 0, token.start):
+        return f"put a comma before `{token.text}`", stop.fix(stop.end, stop.end, ",")
+    if token.type == "NAME" and text[: stop.end].endswith(" distinct"):
+        return "a table has each level once: remove `distinct`", None
+    if token.text == "as" and _MEASURES.search(text, 0, token.start):
+        return "a column has the name of its measure: remove `as …`", None
+    if token.type == "NAME" and _MEASURES.search(text, 0, token.start):
+        return "separate measures by commas, and put `by` or `over` before factors", None
+    if token.type == "NAME" and _VALUE.match(text, token.end) and (near := nearest(token.text, _FIELDS)):
+        return f"write a field as `{near[0]} = …`", stop.fix(token.start, token.end, f"{near[0]} =", is_safe=False)
+    if token.type == "NAME" and (near := nearest(token.text, CLAUSES)):
+        return f"did you mean `{near[0]}`?", stop.fix(token.start, token.end, near[0])
+    if token.text == "if":
+        with_value = "choose a value instead: `NAME = if CONDITION then A else B`"
+        is_block = ":" in text[token.end : text.find("\n", token.end)]
+        fix = stop.fix(token.start, token.end, "where")
+        return (with_value, None) if is_block else ("use `where` to choose points", fix)
+    return None
+
+
+def foreign_word(stop: StopPlace) -> Meant | None:
+    """A word with which other languages begin a clause or a field."""
+    token, text = stop.token, stop.text
+    symbols = [symbol for symbol, _ in stop.read]
+    if not stop.expected.startswith("`name") or "LBRACE" not in symbols:
+        return None
+    words = EXPERIMENT_WORDS if "EXPERIMENT" in symbols else FIELD_WORDS
+    if token.text in words:
+        return words[token.text], None
+    line = text[text.rfind("\n", 0, token.start) + 1 : token.start].split()
+    within = "EXPERIMENT" in symbols and line[-2:-1] == ["="] and token.text not in {*_FIELDS, *CLAUSES}
+    if within and token.type == "NAME" and _ALONE.match(text, token.end):
+        fix = stop.fix(stop.end, token.start, " | ", is_safe=False)
+        return f"write a choice with `|`: `{line[-1]} | {token.text}`", fix
+    return None
+
+
+def bare_word(stop: StopPlace) -> Meant | None:
+    """Words in an experiment without a sign between them, or one alone."""
+    token, text = stop.token, stop.text
+    is_in_experiment = stop.expected.startswith("`name") and any(symbol == "EXPERIMENT" for symbol, _ in stop.read)
+    if not is_in_experiment or token.type != "NAME":
+        return None
+    if own := _PROPERTY.match(text, token.end):
+        path = f"{token.text}.{own[1]}"
+        with_value = f"`{token.text} with {{ {own[1]} = … }}`"
+        return f"to choose points, write `where {path} == …`; to change it, run {with_value}", None
+    if pair := _TWO_WORDS.match(text, token.end):
+        return f"a choice stands where the value belongs: `{pair[1]} = … | …` in the thing that has `{pair[1]}`", None
+    if _ALONE.match(text, token.end):
+        return f"write which field it is: `on = {token.text}`, or `run = {token.text}`", None
+    return None
+
+
+def word(stop: StopPlace) -> Meant | None:
+    """A word of another language, or one that is misspelt, where a clause, a name or a parent stands."""
+    token, expected = stop.token, stop.expected
+    if token.text in _LOOPS and expected.startswith("`name") and token.type == "NAME":
+        return (
+            "there are no loops: `NAME = 4KiB | 8KiB` measures both, combined with the levels of all other factors",
+            None,
+        )
+    if token.text in {"elif", "elsif", "elseif"} and expected == "`else`":
+        return "write `else if`", stop.fix(token.start, token.end, "else if")
+    if expected == "a declaration" and token.text == "-" and _KEY.match(stop.text, token.end):
+        return "there are no lists of declarations: write each as `KIND NAME { PROPERTY = VALUE }`", None
+    if expected == "a declaration" and token.text in {"/", "-", "*"}:
+        return "begin a comment with `#`", None
+    if token.type == "STRING" and stop.last == "EXPERIMENT":
+        return 'the name comes first: `experiment NAME "title" { … }`', None
+    if token.text == "on" and expected == "the end of the line":
+        return "`on` comes before the braces: `KIND NAME on PARENT { … }`", None
+    if token.text == "on" and expected == "`{`":
+        return "write it inside the braces: `{ on = … }`", None
+    if (token.type == "STRING" or token.text in {"/", "."}) and stop.last == "ON":
+        return "declare it, `dir here { path = … }`, and write `on here`", None
+    return None
+
+
+_TWO_WORDS = re.compile(r"[ \t]+([A-Za-z_]\w*)[ \t]+(?:over|in|from|across|with|to|as|between)\b")
+_PROPERTY = re.compile(r"\.([A-Za-z_]\w*)[ \t]*=(?!=)")
+_ALONE = re.compile(r"[ \t]*(?:[\n}#]|\Z|[A-Za-z_][\w-]*[ \t]*=)")
+_FIELDS = {"with", "before", "run", "during", "cache", "repeat", "design", "collect", "budget"}
+_KEY = re.compile(r"[ \t]+[\w-]+:")
+_VALUE = re.compile(r"[ \t]+[\w\[]")
+_MEASURES = re.compile(r"\btable[ \t]+[^\n\"]*[\w)][ \t]+\Z")
+_PLOT = re.compile(r"\bplot[ \t]+[^\n]+\Z")
+_LOOPS = {"for", "foreach", "while", "loop", "repeat"}
+_P_BEFORE = re.compile(r"(?<![\w.])(p\d\d)\.\Z")
+_PERCENTILE_BEFORE = re.compile(r"(\w+)_p(\d\d)\.\Z")

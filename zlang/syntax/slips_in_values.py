@@ -1,0 +1,217 @@
+"""Slips in values, conditions and choices: comparisons, numbers, ranges, braces."""
+
+from __future__ import annotations
+
+import re
+
+from zlang.syntax.foreign_words import UNIT_WORDS, VALUE_WORDS
+from zlang.syntax.lexer import CLAUSES, ENTRY_WORDS
+from zlang.syntax.stop_place import Meant, StopPlace
+from zlang.units import UNITS
+
+
+def comparison(stop: StopPlace) -> Meant | None:
+    """One `=`, or another sign of another language, between what is compared."""
+    text, token = stop.text, stop.token
+    if token.type == "FIELD" and stop.last in {"LPAR", "COMMA"} and _CALLED.search(text, 0, stop.end):
+        return "write properties in braces: `KIND { NAME = VALUE }`", None
+    if token.type == "FIELD" and _begins_operand(stop):
+        sign = text.index("=", token.end)
+        written = _TURNED.get(text[sign : sign + 2], "==")
+        return f"use `{written}` to compare", stop.fix(sign, sign + 1 + (written != "=="), written)
+    if token.text == "=" and (stop.follows("==") or stop.follows("!=")):
+        return "use `==` or `!=` to compare", stop.fix(token.start, token.end, "")
+    if token.text == "=" and stop.is_condition and stop.expected != "a value":
+        written = _TURNED.get(text[token.start : token.start + 2], "==")
+        return f"use `{written}` to compare", stop.fix(token.start, token.end + (written != "=="), written)
+    if token.text == ">" and stop.follows("=") and stop.last == "EQUAL":
+        return "write a field as `NAME = VALUE`", stop.fix(token.start, token.end, "")
+    if token.text == ">" and stop.follows("<"):
+        return 'write "not equal" as `!=`', stop.fix(token.start - 1, token.end, "!=")
+    return None
+
+
+def _begins_operand(stop: StopPlace) -> bool:
+    """Whether a name stands where something is compared, and not where a field begins."""
+    if stop.last == "LPAR":
+        return "\n" not in stop.text[stop.end : stop.token.start]
+    is_titled = stop.last == "STRING" and stop.read[-2][0] == "EXPECT"
+    return is_titled or stop.last in {"WHERE", "EXPECT", "IF", "AND", "OR", "NOT"} or stop.text[stop.end - 1] == "."
+
+
+def choice(stop: StopPlace) -> Meant | None:
+    """A `|` too many, or something else between the values of a choice."""
+    text, token = stop.text, stop.token
+    if token.type == "VBAR" and stop.follows("|"):
+        if stop.is_condition:
+            return "write `or`", stop.fix(token.start - 1, token.end, "or")
+        return "write a choice with one `|`", stop.fix(token.start, token.end, "")
+    if token.type == "VBAR" and stop.last == "VBAR":
+        return "add a value between the two, or remove one", stop.fix(token.start, token.end, "", is_safe=False)
+    if token.type == "VBAR" and stop.last == "EQUAL":
+        return "a choice does not begin with `|`", stop.fix(token.start, token.end, "")
+    if stop.last == "VBAR" and token.type in {"NEWLINE", "RBRACE", "RPAR", "RSQB", "FIELD", "$END"}:
+        hint = "add a value after the `|`, or remove it"
+        return hint, stop.fix(stop.end - 1, stop.end, "", is_safe=False)
+    if token.type == "COMMA" and (field := _LIST_FIELD.search(text, 0, token.start)):
+        return f"write several as a list: `{field[1]} = [a, b]`", None
+    if token.type == "COMMA" and stop.expected.startswith("`name") and not _BEFORE_FIELD.match(text, token.end):
+        listed = _LISTED.match(text, len(text[: token.start].rstrip()))
+        if listed is not None:
+            fix = stop.fix(*listed.span(), re.sub(r"\s*,", " |", listed[0]), is_safe=False)
+            return "write a choice with `|`", fix
+    return None
+
+
+def braces(stop: StopPlace) -> Meant | None:
+    """A value in braces, or a thing without its kind."""
+    text, token = stop.text, stop.token
+    if token.type != "LBRACE" or stop.expected != "a value":
+        return None
+    if any(symbol == "EXPECT" for symbol, _ in stop.read[-2:]):
+        return "write the condition without braces", None
+    if base := _BASE_BEFORE.search(text, 0, token.start):
+        fix = stop.fix(base.start(), token.start, f"{base[1]} with ", is_safe=False)
+        return f"write `{base[1]} with {{ … }}`", fix
+    if inserted := _INSERTED.match(text, token.start):
+        return f"write the name alone: `{inserted[1]}`", stop.fix(*inserted.span(), inserted[1], is_safe=False)
+    if stop.last == "EQUAL" and _FIELD_IN.match(text, token.end):
+        return "write the kind before the braces: `KIND { PROPERTY = VALUE }`", None
+    if base := _BASE_WITHIN.match(text, token.end):
+        return f"the name comes before the braces: `{base[1]} with {{ … }}`", None
+    return "write a choice as `4KiB | 8KiB`, and a list as `[4KiB, 8KiB]`", None
+
+
+def number(stop: StopPlace) -> Meant | None:
+    """A number, a range or a path that is written as elsewhere."""
+    text, token = stop.text, stop.token
+    before = _NUMBER_BEFORE.search(text, 0, token.start) if token.type == "NAME" else None
+    unit = UNIT_WORDS.get(token.text, token.text)
+    if before is not None and unit in {*UNITS, "MB", "GB", "TB"}:
+        written = f"{before[1]}{unit}"
+        return f"write a number and its unit as one word: `{written}`", stop.fix(before.start(), token.end, written)
+    if token.text == "*" and stop.follows("(") and stop.expected == "a value":
+        return "write what is counted in place of `*`", None
+    if stop.expected == "the end of the line" and (ends := _TWO_ENDS.search(text, 0, token.end)):
+        end = _END_OF_RANGE.match(text, ends.end())
+        if end is not None:
+            written = f"{ends[1]}..{end[1]}"
+            return f"write a range as `{written}`", stop.fix(ends.start(), end.end(), written, is_safe=False)
+    if token.type == "NUMBER" and stop.expected == "`]`":
+        return "separate the items of a list by commas", stop.fix(stop.end, stop.end, ",")
+    if token.text == "<" and stop.follows("<") and stop.expected == "a value":
+        return "there is no shift operator; multiply instead", None
+    if token.text in {"=", "."} and stop.follows("..") and stop.expected == "a value":
+        return "a range has both ends: `4KiB..64KiB`", stop.fix(token.start, token.end, "")
+    if token.text in {"*", "/"} and stop.follows(token.text) and stop.expected == "a value":
+        return {"*": "there is no power operator; multiply instead", "/": "use `floor(a / b)`"}[token.text], None
+    if token.text == "/" and stop.expected == "a value":
+        match = _PATH.match(text, token.start)
+        assert match is not None
+        return f'write a path as a text: `"{match[0]}"`', stop.fix(*match.span(), f'"{match[0]}"', is_safe=False)
+    return None
+
+
+def schedule(stop: StopPlace) -> Meant | None:
+    """A schedule without its brackets, without a comma, or with a part that does not say how long it lasts."""
+    token, text = stop.token, stop.text
+    if token.text == "for" and (alone := _ALONE_BEFORE.search(text, 0, token.start)):
+        return f"a value that changes is a list of its parts: `[{alone[1]} for 30s, …]`", None
+    part = text[text.rfind("[", 0, token.start) + 1 : token.start]
+    if not _PERIOD.search(f"{part}{token.text}") or "]" in part or "\n" in part:
+        return None
+    if token.type == "NUMBER":
+        return "put a comma between the parts of a schedule", stop.fix(stop.end, stop.end, ",")
+    if token.text in {"]", ",", "for"}:
+        return "each part of a schedule says how long it lasts: `[500/s for 30s, 500/s to 1000/s for 30s]`", None
+    return None
+
+
+def sign(stop: StopPlace) -> Meant | None:
+    """A sign of YAML, Python or C at a field, a name or a value."""
+    token, text = stop.token, stop.text
+    is_field = stop.expected.startswith("`name")
+    if is_field and token.text == "-" and _KEY_OR_FIELD.match(text, token.end):
+        return "remove the `-`: properties are no list", stop.fix(token.start, token.end, "")
+    if is_field and token.text == "<" and text.startswith("<", token.end):
+        return "write `let NAME = BASE with { … }` for something that is like another", None
+    if is_field and token.type == "NAME" and (changed := _CHANGED.match(text, token.end)):
+        hint = f"a field has one value: write `{token.text} = …`"
+        return hint, stop.fix(token.end, changed.end(), " =", is_safe=False)
+    if is_field and token.type == "NAME" and token.text not in CLAUSES and _BLOCK.match(text, token.end):
+        return "there are no blocks within a block: put its fields into the block around it", None
+    if token.text in {"AND", "OR", "NOT", "IN", "IS"} and stop.is_condition:
+        return f"write `{token.text.lower()}`", stop.fix(token.start, token.end, token.text.lower())
+    if stop.last == "LET" and token.type == "NAME" and _SEVERAL.match(text, token.end):
+        return "write `let (a, b) = (1, 2)`, or a `let` for each", None
+    if token.text == ":" and stop.expected == "`]`":
+        return "a list has no slices: write `first(LIST, n)`, or `[x for x in LIST if …]`", None
+    if token.text == "." and stop.follows("..") and text.startswith(")", token.end):
+        return "write the list alone: `max(LIST)`", stop.fix(token.start - 2, token.end, "")
+    return None
+
+
+def turned_if(stop: StopPlace) -> Meant | None:
+    """A value before its condition."""
+    turned = _TURNED_IF.match(stop.text, stop.text.rfind("=", 0, stop.token.start)) if stop.token.text == "if" else None
+    if turned is None:
+        return None
+    written = f"if {turned['condition']} then {turned['value']} else {turned['other']}"
+    fix = stop.fix(turned.start("value"), turned.end("other"), written, is_safe=False)
+    return "write `if CONDITION then A else B`", fix
+
+
+def foreign_value(stop: StopPlace) -> Meant | None:
+    """A value, or what follows one, as other languages write it."""
+    token, text = stop.token, stop.text
+    symbols = [symbol for symbol, _ in stop.read]
+    if stop.expected == "the end of the line":
+        if token.text in ENTRY_WORDS or (token.type == "NAME" and _ENTRY.match(text, token.end)):
+            return "put each declaration on a line of its own", stop.fix(stop.end, token.start, "\n", is_safe=False)
+        if text[: stop.end].endswith(" lambda"):
+            return "write a function as `let NAME(x) = …`", None
+    if "IF" in symbols[-4:] and stop.expected in {"`then`", "`{`"}:
+        return "write `if CONDITION then A else B`", None
+    if token.text == "[" and stop.expected == "the end of the line" and stop.follows("]"):
+        return "give the list a name: `let xs = [1, 2]`, and write `xs[0]`", None
+    if stop.last in {"IS", "NOT"} and "IS" in symbols[-2:] and token.type in {"NUMBER", "STRING"}:
+        begin_of_is = text.rindex("is", 0, token.start)
+        sign = "!=" if stop.last == "NOT" else "=="
+        return f"use `{sign}` to compare values", stop.fix(begin_of_is, token.start, f"{sign} ")
+    if token.text in {"vs", "versus", "against"} and stop.expected.startswith("`over`"):
+        return "write `over`: `plot METRIC over FACTOR`", stop.fix(token.start, token.end, "over")
+    if token.text == "for" and stop.expected == "`)`":
+        return "write a list as `[VALUE for NAME in LIST]`, in brackets", None
+    if "EXPERIMENT" in symbols and "ON" in symbols and stop.expected == "`{`" and token.type in {"RBRACE", "NEWLINE"}:
+        return "write two fields: `run = …  on = …`", None
+    if token.text in VALUE_WORDS and stop.expected == "the end of the line":
+        return VALUE_WORDS[token.text], None
+    if token.type == "STRING" and stop.end == token.start and text[token.start - 1 : token.start] in {"f", "r", "b"}:
+        hint = 'a text needs no letter before it: `"{x}"` inserts a value'
+        return hint, stop.fix(token.start - 1, token.start, "")
+    return None
+
+
+_ENTRY = re.compile(r"[ \t]+[A-Za-z_][\w-]*[ \t]*(?:\{|on\b)")
+_KEY_OR_FIELD = re.compile(r"[ \t]*[A-Za-z_][\w-]*[ \t]*[=:]")
+_CHANGED = re.compile(r"[ \t]*[-+*/|]=(?!=)")
+_BLOCK = re.compile(r"[ \t]*\{")
+_SEVERAL = re.compile(r"[ \t]*,")
+_CALLED = re.compile(r"=[ \t]*[A-Za-z_][\w-]*\((?:[^()\n]*,)?\Z")
+_LIST_FIELD = re.compile(r"\b(collect|with|during)[ \t]*=[^=\n|]*\Z")
+_ALONE_BEFORE = re.compile(r"=[ \t]*(\d[\w./%]*)[ \t]+\Z")
+_PERIOD = re.compile(r"^[^\[]*[\w)%][ \t]+(?:for|to)\b(?!.*\bin\b)")
+_TURNED_IF = re.compile(r"=[ ]*(?P<value>[^\s|]+) if (?P<condition>[^\n{}]+?) else (?P<other>[^\s|{}]+)")
+"""A value before its condition, as Python has it."""
+_TURNED = {"=>": ">=", "=<": "<="}
+_BEFORE_FIELD = re.compile(r"\s*(?:\(|\}|where\b|[A-Za-z_][\w-]*\s*(?:=(?!=)|:))")
+_LISTED = re.compile(r"(?:\s*,\s*[\w.%/-]+)+")
+_INSERTED = re.compile(r"\{[ \t]*([A-Za-z_]\w*)[ \t]*\}")
+_FIELD_IN = re.compile(r"\s*[A-Za-z_]\w*[ \t]*=(?!=)")
+_TWO_ENDS = re.compile(r"(?<![\w.])(\d[\w.]*)[ \t]*(?:to\b|:)[ \t]*\Z")
+_END_OF_RANGE = re.compile(r"[ \t]*(\d\w*)")
+_BASE_BEFORE = re.compile(r"([A-Za-z_]\w*)[ \t]*[+&][ \t]*\Z")
+"""A name, and the sign with which other languages add properties to it."""
+_BASE_WITHIN = re.compile(r"[ \t]*([A-Za-z_]\w*)[ \t]+with\b")
+_NUMBER_BEFORE = re.compile(r"(?<![\w.])(\d[\d_.]*)[ \t]+\Z")
+_PATH = re.compile(r"/[\w./~+@%-]*")

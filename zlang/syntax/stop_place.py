@@ -1,0 +1,55 @@
+"""Where the parser stopped, as the functions see it that say what was probably meant."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zlang.diagnostics import Edit, Fix
+from zlang.record import Record
+from zlang.source import Source, Span
+from zlang.syntax import tree
+from zlang.syntax.lexer import Token
+
+Meant = tuple[str, Fix | None]
+
+
+class StopPlace(Record):
+    """Where the parser stopped: the symbols and values that it had read, innermost last, the token, what was expected.
+
+    `end` is where that ends which it read last.
+    """
+
+    source: Source
+    read: tuple[tuple[str, Any], ...]
+    end: int
+    token: Token
+    expected: str
+
+    @property
+    def text(self) -> str:
+        """The whole program."""
+        return self.source.text
+
+    @property
+    def last(self) -> str:
+        """The symbol that was read last."""
+        return self.read[-1][0]
+
+    def follows(self, sign: str) -> bool:
+        """Whether the token stands directly behind a sign."""
+        return self.text.endswith(sign, 0, self.token.start)
+
+    @property
+    def is_condition(self) -> bool:
+        """Whether it is in a condition, or behind one."""
+        for symbol, value in reversed(self.read):
+            if symbol in {"items", "lines"}:
+                return False
+            if symbol in {"WHERE", "EXPECT", "IF"} or tree.is_condition(value):
+                return True
+        return False
+
+    def fix(self, start: int, end: int, text: str, *, is_safe: bool = True) -> Fix:
+        """The fix that replaces a text by another."""
+        title = f"write `{text.strip()}`" if text.strip() else f"remove `{self.text[start:end].strip()}`"
+        return Fix(title, (Edit(Span(self.source, start, end), text),), is_safe)
