@@ -177,7 +177,7 @@ SLASH = "names have no `/`; nest with `on`: `KIND NAME on PARENT { … }`"
 CARRIED = 'write a word with a value as `compressible(50%)`, and a text as `"compressible:50%"`'
 OVER = "`over` comes before `by`: `plot METRIC over FACTOR by FACTOR`"
 PERCENTILE = "any percentile is computed from the histogram: `p999(read_clat)`"
-DECLARED = "`reads` cannot be changed here: put a choice into its declaration, or declare another"
+DECLARED = "write `let again = reads with { … }`"
 LOOPS = "there are no loops: `NAME = 4KiB | 8KiB` measures both, combined with the levels of all other factors"
 
 
