@@ -170,6 +170,20 @@ def test_a_sweep_over_three_file_systems() -> None:
     assert found == [[kind, True, "cold", shown.format(disk, kind)] for kind, disk in disks.items()]
 
 
+def test_words_for_mke2fs_do_not_replace_each_other() -> None:
+    text = ONE.format(size="16MiB", loop="", kind="ext4", properties='mkfs_extra = ["-Estride=4", "-Estripe_width=8"]')
+    reads = "fio reads { rw = read  bs = 64KiB }"
+    shows = """shell reads {
+      command = "dumpe2fs -h $(findmnt --noheadings --output SOURCE --target .)"
+      metrics = [regex("stride: count=RAID stride: +([0-9]+)"), regex("width: count=RAID stripe width: +([0-9]+)")]
+      writes  = off
+    }"""
+    assert reads in text
+    Path("one.zexp").write_text(text.replace(reads, shows), "utf-8")
+    zlang("run", "one.zexp", "--yes")
+    assert answers("select stride, width from trials") == [[4, 8]]
+
+
 def test_a_file_system_is_balanced_meanwhile() -> None:
     text = ONE.format(size="120MiB", loop="allocation = sparse", kind="btrfs", properties="")
     text = text.replace("cache = cold", "during = balance {}").replace(
