@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -161,3 +162,10 @@ def test_devices_without_a_file_system(zlang: Zlang) -> None:
         "experiment one { on = disk  run = reads  cache = cold }"
     )
     assert why_not(zlang, text) == []
+
+
+def test_what_is_in_memory_is_never_cold(zlang: Zlang) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
+        text = f'import fio\ndir here {{ path = "{memory}" }}\nfile data on here {{ size = 1MiB }}\n{READS}'
+        reasons = why_not(zlang, f"{text}experiment one {{ on = data  run = reads  cache = cold }}", code=1)
+    assert "the file is on tmpfs, so it is in memory and never cold" in str(reasons)
