@@ -104,6 +104,7 @@ TRAITS = {
         BOOL, "whether the page cache below it keeps data that bypass the page cache above it"
     ),
     "unready": KnownTrait(BOOL, "whether it still writes its own metadata after it was created"),
+    "tidies": KnownTrait(BOOL, "whether it works in the background after data were written"),
     "files": KnownTrait(COUNT, "how many files hold its data"),
     "dates_reads": KnownTrait(BOOL, "whether a read updates the access time of a file, which is a write"),
     "refuses_promises": KnownTrait(BOOL, "whether blocks cannot be preallocated, or are not reserved"),

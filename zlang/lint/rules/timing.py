@@ -193,7 +193,8 @@ def still_writing_its_tables(trial: TrialView) -> TrialFinding | None:
 
     A new file system may initialise its tables for minutes, a pool frees the space of destroyed data, and a device
     may discard blocks. zlang creates ext4 with its tables initialised. A kind that initialises them later declares
-    the trait `unready`.
+    the trait `unready`. A kind that works in the background after data were written declares `tidies`: `autodefrag`
+    of btrfs writes data again, and `autotrim` of a pool discards blocks.
 
     ```zexp wrong
     import fio
@@ -229,11 +230,14 @@ def still_writing_its_tables(trial: TrialView) -> TrialFinding | None:
     experiment quiet { on = data  run = reads  cache = cold }
     ```
     """
-    unready = next((thing for thing in trial.beneath if thing.is_("unready")), None)
-    if unready is None:
-        return None
-    message = f"`{unready.name}` is still initialising its tables during the measurement"
-    return TrialFinding(unready, ("unready",), message, "initialise them when it is created")
+    for thing in trial.beneath:
+        if thing.is_("unready"):
+            message = f"`{thing.name}` is still initialising its tables during the measurement"
+            return TrialFinding(thing, ("unready",), message, "initialise them when it is created")
+        if thing.is_("tidies") and trial.run.is_("modifies"):
+            message = f"`{thing.name}` works in the background after writes, in this trial or in the next"
+            return TrialFinding(thing, ("tidies",), message, "switch it off, unless it is what you study")
+    return None
 
 
 @RULES.add("ZL054", "ssd-not-preconditioned", WARNING)
