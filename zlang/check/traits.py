@@ -111,6 +111,7 @@ TRAITS = {
     "checks_data": KnownTrait(BOOL, "whether it stores checksums of data"),
     "ignores_sync": KnownTrait(BOOL, "whether a sync may return before the data are on the device"),
     "ignores_direct": KnownTrait(BOOL, "whether I/O that bypasses the page cache goes through its cache all the same"),
+    "copies_direct": KnownTrait(BOOL, "whether writes that bypass the page cache are copied to it first, one by one"),
     "forces_direct": KnownTrait(BOOL, "whether all I/O bypasses its cache where it can"),
     "log_device": KnownTrait(BOOL, "whether synchronous writes first go to separate devices"),
     "remote": KnownTrait(BOOL, "whether the data are on a server, which has a cache of its own"),
@@ -121,6 +122,7 @@ TRAITS = {
     "passes_own_cache": KnownTrait(
         BOOL, "whether I/O that bypasses the page cache also bypasses the cache of its file system"
     ),
+    "leaves_direct": KnownTrait(BOOL, "whether its kernel copies no writes that bypass the page cache"),
     "virtual": KnownTrait(BOOL, "whether it is a virtual machine"),
     "nodes": KnownTrait(COUNT, "how many NUMA nodes it has"),
     "paced_down": KnownTrait(BOOL, "whether the clock of its processors can be lowered"),
@@ -146,6 +148,7 @@ TRAITS = {
     "to_hold_compressible": KnownTrait(STRING, "what to write so that compression saves a share of its data"),
     "to_fill": KnownTrait(STRING, "what to write so that every block is written when it is created"),
     "to_keep_data": KnownTrait(STRING, "what to write so that its own cache keeps data"),
+    "to_keep_direct": KnownTrait(STRING, "what to write so that writes past the page cache are not copied"),
     "to_skip_dates": KnownTrait(STRING, "what to write so that reads do not update access times"),
     "to_take_turns": KnownTrait(STRING, "what to write so that machines with the same text work one at a time"),
     "to_flush_server": KnownTrait(STRING, "what to write so that the cache of the server is emptied too"),
