@@ -97,6 +97,7 @@ TRAITS = {
     "sector": KnownTrait(SIZE, "the smallest amount that a device writes at once"),
     "sector_power": KnownTrait(COUNT, "the sector size that it assumes, as a power of 2"),
     "stripe_devices": KnownTrait(COUNT, "how many devices hold the data of one block, without parity; 0 if unknown"),
+    "stripe": KnownTrait(SIZE, "how many bytes of data a stripe with parity holds at least; 0 without parity"),
     "parity": KnownTrait(COUNT, "how many devices of a stripe hold parity"),
     "transfer": KnownTrait(SIZE, "the largest read request over the network", is_kept=True),
     "transfer_of_writes": KnownTrait(SIZE, "the largest write request over the network"),

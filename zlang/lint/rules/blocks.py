@@ -298,3 +298,46 @@ def unaligned_past_the_cache(trial: TrialView) -> TrialFinding | None:
         return None
     message = f"writes of {size(block)} do not fill records of {size(record)}, so they go through the cache"
     return TrialFinding(run, ("uncached",), message, _smaller(keeping, block, "bs-unaligned-to-recordsize-direct"))
+
+
+@RULES.add("ZL085", "part-of-a-stripe", NOTE)
+def write_below_stripe(trial: TrialView) -> TrialFinding | None:
+    """Writes that do not fill a stripe read before they write.
+
+    An array with parity (RAID 4, 5 or 6) computes the parity of a stripe from all of its data. To write a part of a
+    stripe at random, it reads the old data and the old parity, and then writes both: one write becomes four
+    operations, or six with two parities. A stripe holds `chunk` bytes on each device that has data. ZFS has no such
+    writes: the stripes of raidz are as long as the record.
+
+    ```zexp wrong also=ZL049
+    import disks
+    import filesystems
+    import fio
+
+    dir here { path = "." }
+    loop drives on here { size = 1GiB  count = 4  direct_io = on }
+    md array on drives { level = raid5  chunk = 64KiB }
+    fio writes { rw = randwrite  bs = 4KiB  direct = on }
+    experiment parts { on = array  run = writes  repeat = 3 }
+    ```
+
+    ```zexp
+    import disks
+    import filesystems
+    import fio
+
+    dir here { path = "." }
+    loop drives on here { size = 1GiB  count = 4  direct_io = on }
+    md array on drives { level = raid5  chunk = 64KiB }
+    fio writes { rw = randwrite  bs = 192KiB  direct = on }
+    experiment whole { on = array  run = writes  repeat = 3 }
+    ```
+    """
+    run, array = trial.run, trial.having("stripe")
+    block, stripe = run.number("block"), array.number("stripe") if array is not None else None
+    if array is None or not block or not stripe or block >= stripe or not (run.is_("random") and run.is_("modifies")):
+        return None
+    message = (
+        f"`{array.name}` reads old data and parity before each write of {size(block)}, which does not fill a stripe"
+    )
+    return TrialFinding(run, ("block",), message, "write whole stripes, or compare only with arrays that do the same")
