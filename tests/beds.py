@@ -62,3 +62,9 @@ def started(hosts: int, *options: str) -> Iterator[Bed]:
             yield bed
         finally:
             bed("down")
+
+
+def fill(bed: Bed, host: str) -> None:
+    """Leave no block free on the disk of a host: a write of a MiB fails already where less is free."""
+    bed.on(host, "for n in 1M 1k 1; do dd if=/dev/zero of=/data/fill$n bs=$n; sync; done 2>/dev/null")
+    assert bed.on(host, "{ echo x >/data/fill; } 2>/dev/null; cat /data/fill") == ""

@@ -7,7 +7,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from beds import Bed
+from beds import Bed, fill
 from command_line import Zlang
 from waiting import wait_for
 
@@ -65,6 +65,27 @@ def test_a_crash_fails_one_trial_and_a_short_cut_none(zlang: Zlang, bed: Bed) ->
     lanes = json.loads(zlang("status", zlang.folder().name, "--json").out)["lanes"]
     assert sorted(lane["machines"] for lane in lanes) == ["san1", "san2"]
     assert [(lane["done"], lane["trials"]) for lane in lanes] == [(1, 1), (1, 1)]
+
+
+def test_a_full_disk_of_a_machine_is_named(zlang: Zlang, bed: Bed) -> None:
+    """What a command says of it cannot be written down there."""
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    process = zlang.start("run", zlang.program(SLOW), "--yes")
+    _await_measurements(zlang, process, 2)
+    fill(bed, "host1")
+    machines = ("host1", "host2")
+    try:
+        for machine in machines:
+            bed.on(machine, "touch /data/go")
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 1, err
+        assert b"does not count: measure: no space is left in /data/zlang on `san1`" in err
+        bed.on("host1", "rm /data/fill*")
+        zlang("resume", "--failed")
+    finally:
+        for machine in machines:
+            bed.on(machine, "rm -f /data/go /data/fill*")
+    assert zlang.rows("select count(*) as n from trials") == [{"n": 2}]
 
 
 def test_doctor_visits_every_machine(zlang: Zlang, bed: Bed) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
 
-from beds import Bed, started  # noqa: E402
+from beds import Bed, fill, started  # noqa: E402
 from command_line import Zlang  # noqa: E402
 
 from zlang.run.events import Start  # noqa: E402
@@ -58,8 +58,8 @@ FAULTS = {
     "machine rebooted": Fault(lambda bed: bed("crash", "host1"), lambda bed: bed("boot", "host1"), 2),
     "machine stalled for 5 s": Fault(lambda bed: bed("stall", "host1"), lambda bed: bed("continue", "host1"), 5),
     "disk full": Fault(
-        lambda bed: bed.on("host1", "dd if=/dev/zero of=/data/fill bs=1M 2>/dev/null"),
-        lambda bed: bed.on("host1", "rm /data/fill"),
+        lambda bed: fill(bed, "host1"),
+        lambda bed: bed.on("host1", "rm /data/fill*"),
         8,
     ),
     "clock moved by 9 s": _wrapped("date", CLOCK),

@@ -6,7 +6,8 @@
 #   clock TOKEN                                  -> clock TOKEN WALL UP
 #   run ID TIMEOUT BYTES KEEP STEP OUT [NAME=BYTES...]  then the bytes of the command, and those of the variables,
 #                                                each with a full stop at its end, which a shell does not leave away;
-#                                                -> ended ID CODE WALL UP
+#                                                -> ended ID CODE WALL UP, with `full` behind it if the step failed and
+#                                                the disk of the run folder is full, because nothing there can say so
 #   stop ID                                      end a step: TERM, then KILL
 #   kill ID                                      end a step at once
 #   hold OUT, release OUT                        before and after each step the directory named in OUT/made must be the same
@@ -158,8 +159,13 @@ z_job() { # ID TIMEOUT KEEP STEP OUT; the command is z_command
   else
     z_code=126
   fi
+  z_full=''
+  if [ "$z_code" -ne 0 ] && [ -d "$z_folder" ]; then
+    head -c 65536 /dev/zero 2>/dev/null >"$z_folder/room.$1" || z_full=' full'
+    rm -f -- "$z_folder/room.$1"
+  fi
   z_now
-  printf 'ended %s %s %s %s\n' "$1" "$z_code" "$z_wall" "$z_up"
+  printf 'ended %s %s %s %s%s\n' "$1" "$z_code" "$z_wall" "$z_up" "$z_full"
 }
 
 z_forget() {

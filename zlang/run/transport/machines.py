@@ -27,7 +27,7 @@ from zlang.plan.plan import CLOCKS, LOCAL, ROOT, Action, Step
 from zlang.run import machine as here
 from zlang.run.executor import LOST, NOT_STARTED, Handle, LocalExecutor
 from zlang.run.transport.reach import Reach
-from zlang.run.transport.ssh import Liar, Machine, MachineLost
+from zlang.run.transport.ssh import DiskFull, Liar, Machine, MachineLost
 
 T = TypeVar("T")
 _LEAD = 0.6
@@ -383,7 +383,7 @@ def _outcome(future: asyncio.Future[Any]) -> tuple[str, int]:
         return "", 0
     except MachineLost as error:
         return error.message, LOST
-    except Liar as error:
+    except (Liar, DiskFull) as error:
         return str(error), NOT_STARTED
     return "", result or 0
 
@@ -442,7 +442,7 @@ class _Remote:
         except MachineLost as error:
             self._explain(error.message)
             return LOST
-        except Liar as error:
+        except (Liar, DiskFull) as error:
             self._explain(str(error))
             return NOT_STARTED
         finally:

@@ -62,6 +62,10 @@ class Liar(Exception):
     """A machine sent what no agent of ours sends."""
 
 
+class DiskFull(Exception):
+    """A step failed on a machine whose disk is full, so that its own words may be missing."""
+
+
 @cache
 def agent_script() -> bytes:
     """The agent, after the functions that it shares with emitted scripts."""
@@ -98,6 +102,7 @@ class Machine:
         self._answers: dict[str, asyncio.Future[list[str]]] = {}
         self._held: dict[str, None] = {}
         self._moved: dict[str, float] = {}
+        self._full: set[str] = set()
         self._number = 0
         self._reader: asyncio.Task[None] | None = None
         self._beats: asyncio.Task[None] | None = None
@@ -269,6 +274,8 @@ class Machine:
                 if wall and up and abs(moved) > _CLOCK_SLACK + _CLOCK_DRIFT * (up - self._measured_at):
                     self.offset, self._since_boot, self._measured_at = self.offset + moved, wall - up, up
                     self._moved[number] = moved
+                if clocks[2:] == ["full"]:
+                    self._full.add(number)
                 if not work.done():
                     work.set_result(int(code))
             case [word, *words] if word in self._answers:
@@ -323,6 +330,9 @@ class Machine:
         moved = self._moved.pop(number, 0.0)
         if moved and step.action is Action.MEASURE:
             raise Liar(f"the wall clock of `{self.name}` was moved by {moved:,.1f} s during the step")
+        if number in self._full:
+            self._full.remove(number)
+            raise DiskFull(f"no space is left in {self.reach.directory} on `{self.name}`")
         return code
 
     def signal(self, verb: str, number: str) -> bool:
