@@ -23,6 +23,7 @@ def meant(source: Source, read: tuple[tuple[str, Any], ...], end: int, token: To
 
 
 SLIPS = (
+    declarations.comment,
     declarations.parameter,
     declarations.as_elsewhere,
     values.turned_if,

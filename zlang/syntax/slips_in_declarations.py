@@ -49,6 +49,10 @@ def made(stop: StopPlace) -> Meant | None:
         written = _COLONS.search(text, 0, token.start)
         sizes = _SIZES_BEFORE.search(text, 0, token.start)
         whole = _WITH_COLONS.match(text, written.start()) if written is not None else None
+        if whole is not None and _CLOCK.fullmatch(whole[0]):
+            hours, minutes, seconds = map(int, whole[0].split(":"))
+            written = f"{(hours * 60 + minutes) * 60 + seconds}s"
+            return f"write a duration with its unit: `{written}`", stop.fix(*whole.span(), written, is_safe=False)
         if whole is not None and whole[0] != f"{word}:{argument[1]}":
             as_text = f'"{whole[0]}"'
             fix = stop.fix(*whole.span(), as_text, is_safe=False)
@@ -138,6 +142,16 @@ def head(stop: StopPlace, words: int) -> Meant | None:
     return None
 
 
+def comment(stop: StopPlace) -> Meant | None:
+    """A comment as in C, SQL, TeX or Lisp."""
+    token, text = stop.token, stop.text
+    begun = _COMMENT.match(text, text.rfind("\n", 0, token.start) + 1)
+    if begun is None or not begun.start(1) <= token.start < begun.end(1):
+        return None
+    divided = "; divide with `floor(a / b)`" if begun[1] == "//" else ""
+    return f"begin a comment with `#`{divided}", None
+
+
 def as_elsewhere(stop: StopPlace) -> Meant | None:
     """A duration in two words, a list of YAML, a section of an INI file, a condition before its sentence."""
     token, text = stop.token, stop.text
@@ -196,4 +210,6 @@ _CHOICE_OF_KINDS = re.compile(
     r"[ \t]+([A-Za-z_][\w-]*)[ \t]+on[ \t]+([A-Za-z_][\w-]*)"
 )
 _COLONS = re.compile(r"(?<![\w./:%])[\w./%]*\Z")
+_COMMENT = re.compile(r"(?:[^\n\"]*?[ \t])??(//|/\*|--|(?:^|(?<=\n))%)(?=[ \t]+[A-Za-z])")
+_CLOCK = re.compile(r"\d\d?:\d\d:\d\d")
 _WITH_COLONS = re.compile(r"[\w./:%]+")

@@ -17,6 +17,11 @@ def clause(stop: StopPlace) -> Meant | None:
         return "write `plot METRIC over FACTOR`", None
     if token.type == "FIELD" and stop.last == "LSQB" and stop.is_condition:
         return "write the condition behind the metric: `median(METRIC where FACTOR == LEVEL)`", None
+    is_plot = any(symbol == "PLOT" for symbol, _ in stop.read)
+    if is_plot and token.text in {"color", "colour", "hue", "group", "series", "lines"}:
+        return "lines of their own are said by `by`: `plot METRIC over FACTOR by FACTOR, log`", None
+    if is_plot and token.text == "(" and stop.text.endswith("log", 0, stop.end):
+        return "write `log` at the end: `plot METRIC over FACTOR, log`", None
     if token.text == "by" and stop.expected.startswith("`over`"):
         hint = "`over` comes before `by`: `plot METRIC over FACTOR by FACTOR`"
         return hint, stop.fix(token.start, token.end, "over", is_safe=False)
@@ -44,6 +49,8 @@ def search(stop: StopPlace) -> Meant | None:
         return None
     if "WHERE" in within and stop.expected == "a name":
         return "add the goal at the end: `maximising METRIC`, or `minimising …`", None
+    if "IN" not in within and stop.token.text == "where":
+        return "write its levels: `find NAME in 1..64 where median(METRIC) < VALUE maximising METRIC`", None
     if "WHERE" not in within and "IN" in within:
         return "add the condition after the levels: `where median(METRIC) < VALUE maximising METRIC`", None
     return None

@@ -53,6 +53,13 @@ def choice(stop: StopPlace) -> Meant | None:
     if stop.last == "VBAR" and token.type in {"NEWLINE", "RBRACE", "RPAR", "RSQB", "FIELD", "$END"}:
         hint = "add a value after the `|`, or remove it"
         return hint, stop.fix(stop.end - 1, stop.end, "", is_safe=False)
+    if token.type == "COMMA" and stop.is_condition and (listed := _IN_LIST.search(text, 0, token.start)):
+        end = _LISTED.match(text, len(text[: token.start].rstrip()))
+        if end is not None:
+            written = f"[{listed[1]}{end[0]}]"
+            return f"write a list as `{written}`", stop.fix(listed.start(1), end.end(), written)
+    if token.text == "[" and (doubled := _IS_IN.search(text, 0, token.start)):
+        return "write `in`", stop.fix(*doubled.span(1), "in")
     if token.type == "COMMA" and (field := _LIST_FIELD.search(text, 0, token.start)):
         return f"write several as a list: `{field[1]} = [a, b]`", None
     if token.type == "COMMA" and stop.expected.startswith("`name") and not _BEFORE_FIELD.match(text, token.end):
@@ -131,6 +138,8 @@ def sign(stop: StopPlace) -> Meant | None:
     """A sign of YAML, Python or C at a field, a name or a value."""
     token, text = stop.token, stop.text
     is_field = stop.expected.startswith("`name")
+    if is_field and token.text == "{" and stop.follows("{"):
+        return "write one `{`, and one `}` at the end", None
     if is_field and token.text == "-" and _KEY_OR_FIELD.match(text, token.end):
         return "remove the `-`: properties are no list", stop.fix(token.start, token.end, "")
     if is_field and token.text == "<" and text.startswith("<", token.end):
@@ -205,6 +214,8 @@ _TURNED_IF = re.compile(r"=[ ]*(?P<value>[^\s|]+) if (?P<condition>[^\n{}]+?) el
 """A value before its condition, as Python has it."""
 _TURNED = {"=>": ">=", "=<": "<="}
 _BEFORE_FIELD = re.compile(r"\s*(?:\(|\}|where\b|[A-Za-z_][\w-]*\s*(?:=(?!=)|:))")
+_IN_LIST = re.compile(r"\bin[ \t]+([\w.%/-]+)[ \t]*\Z")
+_IS_IN = re.compile(r"\b(is[ \t]+in)[ \t]*\Z")
 _LISTED = re.compile(r"(?:\s*,\s*[\w.%/-]+)+")
 _INSERTED = re.compile(r"\{[ \t]*([A-Za-z_]\w*)[ \t]*\}")
 _FIELD_IN = re.compile(r"\s*[A-Za-z_]\w*[ \t]*=(?!=)")
