@@ -71,7 +71,7 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> Hint:
     if not matches:
         return Hint("")
     # `fletcher4` is not a slip for `fletcher2`: where only the digits differ, another thing is meant.
-    is_other = any(_without_digits(word) == _without_digits(item) != item.lower() for item in matches)
+    is_other = any(_without_digits(word) == _without_digits(item) for item in matches)
     # A letter more or less changes a short word too much: `fs` is not a slip for `xfs`.
     is_other = is_other or any(len(word) <= _SHORT - 1 and len(item) != len(word) for item in matches)
     is_safe = len(matches) == 1 and _likeness(word, matches[0].lower()) >= _SAFE and not is_other

@@ -100,6 +100,10 @@ _ELSEWHERE = {
         ("warmup", "warm_up", "ramp"),
         "`cache = hot` reads the data first; time left out of a figure is a property of the workload",
     ),
+    **dict.fromkeys(("table", "metrics", "measure", "show"), "write `table METRIC, … by FACTOR`, without `=`"),
+    "plot": "write `plot METRIC over FACTOR`, without `=`",
+    "expect": 'write `expect "SENTENCE" CONDITION`, without `=`',
+    **dict.fromkeys(("where", "filter"), "write `where CONDITION`, without `=`"),
     **dict.fromkeys(("sudo", "root", "user"), "a run has the rights of who starts it: remove it"),
 }
 """What is said elsewhere than in a field, and where."""

@@ -194,6 +194,8 @@ def _resolve_arithmetic(context: Context, node: tree.Binary) -> Expr:
             hint = 'insert values into a text: `"{a}{b}"`'
         if left.type.element or right.type.element:
             hint = "write each value, `[a, a]`; `copies = 3` of a workload runs it three times"
+        if operator == "of" and right.type.kinds:
+            hint = f"a share is of a number: write a property, as in `{right.span.text}.size`"
         if left.type.kinds and right.type.kinds:
             hint = "write `[a, b]` for both at the same time, and `a | b` for one after the other"
         context.report(Code.MIXED_UNITS.at(node.span, verb=verb, left=shown[0], right=shown[1], hint=hint))

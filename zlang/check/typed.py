@@ -92,15 +92,21 @@ _SHARE = Type(frozenset({"share"}))
 _INSERTED = re.compile(r'"\$?\{([A-Za-z_][\w.]*)\}"')
 _MINUTES = re.compile(r"[\d_.]+m")
 _LEAST_SECTOR = 512
+_AMOUNT = re.compile(r"[\d_.]+[A-Za-z]+")
+_THOUSANDS = re.compile(r"(\d+)[kK](?:/s)?")
 _BARE = re.compile(r"-?[\d_.]+")
 
 
 def _with_unit(option: Expr, expected: Type) -> Hint:
     """A hint for a bare number where a unit is expected."""
     wanted = [scalar for scalar in ("size", "duration", "share", "rate", "iops") if scalar in expected.scalars]
+    text = option.span.text
+    if expected.accepts(types.RATE) and option.type.scalars == {"size"} and _AMOUNT.fullmatch(text):
+        return Hint(f"write `{text}/s`", text, f"{text}/s", is_safe=False)
+    if wanted == ["iops"] and (each := _THOUSANDS.fullmatch(text)):
+        return Hint(f"write `{each[1]}000/s`", text, f"{each[1]}000/s", is_safe=False)
     if not wanted or not option.type.scalars & {"count", "number"}:
         return Hint("")
-    text = option.span.text
     value = option.value({}) if option.is_constant and _BARE.fullmatch(text) else None
     if not isinstance(value, Quantity):
         return Hint("add a unit")
@@ -149,6 +155,10 @@ def _without_quotes(option: Expr, expected: Type, scope: Scope) -> Hint:
     with suppress(units.UnitError):
         if expected.accepts(types.of_quantity(units.parse(word))):
             return Hint(f"write numbers without quotes: `{word}`", text, word)
+    parts = [part.strip() for part in word.split("|")]
+    with suppress(units.UnitError):
+        if len(parts) > 1 and all(expected.accepts(types.of_quantity(units.parse(part))) for part in parts):
+            return Hint(f"write a choice without quotes: `{word}`", text, word)
     near = did_you_mean(word, [choice.name for choice in expected.words])
     if near:
         return Hint(f"write words without quotes: `{near.instead[0]}`", text, *near.instead, is_safe=False)
