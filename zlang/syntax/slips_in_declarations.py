@@ -51,8 +51,8 @@ def made(stop: StopPlace) -> Meant | None:
         whole = _WITH_COLONS.match(text, written.start()) if written is not None else None
         if whole is not None and _CLOCK.fullmatch(whole[0]):
             hours, minutes, seconds = map(int, whole[0].split(":"))
-            written = f"{(hours * 60 + minutes) * 60 + seconds}s"
-            return f"write a duration with its unit: `{written}`", stop.fix(*whole.span(), written, is_safe=False)
+            duration = f"{(hours * 60 + minutes) * 60 + seconds}s"
+            return f"write a duration with its unit: `{duration}`", stop.fix(*whole.span(), duration, is_safe=False)
         if whole is not None and whole[0] != f"{word}:{argument[1]}":
             as_text = f'"{whole[0]}"'
             fix = stop.fix(*whole.span(), as_text, is_safe=False)
