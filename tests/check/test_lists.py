@@ -62,3 +62,16 @@ def test_a_list_may_not_be_called_as_a_property_is() -> None:
     text = 'kind k: resource { lists = [size]  property size: size { doc = "…" }  create { sh "true" } }\n'
     findings = programs.check(Source("a.zexp", text), Overrides()).findings
     assert "`size` is defined twice" in [finding.message for finding in findings]
+
+
+def test_one_value_of_a_property_that_takes_a_list_is_a_list_of_one() -> None:
+    kind = """
+    kind many: resource {
+      property id: path | [path] { required = on }
+      offers dir = join([each for each in id], " ")
+      create { sh "make {len([each for each in id])} {id[0]} {dir}" }
+      destroy { sh "true" }
+    }
+    """
+    assert made(f'{kind}many it {{ id = "/a" }}\n{RUN % "it"}') == ["make 1 /a /a"]
+    assert made(f'{kind}many it {{ id = ["/a", "/b"] }}\n{RUN % "it"}') == ["make 2 /a '/a /b'"]

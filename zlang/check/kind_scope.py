@@ -18,7 +18,7 @@ from zlang.check.lazy import LazyMapping
 from zlang.check.program import ABSENT, Absent, Expr, Instance, PropertyDef, Value, Variable
 from zlang.check.property_types import type_of
 from zlang.check.remembered import FRAME, GATE, PARENT, TARGET
-from zlang.check.rendering import listed, option_word
+from zlang.check.rendering import option_word
 from zlang.check.resolve import new_context
 from zlang.check.scope import NoScope
 from zlang.check.templates import given_in, of_workload, parent_in, target_in, thing_in, word_argument
@@ -188,7 +188,7 @@ class KindScope(NoScope):
         for name in given_in(frame):
             own = self._own_options(name)
             has_own = has_own or own is not None
-            words += (self._cached_option(name, given[name]),) if own is None else listed(own.value(frame))
+            words += (self._cached_option(name, given[name]),) if own is None else values.listed(own.value(frame))
         result = tuple(words)
         if not has_own:
             self._last_options = given, result
@@ -196,12 +196,12 @@ class KindScope(NoScope):
 
     def _list(self, list_name: str, frame: Any) -> Value:
         """The additions of the given properties to a list, in the order in which they were given."""
-        values: list[Value] = []
+        result: list[Value] = []
         for name in given_in(frame):
             for belongs, expr in self.properties[name].lists:
                 if belongs == list_name:
-                    values += listed(expr.value(frame))
-        return tuple(values)
+                    result += values.listed(expr.value(frame))
+        return tuple(result)
 
     def _option(self, name: str, given: Value) -> Value:
         return option_word(self.option, self.properties[name], given)

@@ -11,7 +11,7 @@ from zlang.check.program import ABSENT, Absent, ChangingValue, Expr, HeldValue, 
 from zlang.check.scope import Path, Scope
 from zlang.check.typed import resolve_condition, resolve_typed
 from zlang.check.types import DURATION, NOTHING, Type, is_number
-from zlang.check.values import ValueProblem
+from zlang.check.values import ValueProblem, listed
 from zlang.diagnostics import Code
 from zlang.source import Span
 from zlang.syntax import tree
@@ -37,9 +37,8 @@ def resolve_index(context: Context, node: tree.Index) -> Expr:
         sequence, number = many.value(at), place.value(at)
         if isinstance(sequence, Absent) or isinstance(number, Absent):
             return ABSENT
-        assert isinstance(sequence, tuple)
         assert isinstance(number, Quantity)
-        return _element_at(sequence, int(number.amount))
+        return _element_at(listed(sequence), int(number.amount))
 
     return note_risk(context, combine(context, node.span, many.type.element, value, [many, place]))
 
@@ -73,8 +72,7 @@ def resolve_list_from(context: Context, node: tree.ListFrom) -> Expr:
         result = many.value(at)
         if isinstance(result, Absent):
             return ABSENT
-        assert isinstance(result, tuple)
-        return arithmetic.bounded_list(tuple(_list_values(result, at)))
+        return arithmetic.bounded_list(tuple(_list_values(listed(result), at)))
 
     def _list_values(values: tuple[Value, ...], at: Any) -> Iterable[Value]:
         for item in values:

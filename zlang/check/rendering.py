@@ -48,11 +48,6 @@ def shell_text(parts: tuple[str | Expr, ...], at: Any) -> str:
     return "".join(pieces)
 
 
-def listed(value: Value) -> tuple[Value, ...]:
-    """The values of a list; of any other value itself."""
-    return value if isinstance(value, tuple) else (value,)
-
-
 def option_word(form: tuple[str | Expr, ...], definition: PropertyDef, given: Value) -> Value:
     """A kind's form of an option filled in for a property that was given."""
     value = values.in_unit(given, definition.unit)

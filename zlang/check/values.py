@@ -124,6 +124,11 @@ def argument(value: Value) -> object:
     return cell(value)
 
 
+def listed(value: Value) -> tuple[Value, ...]:
+    """The values of a list; of any other value itself."""
+    return value if isinstance(value, tuple) else (value,)
+
+
 def show(value: Value) -> str:
     """The value as people write it."""
     if isinstance(value, Quantity):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from zlang.check import values
 from zlang.check.instances import Frame
 from zlang.check.program import Experiment, Instance, Value
-from zlang.check.rendering import listed, option_word
+from zlang.check.rendering import option_word
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.identities import Identities
 from zlang.plan.schedule import Schedule, Slot
@@ -43,7 +43,7 @@ def _section(workload: Instance, frame: Frame, experiment: Experiment) -> str:
     words: list[Value] = []
     for name, given in workload.values.items() if line else ():
         own = kind.properties[name].own_form("job_lines")
-        words += (option_word(line, kind.properties[name], given),) if own is None else listed(own.value(frame))
+        words += (option_word(line, kind.properties[name], given),) if own is None else values.listed(own.value(frame))
     lines = [_in_file(word, experiment) for word in words]
     return "\n".join(["".join(head), *lines, ""])
 
