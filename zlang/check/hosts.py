@@ -16,7 +16,7 @@ from itertools import islice
 from zlang import units
 from zlang.check import library, streams, values, versions
 from zlang.check.factors import FirstLevels, each_level
-from zlang.check.instances import Frame, chain
+from zlang.check.instances import Frame, chain, places
 from zlang.check.program import PLATFORMS, Axis, Experiment, Instance, Kind, KindAction, Point, Symbol, Value
 from zlang.check.rendering import shell_text
 from zlang.check.streams import MOST_POINTS, Stream
@@ -198,12 +198,10 @@ def set_twice(experiment: Experiment, things: Iterable[Instance]) -> Iterator[Di
     instances: dict[tuple[str, str], Instance] = {}
     for thing in things:
         host = host_of(thing)
-        for offer in thing.kind.offers.values():
-            place = offer.value(Frame(thing))
-            other = instances.setdefault((host.key if host else "", values.show(place)), thing)
+        for place in map(values.text_of, places(thing.kind, Frame(thing))):
+            other = instances.setdefault((host.key if host else "", place), thing)
             if other is not thing and experiment.with_ is not None:
-                subject = place if isinstance(place, str) else values.show(place)
-                finding = Code.SET_TWICE.at(experiment.with_.span, what=subject, one=other.label, other=thing.label)
+                finding = Code.SET_TWICE.at(experiment.with_.span, what=place, one=other.label, other=thing.label)
                 for label in (other, thing):
                     finding = finding.also(label.span, "set here") if label.span else finding
                 yield finding

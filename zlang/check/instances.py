@@ -306,6 +306,12 @@ def chain(thing: Instance) -> tuple[Instance, ...]:
     return *below.values(), thing
 
 
+def places(kind: Kind, frame: Frame) -> list[Value]:
+    """What a thing of a kind offers in its frame, except for commands and numbers."""
+    offered = [offer.value(frame) for offer in kind.offers.values() if "command" not in offer.type.scalars]
+    return [value for value in offered if not isinstance(value, Quantity)]
+
+
 def with_parts(thing: Instance, change: Callable[[Instance], Instance]) -> Instance:
     """The thing with something else in place of each thing in its values on which it stands."""
     if not thing.parts:

@@ -15,7 +15,7 @@ from itertools import islice
 
 from zlang.check import hosts, streams, values
 from zlang.check.factors import FirstLevels
-from zlang.check.instances import Frame, chain
+from zlang.check.instances import Frame, chain, places
 from zlang.check.program import Absent, Axis, Experiment, Instance, Joined, Symbol, Value, Variable
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.record import Record
@@ -217,10 +217,8 @@ def device(thing: Instance) -> GuardedThing:
 
 
 def _offered_texts(thing: Instance) -> list[str]:
-    """The texts that a thing offers, but no commands."""
-    frame = Frame(thing)
-    offers = [offer for offer in thing.kind.offers.values() if "command" not in offer.type.scalars]
-    return [written(offer.value(frame)) for offer in offers]
+    """The places that a thing offers, as text."""
+    return list(map(written, places(thing.kind, Frame(thing))))
 
 
 def mentions(text: str, guarded_thing: GuardedThing, *, offers: bool = True) -> bool:

@@ -152,6 +152,11 @@ def show(value: Value) -> str:
     return "absent"
 
 
+def text_of(value: Value) -> str:
+    """A text as it is, and any other value as people write it."""
+    return value if isinstance(value, str) else show(value)
+
+
 def _show_period(period: HeldValue) -> str:
     end = "" if period.end is None else f" to {show(period.end)}"
     return f"{show(period.value)}{end} for {show(period.duration)}"

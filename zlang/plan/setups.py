@@ -15,7 +15,7 @@ from functools import lru_cache
 from zlang import units
 from zlang.cache import Cache
 from zlang.check import digests, hosts, values
-from zlang.check.instances import Frame, leaves_changed, treatment_site, with_parts
+from zlang.check.instances import Frame, leaves_changed, places, treatment_site, with_parts
 from zlang.check.naming import exposed, exposed_beneath
 from zlang.check.program import Expr, Instance, KindAction, ReaderDef, Value, Variable
 from zlang.diagnostics import Code, ProgramError
@@ -84,8 +84,7 @@ class Setups:
         frame = Frame(own.replace(parent=instance.parent and _recording_reads(instance.parent, names)))
         make = hosts.action_of(instance, "present" if instance.is_given else "create")
         unmake = None if instance.is_given else hosts.action_of(instance, "destroy")
-        places = [offer.value(frame) for offer in instance.kind.offers.values() if "command" not in offer.type.scalars]
-        offered = [place if isinstance(place, str) else values.show(place) for place in places]
+        offered = [values.text_of(place) for place in places(instance.kind, frame)]
         made = tuple(self._steps(make, Action.PREPARE, f"create-{instance.key}", frame))
         if not instance.is_given:
             given = (under for under in instance.beneath if under.is_given)
