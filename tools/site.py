@@ -80,6 +80,7 @@ _LINK = re.compile(r"(!?\[(?:[^\]\[`]|`[^`]*`|\[[^\]]*\])*\]\()([^)\s#]*)(#[^)\s
 _BAR_IN_A_TABLE = re.compile(r"(?<!`)`([^`\n]*\\\|[^`\n]*)`(?!`)")
 _SECTION = re.compile(r'^(?:<a id="\w+"></a>\n+)?#{2,3} ([A-Z]+[0-9]+)\b', re.MULTILINE)
 _OF_CODES = re.compile(r"\]\(#([a-z]+[0-9]+)\)")
+_WORDS_OF_A_FENCE = re.compile(r"^( *(?:`{3,}|~{3,})[a-z]+)[^\S\n].*$", re.MULTILINE)
 _FENCED = re.compile(r"^( *)(`{3,}|~{3,}).*?^\1\2[^\S\n]*$", re.MULTILINE | re.DOTALL)
 
 
@@ -100,7 +101,8 @@ def stage(into: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         path = ROOT / source
         if path.suffix == ".md":
-            text, linked = with_links(_BAR_IN_A_TABLE.sub(_as_html, path.read_text("utf-8")), source, pages)
+            plain = _WORDS_OF_A_FENCE.sub(r"\1", path.read_text("utf-8"))  # with more words, a fence is read as text
+            text, linked = with_links(_BAR_IN_A_TABLE.sub(_as_html, plain), source, pages)
             waiting += linked
             target.write_text(text, "utf-8")
         elif page.endswith(".md"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -70,6 +71,13 @@ def test_every_code_and_every_kind_has_a_page_at_the_address_that_is_printed(bui
     pages = {page: Links(built / page) for page in {address.partition("#")[0] for address in addresses}}
     parts = [address.partition("#") for address in addresses]
     assert [address for address, _, place in parts if place and place not in pages[address].places] == []
+
+
+def test_every_fence_is_a_block_of_code(built: Path) -> None:
+    code = re.compile(r"<(pre|code)\b.*?</\1>", re.DOTALL)
+    pages = {path.relative_to(built).as_posix(): path.read_text("utf-8") for path in built.rglob("*.html")}
+    assert [page for page, text in pages.items() if "```" in code.sub("", text)] == []
+    assert pages["errors/E203.html"].count('<span class="k">import</span>') == 2
 
 
 def test_programs_are_coloured_and_can_be_searched(built: Path) -> None:
