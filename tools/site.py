@@ -58,6 +58,7 @@ site_description = "A declarative language for storage experiments"
 docs_dir = "pages"
 site_dir = "out"
 use_directory_urls = false
+extra_css = ["tables.css"]
 nav = [{nav}]
 
 [project.theme]
@@ -76,6 +77,8 @@ slugify = {{ object = "pymdownx.slugs.slugify", kwds = {{ case = "lower" }} }}
 [project.markdown_extensions.pymdownx.highlight]
 [project.markdown_extensions.pymdownx.superfences]
 """
+STYLE = ".md-typeset td:first-child code { white-space: nowrap }\n"
+"""Names in the first column of a table are not broken, so that one can read them on a narrow screen."""
 _LINK = re.compile(r"(!?\[(?:[^\]\[`]|`[^`]*`|\[[^\]]*\])*\]\()([^)\s#]*)(#[^)\s]*)?\)")
 _BAR_IN_A_TABLE = re.compile(r"(?<!`)`([^`\n]*\\\|[^`\n]*)`(?!`)")
 _SECTION = re.compile(r'^(?:<a id="\w+"></a>\n+)?#{2,3} ([A-Z]+[0-9]+)\b', re.MULTILINE)
@@ -109,6 +112,7 @@ def stage(into: Path) -> None:
             target.write_text(as_page(path, source), "utf-8")
         else:
             target.write_bytes(path.read_bytes())
+    (into / "tables.css").write_text(STYLE, "utf-8")
     for page, directory in SPLIT.items():
         split(into, page, directory)
 
