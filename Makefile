@@ -34,7 +34,7 @@ help:
 	@echo 'make vscode   build the extension for VS Code, editors/vscode/zlang.vsix (node, npm)'
 	@echo 'make vscode-test  try the extension in a real VS Code, with a browser that nobody sees (Node 20)'
 	@echo 'make tree-sitter  generate the parser of editors/tree-sitter-zexp after a change of the grammar (node, tree-sitter)'
-	@echo 'make site     build the documentation as HTML pages that need no network, site/index.html'
+	@echo 'make site     build the documentation as HTML pages that need no network, site/index.html (URL=: where it will be published)'
 	@echo 'make clean    remove what make made; runs/ and results.duckdb stay'
 
 # -- what is installed
@@ -207,7 +207,7 @@ tree-sitter: $(VENV)/dev.done
 	cd editors/tree-sitter-zexp && tree-sitter generate && sha256sum grammar.js src/parser.c | cut -d' ' -f1 >src/parser.sha256
 
 site: $(VENV)/dev.done
-	$(BIN)/python tools/site.py
+	$(BIN)/python tools/site.py $(URL)
 
 # Half an hour of one core. The estimates are measured by bench/estimate.py --write, which needs root.
 rates: $(VENV)/dev.done

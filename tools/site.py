@@ -3,12 +3,15 @@
 In: README.md, docs/, the other pages of the repository, and each file that one of them links to. Out: `site/`.
 Each error and finding has a page of its own; a file that is no page is shown as a page of its text.
 
-    python tools/site.py
+    python tools/site.py [URL]
+
+With the URL at which it will be published, it also has a sitemap. `ZLANG_DOCS=URL` makes `zlang explain` print it.
 """
 
 from __future__ import annotations
 
 import html
+import json
 import os
 import re
 import shutil
@@ -27,6 +30,7 @@ PAGES = {
     "CODE_OF_CONDUCT.md": "conduct.md",
     "bench/README.md": "bench.md",
 }
+SHIM = ROOT / "tools/iframe-worker.js"
 SPLIT = {"errors.md": "errors", "findings.md": "findings"}
 """Pages of many codes, and the directory that has a page for each of them."""
 LANGUAGES = {".py": "python", ".sh": "sh", ".zexp": "zexp", ".toml": "toml", ".json": "json", ".yml": "yaml"}
@@ -60,8 +64,13 @@ site_dir = "out"
 use_directory_urls = false
 extra_css = ["tables.css"]
 nav = [{nav}]
+{url}
+
+[project.extra]
+polyfills = [{{ path = "iframe-worker.js" }}]
 
 [project.theme]
+font = false
 features = ["navigation.footer", "content.code.copy", "search.highlight"]
 
 [project.plugins.search]
@@ -112,6 +121,7 @@ def stage(into: Path) -> None:
             target.write_text(as_page(path, source), "utf-8")
         else:
             target.write_bytes(path.read_bytes())
+    shutil.copy(SHIM, into)
     (into / "tables.css").write_text(STYLE, "utf-8")
     for page, directory in SPLIT.items():
         split(into, page, directory)
@@ -164,11 +174,12 @@ def split(into: Path, page: str, directory: str) -> None:
     path.write_text(_OF_CODES.sub(lambda link: f"]({directory}/{link[1].upper()}.md)", head), "utf-8")
 
 
-def build(pages: Path, site: Path) -> None:
-    """Make the site of the pages."""
+def build(pages: Path, site: Path, url: str = "") -> None:
+    """Make the site of the pages, which will be published at a URL."""
     sections = [f'{{ "{name}" = {list(members)} }}' for name, members in NAVIGATION]
+    place = f"site_url = {json.dumps(url)}" if url else ""
     settings = pages.parent / "zensical.toml"
-    settings.write_text(SETTINGS.format(nav=", ".join(sections)), "utf-8")
+    settings.write_text(SETTINGS.format(nav=", ".join(sections), url=place), "utf-8")
     command: list[str | Path] = [
         Path(sys.executable).with_name("zensical"),
         "build",
@@ -184,5 +195,5 @@ def build(pages: Path, site: Path) -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as place:
         stage(Path(place) / "pages")
-        build(Path(place) / "pages", SITE)
+        build(Path(place) / "pages", SITE, "".join(sys.argv[1:2]))
     print(f"{SITE.relative_to(ROOT)}/index.html")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from playwright.sync_api import sync_playwright
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Error
 
@@ -61,6 +63,22 @@ def test_every_link_leads_somewhere(built: Path) -> None:
             if not is_there:
                 broken.append(f"{page.relative_to(built)}: {link}")
     assert broken == []
+
+
+def test_pages_are_searched_without_server_or_network(built: Path) -> None:
+    asked = []
+    with sync_playwright() as playwright:
+        # It will not start as root with its sandbox.
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium-headless-shell", args=arguments)
+        page = browser.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((built / "errors/E203.html").as_uri())
+        page.keyboard.press("Control+k")
+        page.keyboard.type("recordsize")
+        page.get_by_text("Which record size for PostgreSQL?").wait_for()
+        browser.close()
+    assert [url for url in asked if not url.startswith("file:")] == []
 
 
 def test_every_code_and_every_kind_has_a_page_at_the_address_that_is_printed(built: Path) -> None:
