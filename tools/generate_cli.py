@@ -35,6 +35,9 @@ A closed pipe (`zlang plan FILE | head`) is not a failure. If standard output is
 `run`, `resume` and `clean` continue, and their exit code says how their work ended. If the terminal is closed, a run
 cleans up and exits with 129; under `nohup` it continues. zlang replaces characters that the terminal cannot show.
 
+`make site` builds this documentation as a site. If you publish it, set `ZLANG_DOCS` to its address: `zlang explain` and
+`zlang kinds` then print the whole address of a page.
+
 ## Exit codes
 
 | code | means |

@@ -143,3 +143,18 @@ def test_a_code_that_is_not_there_has_a_nearest_one(word: str, hint: str, capsys
     assert guarded(["explain", word]) == 1
     error = capsys.readouterr().err
     assert error.startswith(f"error: `{word}` is not a code, a rule or a metric\n  = help: {hint}")
+
+
+@pytest.mark.parametrize("site", ["https://docs.example.org/zlang", "https://docs.example.org/zlang/"])
+def test_the_address_of_the_documentation_can_be_set(
+    site: str, monkeypatch: pytest.MonkeyPatch, capsys: CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ZLANG_DOCS", site)
+    assert guarded(["explain", "E203"]) == 0
+    assert capsys.readouterr().out.endswith(
+        "page of the documentation: https://docs.example.org/zlang/errors/E203.html\n"
+    )
+    assert guarded(["kinds", "pool"]) == 0
+    assert capsys.readouterr().out.endswith(
+        "page of the documentation: https://docs.example.org/zlang/kinds/zfs.html#pool\n"
+    )

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from zlang.check import library
 from zlang.check.traits import TRAITS
-from zlang.cli import checking, render
+from zlang.cli import checking, render, words
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.errors import RunError
 from zlang.lint.rules import EXCLUDED, RULES
@@ -115,7 +115,7 @@ def explain(word: str | None) -> int:
         print("\n".join(_shown_data(page_of_data(of_results), colour=colour)))
     else:
         print("\n".join(_rendered_page(page(next(code for code in every() if code.id == wanted)), colour=colour)))
-    print(f"\npage of the documentation: {address(wanted)}")
+    print(f"\npage of the documentation: {words.documentation(address(wanted))}")
     return 0
 
 

@@ -46,7 +46,7 @@ def kinds(name: str | None, *, as_json: bool) -> int:
             print(json.dumps(describing.as_data(described)))
             return 0
         print("\n".join(describing.screen(described)))
-        print(f"\npage of the documentation: {address(described.module, described.name)}")
+        print(f"\npage of the documentation: {words.documentation(address(described.module, described.name))}")
         return 0
     shipped = library.load()
     for module, names in shipped.modules.items():
