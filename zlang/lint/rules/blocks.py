@@ -309,7 +309,7 @@ def write_below_stripe(trial: TrialView) -> TrialFinding | None:
     operations, or six with two parities. A stripe holds `chunk` bytes on each device that has data. ZFS has no such
     writes: the stripes of raidz are as long as the record.
 
-    ```zexp wrong also=ZL049
+    ```zexp wrong
     import disks
     import filesystems
     import fio
@@ -317,8 +317,10 @@ def write_below_stripe(trial: TrialView) -> TrialFinding | None:
     dir here { path = "." }
     loop drives on here { size = 1GiB  count = 4  direct_io = on }
     md array on drives { level = raid5  chunk = 64KiB }
+    xfs volume on array { su = 64KiB  sw = 3 }
+    file data on volume { size = 1GiB }
     fio writes { rw = randwrite  bs = 4KiB  direct = on }
-    experiment parts { on = array  run = writes  repeat = 3 }
+    experiment parts { on = data  run = writes  repeat = 3 }
     ```
 
     ```zexp
@@ -329,8 +331,10 @@ def write_below_stripe(trial: TrialView) -> TrialFinding | None:
     dir here { path = "." }
     loop drives on here { size = 1GiB  count = 4  direct_io = on }
     md array on drives { level = raid5  chunk = 64KiB }
+    xfs volume on array { su = 64KiB  sw = 3 }
+    file data on volume { size = 1GiB }
     fio writes { rw = randwrite  bs = 192KiB  direct = on }
-    experiment whole { on = array  run = writes  repeat = 3 }
+    experiment whole { on = data  run = writes  repeat = 3 }
     ```
     """
     run, array = trial.run, trial.having("stripe")
