@@ -32,7 +32,7 @@ def out(tmp_path: Path) -> Path:
         ("cold", "0", "4096\n", "not cold", "4096 bytes resident", "cache not cold: 4096 bytes resident"),
         ("cold", "0", "", "not cold", "verify-1 printed nothing", "cache not cold: verify-1 printed nothing"),
         ("cold", "0", None, "not cold", "verify-1.out was not written", "cache not cold: verify-1.out was not written"),
-        ("cold", "0", "what?", "not cold", "`what?`, not `0`", "cache not cold: `what?`, not `0`"),
+        ("cold", "0", "in memory", "not cold", "in memory", "cache not cold: in memory"),
         ("hot", "8192", "8192", "hot", "8192 bytes resident", ""),
         ("hot", "8192", "0", "not hot", "0 bytes resident, not 8192", "cache not hot: 0 bytes resident, not 8192"),
         ("warm", "yes", "yes", "warm", "yes", ""),
