@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zlang.plan.plan import Action, Setting, Setup, Step
-from zlang.plan.state import Alter, Make, State, Unmake
+from zlang.plan.state import Alter, Make, State, Unmake, Walk
 
 
 def setup(signature: str, key: str, parent: str | None = None) -> Setup:
@@ -141,6 +141,22 @@ def test_the_rules_hold_along_any_way(way: list[tuple[tuple[Setup, ...], set[str
     for unmake in state.teardown():
         state = state.after(unmake)
     assert state == State()
+
+
+@given(st.lists(st.tuples(needs, spoiled), max_size=8))
+def test_a_walk_goes_through_the_same_states_also_the_second_time(
+    way: list[tuple[tuple[Setup, ...], set[str]]],
+) -> None:
+    state, walk = State(), Walk()
+    for needed, invalidates in way + way:
+        changes = state.changes(needed)
+        for change in changes:
+            state = state.after(change)
+        assert walk.enter(needed) == changes
+        assert walk.state == state
+        state = state.invalidate(invalidates)
+        walk.leave(invalidates)
+        assert walk.state == state
 
 
 def test_what_is_ambient_stands_only_for_those_that_need_it() -> None:

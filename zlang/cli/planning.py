@@ -395,10 +395,10 @@ def _trial_lines(planned: Planned) -> Iterator[str]:
 
 def _steps(planned: Planned) -> Iterator[str]:
     """Every command in the order in which it is carried out if nothing fails."""
-    from zlang.plan.state import State
+    from zlang.plan.state import Walk
 
     header, show = planned.plan.header, _shown_steps()
-    state = State()
+    walk = Walk()
     setups: dict[str, Setup] = {}
     for host, command, hint in arming.required_commands(header):
         where = f" on {host}" if host else ""
@@ -408,17 +408,15 @@ def _steps(planned: Planned) -> Iterator[str]:
         if isinstance(item, Setup):
             setups[item.signature] = item
             continue
-        needed = [setups[signature] for signature in item.setups]
-        for change in state.changes(needed):
-            state = state.after(change)
+        for change in walk.enter([setups[signature] for signature in item.setups]):
             yield from map(show, change.steps)
         shown = ", ".join(f"{name} = {value}" for name, value in item.factors.items())
         where = f" on {item.host}" if len(header.hosts) > 1 else ""
         yield f"\n# trial {item.number} of {header.trials}{where}, replicate {item.replicate}: {visible(shown)}\n"
         yield from map(show, item.steps)
-        state = state.invalidate(item.invalidates)
+        walk.leave(item.invalidates)
     yield "\n# at the end\n"
-    for unmake in state.teardown():
+    for unmake in walk.state.teardown():
         yield from map(show, unmake.steps)
 
 

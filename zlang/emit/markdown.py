@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from zlang.emit.base import NOT_DECIDED, one_line, point
 from zlang.plan.plan import Action, Header, Plan, Setup, Step, Trial
-from zlang.plan.state import Alter, Change, Make, State, Unmake
+from zlang.plan.state import Alter, Change, Make, Unmake, Walk
 from zlang.text import LAYOUT, visible
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@])")
@@ -63,7 +63,7 @@ def _facts(facts: Sequence[Step]) -> Iterator[str]:
 
 
 def _trials(plan: Plan) -> Iterator[str]:
-    state, setups = State(), dict[str, Setup]()
+    walk, setups = Walk(), dict[str, Setup]()
     for item in plan.items():
         if isinstance(item, Setup):
             setups[item.signature] = item
@@ -73,14 +73,13 @@ def _trials(plan: Plan) -> Iterator[str]:
         yield f"Replicate {item.replicate} of `{item.identity}`{where}, block {item.block}, "
         yield f"cache {_escape(item.cache)}.\n\n"
         changes: list[tuple[str, Step]] = []
-        for change in state.changes([setups[signature] for signature in item.setups]):
-            state = state.after(change)
+        for change in walk.enter([setups[signature] for signature in item.setups]):
             changes.extend(_labelled(change))
         yield from _commands([*changes, *(("", step) for step in _in_order(item))])
-        state = state.invalidate(item.invalidates)
-    if state.standing:
+        walk.leave(item.invalidates)
+    if walk.state.standing:
         yield "## At the end\n\n"
-        yield from _commands([pair for undo in state.teardown() for pair in _labelled(undo)])
+        yield from _commands([pair for undo in walk.state.teardown() for pair in _labelled(undo)])
 
 
 def _labelled(change: Change) -> Iterator[tuple[str, Step]]:

@@ -125,15 +125,14 @@ def _rows(planned: Planned, schedule: Schedule, slots: Iterable[Slot]) -> Iterat
 
     from zlang.check import hosts
     from zlang.plan.build import Builder
-    from zlang.plan.state import Make, State, Unmake
+    from zlang.plan.state import Make, Unmake, Walk
     from zlang.report.design import Row
 
-    builder, state = Builder(schedule, planned.builder), State()
+    builder, walk = Builder(schedule, planned.builder), Walk()
     draw, standing, makings = random.Random(1), dict[str, int](), 0  # noqa: S311 - values that say nothing
     for position, slot in enumerate(slots, 1):
         config, setups, stale = builder.state(slot)
-        for change in state.changes(setups):
-            state = state.after(change)
+        for change in walk.enter(setups):
             if isinstance(change, Make):
                 makings += 1
                 standing[change.setup.key] = makings
@@ -152,4 +151,4 @@ def _rows(planned: Planned, schedule: Schedule, slots: Iterable[Slot]) -> Iterat
             log=draw.gauss(0, 1),
             setups=made,
         )
-        state = state.invalidate(stale)
+        walk.leave(stale)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from zlang.cache import Cache
 from zlang.plan.plan import Setting, Setup, Step
 
 
@@ -134,3 +135,32 @@ class State:
             if not result.isdisjoint(there.beneath):
                 result.add(there.key)
         return frozenset(result)
+
+
+class Walk:
+    """The states through which the trials of a plan go, one after the other.
+
+    The same setups are needed in the same state again and again, so each change is worked out once. In one plan a
+    setup's signature stands for it.
+    """
+
+    def __init__(self) -> None:
+        self.state = State()
+        self._known = Cache[tuple[tuple[str, ...], frozenset[str], tuple[str, ...]], tuple[tuple[Change, ...], State]]()
+
+    def enter(self, needed: Sequence[Setup]) -> tuple[Change, ...]:
+        """Return what changes before a trial that needs these setups."""
+        standing = tuple([there.signature for there in self.state.standing])
+        key = standing, self.state.stale, tuple([setup.signature for setup in needed])
+        known = self._known.get(key)
+        if known is None:
+            state, changes = self.state, self.state.changes(needed)
+            for change in changes:
+                state = state.after(change)
+            known = self._known[key] = changes, state
+        changes, self.state = known
+        return changes
+
+    def leave(self, invalidated: Iterable[str]) -> None:
+        """Note the keys of what the trial has changed."""
+        self.state = self.state.invalidate(invalidated)

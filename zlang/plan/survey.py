@@ -13,7 +13,7 @@ from zlang.check import hosts
 from zlang.plan.build import Builder
 from zlang.plan.plan import Trial
 from zlang.plan.schedule import Schedule
-from zlang.plan.state import Change, State
+from zlang.plan.state import Change, Walk
 
 EXACT = 1000
 DRAWN = 150
@@ -35,21 +35,18 @@ def sample(builder: Builder, schedule: Schedule, but: Container[str] = ()) -> It
 
 
 def _every_trial(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterator[SampledTrial]:
-    state = State()
+    walk = Walk()
     for slot in schedule.slots():
         trial, setups = builder.trial(slot)
         if trial.place in but:
             continue
-        changes = state.changes(setups)
-        for change in changes:
-            state = state.after(change)
-        yield SampledTrial(1, changes, trial)
-        state = state.invalidate(trial.invalidates)
-    yield SampledTrial(1, state.teardown(), None)
+        yield SampledTrial(1, walk.enter(setups), trial)
+        walk.leave(trial.invalidates)
+    yield SampledTrial(1, walk.state.teardown(), None)
 
 
 def _drawn_trials(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterator[SampledTrial]:
-    state = State()
+    walk = Walk()
     for weight, before, slot in schedule.sampled(DRAWN):
         if schedule.part is not None and schedule.part not in hosts.names_at(schedule.experiment, slot.point):
             continue
@@ -57,14 +54,11 @@ def _drawn_trials(builder: Builder, schedule: Schedule, but: Container[str]) -> 
         is_left = drawn.place not in but
         if not is_left and before is not None:
             continue
-        state = State()
+        walk = Walk()
         if before is not None:
             trial, setups = builder.trial(before)
-            for change in state.changes(setups):
-                state = state.after(change)
-            state = state.invalidate(trial.invalidates)
-        changes = state.changes(needed)
-        for change in changes:
-            state = state.after(change)
+            walk.enter(setups)
+            walk.leave(trial.invalidates)
+        changes = walk.enter(needed)
         yield SampledTrial(weight, changes, drawn if is_left else None)  # whichever is the first finds nothing made
-    yield SampledTrial(1, state.teardown(), None)
+    yield SampledTrial(1, walk.state.teardown(), None)
