@@ -2,7 +2,7 @@
 
 A dataclass compiles six methods for each class, 0.3 ms; the seventy classes between `zlang check` and its first word
 would take a fifth of its time (bench/README.md). A record shares its methods with all others. Type checkers see both
-alike.
+alike. One that `is_frequent`, of which each trial makes some, has an `__init__` of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Self, dataclass_transform, get_type_hints
 
 @dataclass_transform(frozen_default=True)
 class _RecordType(type):
-    def __new__(cls, name: str, bases: tuple[type, ...], space: dict[str, Any]) -> Any:
+    def __new__(cls, name: str, bases: tuple[type, ...], space: dict[str, Any], *, is_frequent: bool = False) -> Any:
         fields = tuple(space.get("__annotations__", ()))
         defaults = {field: space.pop(field) for field in fields if field in space}
         made: Any = super().__new__(cls, name, bases, {**space, "__slots__": fields})
@@ -23,7 +23,19 @@ class _RecordType(type):
         made.record_defaults = defaults
         made.record_values = attrgetter(*fields) if len(fields) > 1 else _values
         made.record_setters = tuple([made.__dict__[field].__set__ for field in fields])
+        if is_frequent:
+            made.__init__ = _written_out(fields, defaults, made.record_setters)
         return made
+
+
+def _written_out(fields: tuple[str, ...], defaults: dict[str, Any], setters: tuple[Any, ...]) -> Any:
+    """An `__init__` that names each field: it takes a quarter of the time, and 0.1 ms to be defined."""
+    taken = ", ".join(f"{field}=default_{field}" if field in defaults else field for field in fields)
+    lines = "\n".join(f" set_{field}(self, {field})" for field in fields)
+    names = {f"default_{field}": value for field, value in defaults.items()}
+    names |= {f"set_{field}": set_field for field, set_field in zip(fields, setters, strict=True)}
+    exec(f"def __init__(self, {taken}):\n{lines}", names)  # noqa: S102 - a text of names of fields
+    return names["__init__"]
 
 
 def _values(item: Any) -> tuple[object, ...]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from zlang import units
 from zlang.cache import Cache
@@ -145,12 +145,46 @@ def explored(
     return answers, frozenset(reads), not pending
 
 
+class _Given(NamedTuple):
+    """What a property is given at a point: its value, the text of that in digests, and the things that it names."""
+
+    value: Value
+    text: str
+    named: tuple[tuple[Instance, Span], ...]
+
+
+class _Field:
+    """What a declared thing gives to a property, worked out once for each combination of levels that decides it."""
+
+    __slots__ = ("_cache", "_expr", "_name", "_order")
+
+    def __init__(self, name: str, expr: Expr) -> None:
+        self._name, self._expr, self._order = name, expr, tuple(sorted(expr.reads))
+        self._cache = Cache[tuple[int | None, ...], _Given]()
+
+    def at(self, point: Reached) -> _Given:
+        """What is given at a point of the space."""
+        levels = tuple([point.get(path) for path in self._order]) if self._order else ()
+        cached = self._cache.get(levels)
+        if cached is None:
+            cached = self._cache[levels] = self.tried(point)
+        return cached
+
+    def tried(self, point: Reached | FaultPoint) -> _Given:
+        """What is given at a point at which it may not be possible."""
+        before = len(point.named)
+        value = self._expr.value(point)
+        return _Given(value, _property_text(self._name, value), tuple(point.named[before:]))
+
+
 class InstanceBuilder:
     """The declared thing at a point; points that agree in what it reads share one."""
 
     __slots__ = (
         "cache",
+        "decisive",
         "fields",
+        "given",
         "has_parts",
         "is_copied",
         "is_given",
@@ -162,7 +196,6 @@ class InstanceBuilder:
         "order",
         "parent",
         "places",
-        "property_text",
         "reads",
         "scheduled",
         "span",
@@ -185,7 +218,8 @@ class InstanceBuilder:
         self.reads = frozenset[str]().union(*(expr.reads for expr in (*fields.values(), *([parent] if parent else []))))
         self.order = tuple(sorted(self.reads))
         self.cache = Cache[tuple[int | None, ...], Instance](1024)  # enough for the things that trials share
-        self.property_text = digests.Memory(_property_text)
+        self.given = [(name, _Field(name, expr)) for name, expr in fields.items()]
+        self.decisive = _decisive(kind, fields)
         self.is_copied = kind.is_copied and "copies" in fields
         self.optional = frozenset(name for name in fields if may_be_left_out(kind, name))
         self.has_parts = any(kind.properties[name].type.has_things for name in fields if name in kind.properties)
@@ -236,14 +270,15 @@ class InstanceBuilder:
 
     def _build(self, point: Reached | FaultPoint) -> Instance:
         given: dict[str, Value] = {}
-        before = len(point.named)
-        for name, field in self.fields.items():
-            value = field.value(point)
+        texts: dict[str, str] = {}
+        named: tuple[tuple[Instance, Span], ...] = ()
+        for name, field in self.given:
+            value, text, named_by = field.at(point) if isinstance(point, Reached) else field.tried(point)
             if isinstance(value, Symbol) and value == LEFT_OUT and name in self.optional:
                 continue
             if not isinstance(value, Absent):
-                given[name] = value
-        named = tuple(point.named[before:])
+                given[name], texts[name] = value, text
+            named += named_by
         replays = self.kind.draws and given.pop("seed", None) == Symbol("replay")
         origin = given.pop("from") if isinstance(given.get("from"), Instance) else None
         assert origin is None or isinstance(origin, Instance)
@@ -252,7 +287,9 @@ class InstanceBuilder:
         members = _texts_of(given.pop("members", None)) if self.kind.role == "machine" else ()
         parent = self.parent.value(point) if self.parent else None
         on = parent if isinstance(parent, Instance) else None
-        property_texts = [self.property_text(name, given[name]) for name in _decisive(self.kind, tuple(given))]
+        property_texts = tuple([texts[name] for name in self.decisive if name in given])
+        names = (self.label, *members) if self.kind.role == "machine" else ()
+        more = _more_in_digest(names, origin, under, replays=replays, copies=copies)
         made = Instance(
             kind=self.kind,
             key=self.key,
@@ -260,13 +297,13 @@ class InstanceBuilder:
             values=given,
             parent=on,
             is_given=self.is_given,
-            digest="",
+            digest=_digest_of(self.kind, on, property_texts, more),
             span=self.span,
             places=self.places,
             replays=replays,
             origin=origin,
             named=named,
-            property_texts=tuple(property_texts),
+            property_texts=property_texts,
             copies=copies,
             placed_by=self.parent.reads if self.parent else frozenset(),
             under=under,
@@ -274,7 +311,6 @@ class InstanceBuilder:
             parts=tuple(part for value in given.values() for part in _things_in(value)) if self.has_parts else (),
             scheduled=self.scheduled,
         )
-        made = made.replace(digest=_digest(made))
         for part in {part.key: part for part in made.parts}.values():
             message = ""
             if _machine_of(part) != _machine_of(made):
@@ -341,14 +377,27 @@ def _things_in(value: Value) -> Iterator[Instance]:
 
 def _digest(thing: Instance) -> str:
     """The hash of a thing."""
-    more = [f"from {thing.origin.digest}"] if thing.origin else []
+    names = (thing.label, *thing.members) if thing.kind.role == "machine" else ()
+    more = _more_in_digest(names, thing.origin, thing.under, replays=thing.replays, copies=thing.copies)
+    return _digest_of(thing.kind, thing.parent, thing.property_texts, more)
+
+
+def _digest_of(kind: Kind, parent: Instance | None, property_texts: Iterable[str], more: Iterable[str]) -> str:
+    on = parent.digest if parent else ""
+    return digests.digest(digests.template_digest(kind), on, "\n".join(property_texts), *more)
+
+
+def _more_in_digest(
+    names: Iterable[str], origin: Instance | None, under: Iterable[Instance], *, replays: bool, copies: int
+) -> list[str]:
+    """What tells a thing from others beside its values; the `names` are those of machines."""
+    more = [f"from {origin.digest}"] if origin else []
     # What is measured on one machine is not what is measured on another, whatever is known of them.
-    more += [thing.label, *thing.members] if thing.kind.role == "machine" else []
-    more += ["replay"] if thing.replays else []
-    more += [f"copies {thing.copies}"] if thing.copies > 1 else []
-    more += [f"under {wrapper.digest}" for wrapper in thing.under]
-    on = thing.parent.digest if thing.parent else ""
-    return digests.digest(digests.template_digest(thing.kind), on, "\n".join(thing.property_texts), *more)
+    more += names
+    more += ["replay"] if replays else []
+    more += [f"copies {copies}"] if copies > 1 else []
+    more += [f"under {wrapper.digest}" for wrapper in under]
+    return more
 
 
 def first_members(group: Instance, count: int) -> Instance:
@@ -394,10 +443,9 @@ def _texts_of(members: Value) -> tuple[str, ...]:
     return tuple(name for name in members if isinstance(name, str)) if isinstance(members, tuple) else ()
 
 
-@lru_cache(maxsize=1024)
-def _decisive(kind: Kind, given: tuple[str, ...]) -> list[str]:
+def _decisive(kind: Kind, given: Iterable[str]) -> list[str]:
     """The names of what decides what is measured, in their order."""
-    return [name for name in sorted(given) if kind.properties[name].cost != "none"]
+    return [name for name in sorted(given) if name in kind.properties and kind.properties[name].cost != "none"]
 
 
 def _property_text(name: str, value: Value) -> str:
@@ -413,7 +461,7 @@ def with_property(thing: Instance, name: str, field: Expr, point: Any) -> Instan
     if isinstance(value, Absent):
         return thing
     given = {**thing.values, name: value}
-    texts = [_property_text(item, given[item]) for item in _decisive(thing.kind, tuple(given))]
+    texts = [_property_text(item, given[item]) for item in _decisive(thing.kind, given)]
     changed = thing.replace(values=given, places=places, property_texts=tuple(texts))
     return changed.replace(digest=_digest(changed))
 

@@ -126,7 +126,7 @@ STATES = ("cold", "hot", "property", "held")
 """States that can be verified; `held` is verified after the measurement."""
 
 
-class Instance(Record):
+class Instance(Record, is_frequent=True):
     """A declaration at a point: its kind, its own key, what people call it, the values given, what it stands on.
 
     `span` is where it is declared, `places` where each of its values is given. One that `replays` does in every
