@@ -33,7 +33,7 @@ class Source:
         return lines[number - 1] if number <= len(lines) else ""
 
 
-class Span(Record):
+class Span(Record, is_frequent=True):
     """The characters `start` to `end` (exclusive) of a source. Two trees are equal wherever they stand."""
 
     source: Source

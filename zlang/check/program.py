@@ -246,7 +246,7 @@ def reached_axes(axes: Iterable[Axis], levels: Mapping[str, int]) -> tuple[Axis,
     return merge_axes(result)
 
 
-class Expr(Record):
+class Expr(Record, is_frequent=True):
     """A resolved expression: where it stands, what it may be, its choices, what it is at a point.
 
     `value` takes a point (in a kind's templates: a frame). `reads` are the paths of the factors that decide it.

@@ -93,7 +93,7 @@ class Variant(Record):
         return "" if self.field is None else "NAME" if self.has_thing else SCALARS[self.field[1]].example
 
 
-class Type(Record):
+class Type(Record, is_frequent=True):
     """A union: scalars, words, declared things (by kind, `*` for any) and lists. `unknown` silences what follows.
 
     `beneath` are the kinds of all that declared things stand on. Of what `is_partial` some choices are not known.
