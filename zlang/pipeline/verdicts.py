@@ -25,11 +25,14 @@ def set_up_once(planned: Planned) -> tuple[str, ...]:
 
 def limits_of_one_setup(planned: Planned) -> tuple[str, ...]:
     """The expectations about a limit, if the plan sets everything up once: `expect` gives no verdict on them."""
+    expectations = planned.plan.header.expectations
+    if not expectations:
+        return ()
     from zlang.check.questions import aggregates
     from zlang.report import margins
 
     texts = []
-    for item in planned.plan.header.expectations:
+    for item in expectations:
         of = [term for term in aggregates(item.term) if term.op in margins.INFERRED]
         if len(of) == 1:
             texts.append(item.title or item.text)
