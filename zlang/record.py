@@ -7,8 +7,9 @@ alike. One that `is_frequent`, of which each trial makes some, has an `__init__`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any, Self, dataclass_transform, get_type_hints
 
 
@@ -24,17 +25,22 @@ class _RecordType(type):
         made.record_values = attrgetter(*fields) if len(fields) > 1 else _values
         made.record_setters = tuple([made.__dict__[field].__set__ for field in fields])
         if is_frequent:
-            made.__init__ = _written_out(fields, defaults, made.record_setters)
+            made.__init__ = written_out(list(zip(fields, made.record_setters, strict=True)), defaults)
         return made
 
 
-def _written_out(fields: tuple[str, ...], defaults: dict[str, Any], setters: tuple[Any, ...]) -> Any:
+def written_out(
+    setters: Sequence[tuple[str, Any]], defaults: Mapping[str, Any], factories: Mapping[str, Any] = MappingProxyType({})
+) -> Any:
     """An `__init__` that names each field: it takes a quarter of the time, and 0.1 ms to be defined."""
-    taken = ", ".join(f"{field}=default_{field}" if field in defaults else field for field in fields)
-    lines = "\n".join(f" set_{field}(self, {field})" for field in fields)
-    names = {f"default_{field}": value for field, value in defaults.items()}
-    names |= {f"set_{field}": set_field for field, set_field in zip(fields, setters, strict=True)}
-    exec(f"def __init__(self, {taken}):\n{lines}", names)  # noqa: S102 - a text of names of fields
+    names: dict[str, Any] = {f"set_{field}": set_field for field, set_field in setters}
+    names |= {f"default_{field}": value for field, value in {**defaults, **factories}.items()}
+    taken = ", ".join(f"{field}=default_{field}" if f"default_{field}" in names else field for field, _ in setters)
+    lines = [
+        f" set_{field}(self, {f'{field}() if {field} is default_{field} else ' * (field in factories)}{field})"
+        for field, _ in setters
+    ]
+    exec(f"def __init__(self, {taken}):\n" + "\n".join(lines), names)  # noqa: S102 - a text of names of fields
     return names["__init__"]
 
 

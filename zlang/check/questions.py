@@ -7,12 +7,12 @@ one), so that a question means the same wherever its answer is looked for.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from zlang.check.types import AGGREGATES
+from zlang.frozen import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Term:
     """A formula over the columns of trials. What its parts mean depends on `op`.
 
@@ -32,7 +32,7 @@ class Term:
     type: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LevelsWithValue:
     """A level of each of the `paths`, None where that factor does not exist, and the value that goes with them."""
 
@@ -40,7 +40,7 @@ class LevelsWithValue:
     value: str | int | float | bool | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FactorRef:
     """A factor that answers are sorted by: as it was written, its paths, and the type of its column.
 
@@ -57,7 +57,7 @@ OF_PHASES = FactorRef("phase", ("phase",), "word")
 """What is sorted by as if it were a factor: the measures are of a `phase` each."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Measure:
     """A measure over several trials: its text, its formula, and the type of its value."""
 
@@ -66,7 +66,7 @@ class Measure:
     type: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expectation:
     """An expected result, in each combination of the factors `by`, which it does not mention, or overall."""
 
@@ -76,7 +76,7 @@ class Expectation:
     by: tuple[FactorRef, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExpectedRatio(Expectation):
     """An expected ratio: `term`, an aggregate of this experiment, is `op` than `limit` times the `other` one.
 
@@ -98,7 +98,7 @@ PREVIOUS = "previous"
 """In a clause: the run of the same experiment before this one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Table:
     """Measures by factors."""
 
@@ -111,7 +111,7 @@ AXES = {"factors": "word", "latency": "duration", "position": "count", "second":
 """Axes of a plot that are not factors, with their types; a factor of the same name has precedence."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plot:
     """Measures over a factor, a line for each level of others, a picture for each level of one more.
 
@@ -128,7 +128,7 @@ class Plot:
     is_log: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Until:
     """When a point is measured often enough: after `least` replicates or more, once the middle of `term` is known.
 
@@ -141,7 +141,7 @@ class Until:
     within: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Search:
     """A factor of which not all levels are measured, but those that lead to where `condition` ceases to hold.
 

@@ -6,13 +6,14 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from zlang.errors import RunError
 from zlang.files import replace_file
+from zlang.frozen import frozen
 from zlang.pipeline.arming import require_tools
 from zlang.pipeline.plans import emit, require_distinct, require_one_host
 from zlang.suggest import did_you_mean
@@ -329,7 +330,7 @@ def still_standing(folder: Folder) -> list[str]:
     return [named[signature].replace("$RUN", folder.name) for signature in remaining if named.get(signature)]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cleaned:
     """The result of `clean`: what was removed, what was already gone, and what could not be removed, with reasons."""
 

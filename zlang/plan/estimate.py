@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from zlang.frozen import frozen
 from zlang.plan.plan import LOCAL, Action, Footprint, Setup, Step, Trial
 from zlang.plan.state import Alter, Change, Make
 from zlang.plan.survey import SampledTrial
@@ -21,7 +22,7 @@ examples/quickstart.zexp on a virtual machine."""
 KINDS = ("measuring", "writing data", "creating and removing", "caches and checks")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Past:
     """Earlier times of steps on this machine, by owner (a setup's signature, a trial's identity) and step, and by step.
 
@@ -63,7 +64,7 @@ class PlanEstimate:
         return spent - sum(self.lanes.values()) + max(self.lanes.values()) if self.lanes else spent
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Outlook:
     """The part of a plan that is still to be done on this machine, and the part that need not be done.
 

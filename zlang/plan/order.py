@@ -10,10 +10,11 @@ from __future__ import annotations
 import random
 from array import array
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice, pairwise
 from typing import NamedTuple, TypeVar
+
+from zlang.frozen import frozen
 
 LONGEST_SHUFFLE = 1 << 20
 _LEAST_DRAWN = 10
@@ -54,7 +55,7 @@ class Place(NamedTuple):
     level: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Layout:
     """The sizes of a plan to be ordered, and the seed: how many whole plots, points in each, and replicates.
 

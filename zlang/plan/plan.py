@@ -12,10 +12,11 @@ and `CDPATH` (empty).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 
 from zlang.check.questions import AnyExpectation, Plot, Search, Table, Until
+from zlang.frozen import frozen
 from zlang.metrics import Metric
 from zlang.space import bisection
 
@@ -51,7 +52,7 @@ class Action(StrEnum):
     TIDY = "tidy"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reader:
     """Which reader of a tool's output turns an artefact into metrics, samples or reasons why nothing was measured."""
 
@@ -60,7 +61,7 @@ class Reader:
     args: Mapping[str, object]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One command. Its standard output and error are kept as `NAME.out` and `NAME.err` in its `OUT` directory.
 
@@ -82,7 +83,7 @@ class Step:
     reader: Reader | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setting:
     """A property in a state to which it can be set while its resource stands.
 
@@ -94,7 +95,7 @@ class Setting:
     rewrites: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Footprint:
     """The demands of a step on the machine; None where its kind does not say.
 
@@ -109,7 +110,7 @@ class Footprint:
     space: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Fetch:
     """The bytes that a load must read from devices while nothing of its data is cached.
 
@@ -120,7 +121,7 @@ class Fetch:
     most: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Device:
     """The device beneath everything: its place, and how many bytes may be written to it for one experiment."""
 
@@ -129,7 +130,7 @@ class Device:
     endurance: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Setup:
     """A resource in one state: how it is made and unmade.
 
@@ -165,7 +166,7 @@ class Setup:
         return (*self.parts, *([self.parent] if self.parent is not None else []))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trial:
     """One measurement: a point of the space, one replicate of it, at its place in the order.
 
@@ -200,7 +201,7 @@ class Trial:
         return f"trials/{self.identity}/{self.replicate}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Factor:
     """A column: its shortest unique name, its full path, its type and (where they are few) its levels."""
 
@@ -211,7 +212,7 @@ class Factor:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Guarded:
     """A device that is not the run's own and is written to: its kind, the names by which it is armed, and its guards.
 
@@ -224,7 +225,7 @@ class Guarded:
     steps: tuple[Step, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """A finding of a rule about the experiment, at `FILE:LINE:COLUMN`.
 
@@ -240,7 +241,7 @@ class Finding:
     allowed: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Header:
     """The header of a plan. `plan` is the hash of everything that determines it, seed included.
 
@@ -328,7 +329,7 @@ class Header:
         return f"{' × '.join(parts)} = {some}{self.at_most:,} trial{'s' if self.at_most != 1 else ''}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """The header, and the items as often as they are asked for: each call of `items` begins a fresh stream."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import accumulate, groupby, islice, pairwise
 from operator import mul
 from typing import NamedTuple, TypeVar
@@ -21,6 +20,7 @@ from zlang.check.program import (
     Instance,
 )
 from zlang.diagnostics import ProgramError
+from zlang.frozen import frozen
 from zlang.plan.order import Layout, Order, Place, Rounds, order, sampled, sampled_neighbours, written
 from zlang.plan.plan import Here, Scalar
 from zlang.plan.setups import Setups
@@ -49,7 +49,7 @@ class Slot(NamedTuple):
     ends_block: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Share:
     """One of several consecutive shares of a schedule, `3/16`: the trials from number `first` to number `last`."""
 

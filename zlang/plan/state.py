@@ -8,13 +8,13 @@ is not made anew. What is shown, what is emitted and what is run follow this one
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from zlang.cache import Cache
+from zlang.frozen import frozen
 from zlang.plan.plan import Setting, Setup, Step
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Make:
     """Create a resource."""
 
@@ -26,7 +26,7 @@ class Make:
         return self.setup.make
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Alter:
     """Change a resource from the state `was` to another, and keep the resources on it."""
 
@@ -44,7 +44,7 @@ class Alter:
         return tuple(step for setting in self.settings for step in setting.steps)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unmake:
     """Remove a resource that this run created."""
 
@@ -59,7 +59,7 @@ class Unmake:
 Change = Make | Alter | Unmake
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class State:
     """The setups that stand, in the order in which they were made, and the keys of those that are stale."""
 

@@ -7,9 +7,9 @@ stands for. The trials in `but`, by their place, were measured before and are no
 from __future__ import annotations
 
 from collections.abc import Container, Iterator
-from dataclasses import dataclass
 
 from zlang.check import hosts
+from zlang.frozen import frozen
 from zlang.plan.build import Builder
 from zlang.plan.plan import Trial
 from zlang.plan.schedule import Schedule
@@ -19,7 +19,7 @@ EXACT = 1000
 DRAWN = 150
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SampledTrial:
     """The changes before a trial, and the trial, if it is one; it stands for `weight` trials."""
 

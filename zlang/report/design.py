@@ -10,10 +10,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from zlang.errors import RunError
+from zlang.frozen import frozen
 from zlang.report.clauses import primary
 from zlang.report.formulas import Trials
 from zlang.report.summary import Cell, TableColumn, cells
@@ -29,7 +30,7 @@ _STOOD_ON = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """One trial: `log` is the natural logarithm of its value, `levels` are those of the design's factors.
 
@@ -47,7 +48,7 @@ class Row:
     setups: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Design:
     """The trials of a run, or of two, by one metric.
 

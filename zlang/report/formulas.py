@@ -7,11 +7,11 @@ factor does not exist it is NULL; a `where` keeps only what is true.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from zlang.check.questions import FactorRef, LevelsWithValue, Term, aggregates
 from zlang.check.types import SCALARS, parts_of
+from zlang.frozen import frozen
 from zlang.store.query import run_query
 from zlang.store.store import literal, quoted
 
@@ -22,7 +22,7 @@ UNITS = {name: scalar.unit for name, scalar in SCALARS.items() if scalar.unit}
 _OPERATORS = {"==": "=", "!=": "<>"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trials:
     """One run's trials in a database, and what their columns are called and measured in.
 
@@ -48,7 +48,7 @@ class Trials:
         return f"(SELECT * FROM {quoted(self.schema)}.all_trials WHERE run IN ({runs}))"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Side:
     """An aggregate in one combination: its value, of how many trials that count, of how many that were tried.
 
@@ -62,7 +62,7 @@ class Side:
     values: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Combination:
     """A combination of levels: what each formula gives, and the aggregates in them."""
 

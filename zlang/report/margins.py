@@ -12,10 +12,11 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from zlang.check.evaluation import evaluate
 from zlang.check.questions import FactorRef, Term, aggregates
+from zlang.frozen import frozen
 from zlang.intervals import LEVEL, exp, student
 from zlang.report import design, formulas, ratios, strata
 from zlang.report.formulas import Trials
@@ -36,7 +37,7 @@ _NOT_REPEATED = "nothing was repeated"
 _SET_UP_ONCE = "set up once; `zlang run --order blocked --again` sets everything up once per replicate"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Margin:
     """The left side over the right one, or their difference where one is not positive; on a scale where 0 is the limit.
 
@@ -69,7 +70,7 @@ class Margin:
         return f"{subject} {shown[0]}" + (f" [{shown[1]} … {shown[2]}]" if self.error is not None else "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialTerms:
     """A trial: its levels by the expectation's factors and by all, its groups, and what it adds to each aggregate."""
 
@@ -193,7 +194,7 @@ def geometric_mean(own: Sequence[TrialTerms], aggregate: int) -> Margin | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Scale:
     """How values of an aggregate are added up: as logarithms, or as they are."""
 
@@ -206,7 +207,7 @@ class _Scale:
         return exp(value) if self.is_log else value
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Added:
     """A sample, and what it adds to each of the aggregates that it is of, on their scales."""
 

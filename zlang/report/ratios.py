@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
+from zlang.frozen import frozen
 from zlang.intervals import LEVEL, exp, student
 from zlang.report.summary import Estimate
 
@@ -24,7 +24,7 @@ Logs = Mapping[Hashable, Sequence[float]]
 """By combination of the other factors."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ratio:
     """A ratio: the mean of `n` logarithms of ratios, its standard error, and its degrees of freedom."""
 

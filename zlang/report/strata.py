@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from zlang.frozen import frozen
 from zlang.report import ratios
 from zlang.report.ratios import Ratio
 from zlang.report.summary import Cell
@@ -24,7 +25,7 @@ MOST = 0.75
 _Key = tuple[Hashable, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Observation:
     """One trial on side 0 or 1. A group is None where the trial has none of its kind."""
 
@@ -34,7 +35,7 @@ class Observation:
     log: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """A ratio, and how many independent `units` the side has that has fewer.
 

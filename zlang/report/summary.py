@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from zlang import intervals
 from zlang.errors import RunError
+from zlang.frozen import frozen
 from zlang.metrics import ELAPSED
 from zlang.report import wording
 from zlang.store.query import run_query
@@ -27,7 +27,7 @@ _USUAL = ("read.operations", "write.operations")
 _OF_THE_PROCESS = "processor_time"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableColumn:
     """A column of the summary: `type` is a factor's type, "count" for n, or "estimate" for a metric."""
 
@@ -36,7 +36,7 @@ class TableColumn:
     unit: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Estimate:
     """A statistic of n values, and where it lies with 95 % confidence, if n and the values allow an interval."""
 
@@ -50,7 +50,7 @@ class Estimate:
 Cell = str | int | float | bool | Estimate | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summary:
     """A table by factor, factors first, then n and the metrics; and what did not count, commonest reason first.
 

@@ -11,14 +11,14 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from zlang.frozen import frozen
 from zlang.plan.plan import ROOT
 from zlang.text import utf8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tool:
     """A program: where it is and what it calls itself, or how to get it."""
 

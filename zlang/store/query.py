@@ -11,12 +11,12 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zlang.errors import RunError
 from zlang.files import scratch
+from zlang.frozen import frozen
 from zlang.store import hints, store
 from zlang.text import as_unicode
 
@@ -28,7 +28,7 @@ Parameters = Sequence[object] | Mapping[str, object]
 """Values of `?`, or by name of `$name`."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Result:
     """An answer; `types` are DuckDB's names of the columns' types."""
 
@@ -43,7 +43,7 @@ _ENDS_THE_PROCESS = re.compile(r"\benable_(?:logging|profiling)\b", re.IGNORECAS
 """Functions that write files: where those are locked, DuckDB 1.5 ends by `abort` instead of refusing them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NamedColumn:
     """A column that can be asked for: the schema and table it is in, what it is, in which unit."""
 

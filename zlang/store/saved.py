@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -19,13 +18,14 @@ from pathlib import Path
 from zlang import units
 from zlang.errors import RunError
 from zlang.files import user_directory
+from zlang.frozen import frozen
 from zlang.suggest import did_you_mean
 from zlang.units import UnitError
 
 _PARAM = re.compile(r"--\s*param\s+(\w+)\s*(?:=\s*(.*?)\s*)?")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SavedQuery:
     """A query with a name: what it answers, its SQL, and its parameters with their values, if any, as written."""
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import shutil
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zlang.errors import RunError
+from zlang.frozen import frozen
 from zlang.text import as_unicode
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def create(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """Permissions of statements: `write` to the database, leave it (`unsafe`), or only write below one directory."""
 

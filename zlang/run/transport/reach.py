@@ -20,12 +20,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from zlang import project
 from zlang.errors import RunError
 from zlang.files import read_regular, replace_file
+from zlang.frozen import frozen
 from zlang.plan.plan import LOCAL
 from zlang.suggest import did_you_mean
 
@@ -47,7 +48,7 @@ _ADDRESS = re.compile(
 _PLACE = re.compile(r"/[^\0\n\r]*")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """Where an ssh server listens; what is empty is said by ~/.ssh/config."""
 
@@ -61,7 +62,7 @@ class Address:
         return (f"{self.user}@" if self.user else "") + host + (f":{self.port}" if self.port else "")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reach:
     """How a host is reached: by ssh, or as this machine where there is no address."""
 

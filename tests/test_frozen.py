@@ -1,0 +1,107 @@
+"""Frozen dataclasses do all that those of the standard library do."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+import orjson
+import pytest
+from pydantic import TypeAdapter
+
+from zlang.frozen import frozen
+from zlang.record import Record
+
+
+@frozen
+class Place:
+    """One with everything that fields can be."""
+
+    path: Path
+    names: tuple[str, ...]
+    depth: int = 0
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """The same, as the standard library makes it."""
+
+    path: Path
+    names: tuple[str, ...]
+    depth: int = 0
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+@frozen
+class Alone:
+    """One with a single field."""
+
+    path: str
+
+
+class Frequent(Record, is_frequent=True):
+    """A record with an `__init__` of its own."""
+
+    first: int
+    second: int = 2
+
+
+PLACE = Place(Path("a"), ("x", "y"), tags={"k": "v"})
+
+
+def test_it_is_made_read_and_written_as_any_dataclass() -> None:
+    model = Model(Path("a"), ("x", "y"), tags={"k": "v"})
+    assert repr(PLACE) == repr(model).replace("Model", "Place")
+    assert asdict(PLACE) == asdict(model)
+    assert orjson.dumps(PLACE, default=str) == orjson.dumps(model, default=str)
+    assert TypeAdapter(Place).validate_json(b'{"path": "a", "names": ["x", "y"], "tags": {"k": "v"}}') == PLACE
+    assert TypeAdapter(Place).json_schema() | {"title": ""} == TypeAdapter(Model).json_schema() | {
+        "title": "",
+        "description": Place.__doc__,
+    }
+    assert pickle.loads(pickle.dumps(PLACE)) == PLACE
+    assert pickle.loads(pickle.dumps(Alone("a"))) == Alone("a")
+    match PLACE:
+        case Place(path, names, depth=0):
+            assert (path, names) == (Path("a"), ("x", "y"))
+
+
+def test_two_are_equal_if_their_classes_and_values_are() -> None:
+    assert replace(PLACE, depth=1) != PLACE
+    assert replace(PLACE, depth=1) == Place(Path("a"), ("x", "y"), 1, {"k": "v"})
+    others: list[object] = [Model(PLACE.path, PLACE.names, tags=PLACE.tags), PLACE.path]
+    assert PLACE not in others
+    assert len({Alone("a"), Alone("a"), Alone("b")}) == 2
+
+
+def test_each_has_its_own_default_that_is_made() -> None:
+    one, other = Place(Path("a"), ()), Place(Path("a"), ())
+    assert one == other
+    assert one.tags is not other.tags
+
+
+def test_nothing_of_it_is_changed() -> None:
+    with pytest.raises(AttributeError, match="cannot be changed"):
+        PLACE.depth = 1  # type: ignore[misc]
+    with pytest.raises(AttributeError, match="cannot be removed"):
+        del PLACE.depth
+    with pytest.raises(AttributeError):
+        PLACE.other = 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("made", [Place, Alone, Frequent])
+def test_what_it_does_not_take_is_refused(made: type) -> None:
+    with pytest.raises(TypeError):
+        made()
+    with pytest.raises(TypeError):
+        made("a", ("b",), 1, {}, 2)
+    with pytest.raises(TypeError):
+        made("a", other=1)
+
+
+def test_a_frequent_record_is_as_any_other() -> None:
+    assert Frequent(1) == Frequent(first=1, second=2) == Frequent(3).replace(first=1)
+    assert repr(Frequent(1)) == "Frequent(first=1, second=2)"
+    assert pickle.loads(pickle.dumps(Frequent(1, 3))) == Frequent(1, 3)
