@@ -146,19 +146,21 @@ class Walk:
 
     def __init__(self) -> None:
         self.state = State()
-        self._known = Cache[tuple[tuple[str, ...], frozenset[str], tuple[str, ...]], tuple[tuple[Change, ...], State]]()
+        self._cached = Cache[
+            tuple[tuple[str, ...], frozenset[str], tuple[str, ...]], tuple[tuple[Change, ...], State]
+        ]()
 
     def enter(self, needed: Sequence[Setup]) -> tuple[Change, ...]:
         """Return what changes before a trial that needs these setups."""
         standing = tuple([there.signature for there in self.state.standing])
         key = standing, self.state.stale, tuple([setup.signature for setup in needed])
-        known = self._known.get(key)
-        if known is None:
+        cached = self._cached.get(key)
+        if cached is None:
             state, changes = self.state, self.state.changes(needed)
             for change in changes:
                 state = state.after(change)
-            known = self._known[key] = changes, state
-        changes, self.state = known
+            cached = self._cached[key] = changes, state
+        changes, self.state = cached
         return changes
 
     def leave(self, invalidated: Iterable[str]) -> None:
