@@ -132,7 +132,7 @@ def test_a_cache_on_a_device_of_its_own(zfs_fuse: ZfsFuse) -> None:
 def test_a_scrub_and_snapshots_meanwhile(zfs_fuse: ZfsFuse) -> None:
     """Both go on while it is measured, and nothing of them is left; only snapshots change the dataset."""
     text = one().replace("cache = cold", "during = scrub {} | snapshots { every = 1s }")
-    zfs_fuse.run(text.replace("rw = read  bs = 64KiB", "rw = read  bs = 64KiB  time_based = on  runtime = 2s"))
+    zfs_fuse.run(text.replace("rw = read  bs = 64KiB", "rw = read  bs = 64KiB  time_based = on  runtime = 10s"))
     assert zfs_fuse.failed() == []
     assert zfs_fuse.answers("select during from trials where read_iops > 0 order by 1") == [["scrub"], ["snapshots"]]
 
