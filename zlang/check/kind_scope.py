@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from zlang import units
+from zlang.cache import Cache
 from zlang.check import digests, values
 from zlang.check.kind_declarations import Declared, Report, names_in
 from zlang.check.lazy import LazyMapping
@@ -72,7 +73,7 @@ class KindScope(NoScope):
         self.read_names: set[str] = set()
         self._pending: list[str] = []
         self._own_options = cache(lambda name: self.properties[name].own_form("options"))
-        self._cached_option = digests.Memory(self._option)
+        self._options_of = Cache[tuple[str, int], tuple[Value, Value]]()
         self._last_options: tuple[object, tuple[Value, ...]] = (None, ())
 
     def lookup(self, name: str, span: Span) -> Expr | None:
@@ -187,8 +188,19 @@ class KindScope(NoScope):
         has_own = "key" in frame.context or type(given) is not dict
         for name in given_in(frame):
             own = self._own_options(name)
-            has_own = has_own or own is not None
-            words += (self._cached_option(name, given[name]),) if own is None else values.listed(own.value(frame))
+            if own is not None:
+                has_own = True
+                words += values.listed(own.value(frame))
+                continue
+            value = given[name]
+            cached = self._options_of.get((name, id(value)))
+            if cached is None:
+                # The value is kept as well, so that no other can get its place in memory.
+                cached = self._options_of[name, id(value)] = (
+                    value,
+                    option_word(self.option, self.properties[name], value),
+                )
+            words.append(cached[1])
         result = tuple(words)
         if not has_own:
             self._last_options = given, result
@@ -202,6 +214,3 @@ class KindScope(NoScope):
                 if belongs == list_name:
                     result += values.listed(expr.value(frame))
         return tuple(result)
-
-    def _option(self, name: str, given: Value) -> Value:
-        return option_word(self.option, self.properties[name], given)
