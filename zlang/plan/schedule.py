@@ -148,9 +148,10 @@ class Schedule:
         return result
 
     def _every_slot(self) -> Iterator[Slot]:
-        if self.order is not Order.BLOCKED:
-            yield from self._in_plots()
-            return
+        return self._in_blocks() if self.order is Order.BLOCKED else self._in_plots()
+
+    def _in_blocks(self) -> Iterator[Slot]:
+        """Every trial in order, with the ends of blocks."""
         if len(self.hosts) > 1 and self.trials <= _LOOKED_AT:
             for _, block in groupby(self._in_plots(), key=lambda slot: slot.block):
                 yield from self._with_ends(list(block))
@@ -186,11 +187,13 @@ class Schedule:
             yield slot
 
     def _places(self) -> Iterator[Place]:
-        """The place of every trial in order; blocks of which there are no trials are not counted."""
-        places, blocks = order(self._layout, self.order), dict[int, int]()
-        if not self.is_uneven:
-            yield from places
-            return
+        """The place of every trial in order."""
+        places = order(self._layout, self.order)
+        return self._of_repeated(places) if self.is_uneven else places
+
+    def _of_repeated(self, places: Iterator[Place]) -> Iterator[Place]:
+        """The places at which each point is measured as often as it says; blocks without trials are not counted."""
+        blocks: dict[int, int] = {}
         for place in places:
             if place.replicate <= points.repeat_at(self.experiment, self.plots.at(place.plot, place.point)):
                 yield place._replace(block=blocks.setdefault(place.block, len(blocks) + 1))

@@ -56,7 +56,9 @@ def full(space: Space, hard_to_change: Iterable[str]) -> Plots:
             plot = groups[plot][which]
         if plot != last[0]:
             last = (plot, plots[plot])
-        return {**last[1], **points[point]}
+        result = last[1].copy()
+        points.put(point, result)
+        return result
 
     if groups is None:
         return Plots(plots.count, space.count, lambda _: points.count, at)
