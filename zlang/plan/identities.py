@@ -21,14 +21,13 @@ def _one_seed(*_drawn_for: str) -> str:
 
 
 class _NeutralSurroundings(Record):
-    """The things around the workloads of a trial, named by position; targets keep their key and digest."""
+    """The things around the workloads of a trial, named by position, as in the `first` trial that had them.
+
+    The `targets` are found by their key and digest in the program; `values` is the hash of the values of all.
+    """
 
     targets: Mapping[tuple[str, str], Instance | None]
-    with_: tuple[Instance, ...]
-    before: Instance | None
-    protocol: Instance
-    collectors: tuple[Instance, ...]
-    during: tuple[Instance, ...]
+    first: TrialConfig
     values: str
 
 
@@ -60,15 +59,7 @@ class Identities:
         around = self._neutral.get(config.surroundings)
         if around is None:
             around = self._neutral[config.surroundings] = _neutral_surroundings(config)
-        return TrialConfig(
-            streams=tuple(_neutral(config.streams, around.targets)),
-            with_=around.with_,
-            before=around.before,
-            protocol=around.protocol,
-            collectors=around.collectors,
-            key=config.key,
-            during=around.during,
-        ), around.values
+        return around.first.like(tuple(_neutral(config.streams, around.targets)), config.key), around.values
 
     def _of_prepared(self, prepared: Prepared) -> str:
         """The hash of what many points share, and which `TrialSteps` hands out as one object."""
@@ -100,15 +91,17 @@ def _neutral_surroundings(config: TrialConfig) -> _NeutralSurroundings:
     events = len(there) - len(config.during)
     first, second = len(config.with_), len(config.with_) + len(config.collectors)
     keys = [(target.key, target.digest) for target in config.targets]
-    return _NeutralSurroundings(
-        targets=dict(zip(keys, (on, *there[second:events]), strict=False)),
+    targets = dict(zip(keys, (on, *there[second:events]), strict=False))
+    first_trial = TrialConfig(
+        streams=tuple(_neutral(config.streams, targets)),
         with_=there[:first],
         before=before,
         protocol=protocol,
         collectors=there[first:second],
+        key=config.key,
         during=there[events:],
-        values=neutral.values,
     )
+    return _NeutralSurroundings(targets, first_trial, neutral.values)
 
 
 def _neutral(streams: Sequence[Stream], targets: Mapping[tuple[str, str], Instance | None]) -> Iterator[Stream]:

@@ -85,7 +85,7 @@ class TrialSteps:
         # What looks at the target may read of it, so that the caches are treated after that.
         guarded = (*(held.before if held else guards(exposed, self._here)), *prepare, *around.looks, *protocol, *again)
         measured = (*around.before, *self._measure(config, frames, events), *around.after)
-        ended = self._ended(events)
+        ended = self._ended(events) if events else ()
         return (*guarded, *measured, *ended, *(held.after if held else ()), *around.looks_after)
 
     def _steps_around(self, config: TrialConfig) -> _StepsAround:
@@ -104,6 +104,8 @@ class TrialSteps:
 
     def event_frames(self, config: TrialConfig) -> tuple[Frame, ...]:
         """Where the templates of events are filled in."""
+        if not config.during:
+            return ()
         frames = []
         for event in config.during:
             site = event.parent or treatment_site(event, config.on)

@@ -36,8 +36,8 @@ class TrialConfig:
 
     `key` is the hash of the values that it reaches: in one program they decide all that is done. The `surroundings` are
     all but the workloads themselves; trials that share them share what is made and looked at for them. The `targets`
-    are those of all streams and of the workloads that are events, each once, the `things` all that the trial is of, and
-    the `cache_state` that which the protocol verified: `as_is` where it verified none.
+    are those of all streams and of the workloads that are events, each once, and the `cache_state` is that which the
+    protocol verified: `as_is` where it verified none.
     """
 
     __slots__ = (
@@ -50,7 +50,6 @@ class TrialConfig:
         "streams",
         "surroundings",
         "targets",
-        "things",
         "with_",
     )
 
@@ -70,10 +69,23 @@ class TrialConfig:
         places = tuple([(stream.on, stream.workload.origin) for stream in streams])
         self.surroundings: Surroundings = (places, with_, before, protocol, collectors, during)
         self.targets = _targets(streams, during)
-        own = (before,) if before else ()
-        workers = (*own, *[stream.workload for stream in streams], *during, protocol, *collectors)
-        self.things = naming.TrialThings(self.targets, with_, workers)
         self.cache_state = _state_after(protocol.kind)
+
+    def like(self, every: tuple[Stream, ...], key: str) -> TrialConfig:
+        """The same of other workloads at the same places."""
+        made = object.__new__(TrialConfig)
+        made.streams, made.key = every, key
+        made.surroundings, made.targets, made.cache_state = self.surroundings, self.targets, self.cache_state
+        _, made.with_, made.before, made.protocol, made.collectors, made.during = self.surroundings
+        return made
+
+    @property
+    def things(self) -> naming.TrialThings:
+        """All that the trial is of."""
+        own = (self.before,) if self.before else ()
+        workloads = [stream.workload for stream in self.streams]
+        workers = (*own, *workloads, *self.during, self.protocol, *self.collectors)
+        return naming.TrialThings(self.targets, self.with_, workers)
 
     @property
     def workload(self) -> Instance:
