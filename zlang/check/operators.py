@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from zlang import units
+from zlang.cache import Cache
 from zlang.check import arithmetic, digests, types, versions
 from zlang.check.expressions import (
     Context,
@@ -66,8 +67,8 @@ def resolve_binary(context: Context, node: tree.Binary, may_be_word: Callable[[t
         return unknown(node.span)
     if node.operator in {"and", "or"}:
         sides = [resolve_condition(context, side) for side in _operands(node, node.operator)]
-        deciding = node.operator == "or"
-        return combine(context, node.span, types.BOOL, lambda at: _joined(sides, deciding, at), sides)
+        deciding, conditions = node.operator == "or", [_by_levels(side) for side in sides]
+        return combine(context, node.span, types.BOOL, lambda at: _joined(conditions, deciding, at), sides)
     if node.operator == "in":
         return _resolve_contains(context, node)
     if node.operator in {"==", "!=", "<", "<=", ">", ">="}:
@@ -302,6 +303,8 @@ def _axes_of_if(context: Context, condition: Expr, then: Expr, otherwise: Expr) 
 
 
 _VERSION = Type(frozenset({"version"}))
+_LEAST_WORK = 3
+"""Conditions with less work than this are as fast as a lookup."""
 
 
 def _contains_value(value: Value, many: Value) -> Value:
@@ -322,12 +325,31 @@ def _operands(node: tree.Expr, operator: str) -> Iterator[tree.Expr]:
         yield node
 
 
-def _joined(sides: Sequence[Expr], deciding: bool, at: Any) -> Value:
+def _by_levels(condition: Expr) -> Callable[[Any], Value]:
+    """The value of a condition, worked out once for all points of a space that agree in the factors that it reads."""
+    if condition.is_constant or condition.work < _LEAST_WORK:
+        return condition.value
+    compute, paths = condition.value, tuple(sorted(condition.reads))
+    cache = Cache[tuple[int | None, ...], tuple[Value]]()
+
+    def value(at: Any) -> Value:
+        if type(at) is not dict:  # other points note what is asked of them, and a kind's templates have no levels
+            return compute(at)
+        levels = tuple(map(at.get, paths))
+        cached = cache.get(levels)
+        if cached is None:
+            cached = cache[levels] = (compute(at),)
+        return cached[0]
+
+    return value
+
+
+def _joined(conditions: Sequence[Callable[[Any], Value]], deciding: bool, at: Any) -> Value:
     """The value of conditions joined by `and` or `or`: after one that decides, the others need not have a value."""
     result: Value
     result = otherwise = not deciding
-    for side in sides:
-        value = side.value(at)
+    for condition in conditions:
+        value = condition(at)
         if value is deciding:
             return deciding
         if value is not otherwise:
