@@ -28,22 +28,35 @@ def wheel(built: dict[str, Path]) -> Path:
     return built[".whl"]
 
 
-def _build(source: Path, seed: str) -> dict[str, Path]:
+def _build(source: Path, seed: str, *, private: bool = False) -> dict[str, Path]:
     """Build from a copy of the sources without anything that was made from them."""
     for name in COPIED:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("*.bin", "__pycache__"))
         else:
             shutil.copy(ROOT / name, source)
+    if private:
+        for path in source.rglob("*"):
+            path.chmod(path.stat().st_mode & 0o700)
+            os.utime(path, (1e9, 1e9))
     command = [sys.executable, "-m", "hatchling", "build", "-d", str(source / "dist")]
     environment = {**os.environ, "PYTHONHASHSEED": seed}
-    done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(
+        command,
+        cwd=source,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        umask=0o077 if private else -1,
+    )
     assert done.returncode == 0, done.stderr
     return {path.suffix: path for path in (source / "dist").iterdir()}
 
 
 def test_what_is_built_is_the_same_each_time_byte_for_byte(built: dict[str, Path], tmp_path: Path) -> None:
-    again = _build(tmp_path, "2")
+    """Also in another directory, with files of another time that only their owner may read."""
+    again = _build(tmp_path, "2", private=True)
     assert built.keys() == again.keys() == {".whl", ".gz"}
     assert {end: path.read_bytes() for end, path in built.items()} == {
         end: path.read_bytes() for end, path in again.items()

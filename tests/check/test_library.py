@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import marshal
+from pathlib import Path
+
 import pytest
 
 from zlang.check import library
+from zlang.syntax import tables
 
 
 @pytest.mark.parametrize("name", list(library.load().names()))
@@ -14,3 +18,18 @@ def test_a_kind_of_the_library_is_sound(name: str) -> None:
     assert kind.doc
     words = {word.name for definition in kind.properties.values() for word in definition.type.words}
     assert not words & {"yes", "no", "true", "false"}, "zlang fmt writes these words as `on` and `off`"
+
+
+def test_what_is_kept_of_the_library_is_the_same_bytes_whichever_python_wrote_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which equal texts are one object differs between versions: read again, they are others than when it was made."""
+    monkeypatch.setattr(library, "SAVED", tmp_path / "library.bin")
+    library.save()
+    kept = library.SAVED.read_bytes()
+    _, _, entries, readers = content = marshal.loads(kept)
+    assert tables.marshalled(content) == kept
+    for *_, properties, items in entries.values():
+        for packed in (*properties.values(), items):
+            assert tables.marshalled(marshal.loads(packed)) == packed
+    assert all(tables.marshalled(marshal.loads(packed)) == packed for packed in readers.values())

@@ -148,8 +148,7 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
         if isinstance(reader, tree.ReaderDecl)
     }
     readers = {
-        name: marshal.dumps([tuple(item.as_dict().values()) for item in some], tables.FORMAT)
-        for name, some in declared.items()
+        name: tables.marshalled([tuple(item.as_dict().values()) for item in some]) for name, some in declared.items()
     }
     for module, parsed in trees.items():
         kinds = [entry for entry in parsed.entries if isinstance(entry, tree.KindDef)]
@@ -168,7 +167,7 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
             )
     made = (texts, modules, entries, readers)
     try:
-        replace_file(SAVED, marshal.dumps(made, tables.FORMAT))
+        replace_file(SAVED, tables.marshalled(made))
     except OSError:
         if must:
             raise
@@ -202,7 +201,7 @@ _CLASSES = {item.__name__: item for item in (*vars(tree).values(), Dimension, Qu
 
 
 def _packed(value: object) -> bytes:
-    return marshal.dumps(_packable(value), tables.FORMAT)
+    return tables.marshalled(_packable(value))
 
 
 def _unpacked(packed: bytes, source: Source) -> Any:

@@ -21,6 +21,8 @@ GRAMMAR = _HERE / "zexp.lark"
 SAVED = _HERE / "tables.bin"
 FORMAT = 4
 """The format of marshal: every Python since 3.4 reads it, whichever version built the wheel."""
+LONG = 4096
+"""Characters of a text that no code has as a constant. It is not interned, which would cost each start a hash of it."""
 
 
 class Tables(Record):
@@ -64,28 +66,35 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
     """Make the tables from the grammar and keep them, unless the package may not be written to."""
     from zlang.files import replace_file
 
-    made, shared = (GRAMMAR.read_text("utf-8"), *build()), dict[Any, Any]()
+    made = (GRAMMAR.read_text("utf-8"), *build())
     try:
-        replace_file(SAVED, marshal.dumps(tuple([_shared(part, shared) for part in made]), FORMAT))
+        replace_file(SAVED, marshalled(made))
     except OSError:
         if must:
             raise
     return made
 
 
-def _shared(value: Any, seen: dict[Any, Any]) -> Any:
-    """The same value, in which equal texts and numbers are one object: then its marshalled form is always the same.
+def marshalled(value: Any) -> bytes:
+    """The bytes of a value, which are the same in each process and each version of Python.
 
-    Otherwise it would depend on which of them happen to be one object, and interned (Python/marshal.c, `w_ref`).
+    Otherwise they would depend on which equal texts and numbers happen to be one object, and interned
+    (Python/marshal.c, `w_ref`).
     """
+    seen = dict[Any, Any]()
+    return marshal.dumps(_shared(value, seen), FORMAT)
+
+
+def _shared(value: Any, seen: dict[Any, Any]) -> Any:
+    """The same value, in which equal texts and numbers are one object."""
     if isinstance(value, dict):
         return {_shared(key, seen): _shared(inner, seen) for key, inner in value.items()}
     if isinstance(value, list):
         return [_shared(inner, seen) for inner in value]
-    if isinstance(value, str):
+    if isinstance(value, str) and len(value) < LONG:
         return sys.intern(value)
     if isinstance(value, tuple):
-        value = tuple([_shared(inner, seen) for inner in value])
+        return tuple([_shared(inner, seen) for inner in value])
     return seen.setdefault((type(value), value), value)
 
 
