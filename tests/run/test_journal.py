@@ -316,3 +316,24 @@ def test_what_follows_a_line_that_is_too_long_is_read(beyond: int, tmp_path: Pat
     with journal.Writer(path, 2) as writer:
         writer.write(Finish(2.0))
     assert [type(event) for event in journal.Lines(path)] == [Session, journal.Gap, Finish]
+
+
+def test_a_journal_that_grows_is_read_on_where_it_ended(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    lines = [journal.encode(Finish(float(number)), number) for number in (1, 2, 3)]
+    written = [b"", lines[0] + lines[1][:20], lines[1][20:], b'{"torn', b"\n" + lines[2]]
+
+    def write_more() -> bool:
+        if not written:
+            return False
+        with path.open("ab") as file:
+            file.write(written.pop(0))
+        return True
+
+    assert list(journal.Tail(path, write_more)) == [Finish(1.0), Finish(2.0), Finish(3.0)]
+
+
+def test_a_missing_line_of_a_journal_that_grows_is_a_gap(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(journal.encode(Finish(1.0), 1) + journal.encode(Finish(3.0), 3))
+    assert list(journal.Tail(path, lambda: False)) == [Finish(1.0), journal.Gap(2, 2), Finish(3.0)]

@@ -97,15 +97,15 @@ def watch(
     """
     failures = 0
     requested = ("", "")
-    medians = _Medians(header)
+    medians = Medians(header)
     under_way: dict[str, str] = {}
     with closing(events), _shown(course) as shown:
         for event in events:
             course.see(event)
             match event:
                 case Next(trial=trial):
-                    under_way[trial.host] = _levels(trial, header.factors)
-                    shown.say(_of_every_lane(under_way) if header.machines else under_way[trial.host])
+                    under_way[trial.host] = levels_of(trial, header.factors)
+                    shown.say(of_every_lane(under_way) if header.machines else under_way[trial.host])
                 case Start(step=step, out=out):
                     requested = (step, out.rpartition("/")[0])
                     shown.now()
@@ -113,7 +113,7 @@ def watch(
                     failures += bool(why)
                     levels = under_way.pop(trial.host, "")
                     if header.machines:
-                        shown.say(_of_every_lane(under_way))
+                        shown.say(of_every_lane(under_way))
                     shown.trial(trial.number, why)
                     shown.expect(course.seconds_left())
                     if verdict and not why and (median := medians.with_trial(trial, verdict)):
@@ -134,12 +134,12 @@ def watch(
     return failures
 
 
-def _of_every_lane(under_way: Mapping[str, str]) -> str:
+def of_every_lane(under_way: Mapping[str, str]) -> str:
     """The points that are being measured, by machine: `san1: 4KiB 32 | san2: 4KiB 16`."""
     return " | ".join(f"{host}: {levels}" if host else levels for host, levels in sorted(under_way.items()))
 
 
-def _levels(trial: Trial, factors: Sequence[Factor]) -> str:
+def levels_of(trial: Trial, factors: Sequence[Factor]) -> str:
     """The levels of a trial, in the order of the program: `ext4 4KiB 32`."""
     from zlang.report import wording
 
@@ -147,7 +147,7 @@ def _levels(trial: Trial, factors: Sequence[Factor]) -> str:
     return " ".join(wording.level(trial.factors[item.name], item.type) for item in varied) or f"trial {trial.number}"
 
 
-class _Medians:
+class Medians:
     """The medians of points so far, by the metric that the experiment is about."""
 
     def __init__(self, header: Header) -> None:
@@ -158,7 +158,7 @@ class _Medians:
         self._units = {item.name: item.unit for item in header.metrics}
         named = [name for term in terms for name in metrics_of(term)]
         self._candidates = [*named, *(item.name for item in header.metrics if item.means.endswith(".operations"))]
-        self._values: dict[str, list[float]] = {}
+        self._values: dict[str, dict[int, float]] = {}
 
     def with_trial(self, trial: Trial, verdict: TrialVerdict) -> str:
         """The median of the point of a trial: `median read_iops 12,203 (n = 2)`."""
@@ -167,9 +167,9 @@ class _Medians:
         metric = next((name for name in self._candidates if verdict.metrics.get(name)), None)
         if metric is None:
             return ""
-        values = self._values.setdefault(trial.identity, [])
-        values.append(verdict.metrics[metric])
-        middle = wording.measured(statistics.median(values), self._units.get(metric, ""))
+        values = self._values.setdefault(trial.identity, {})
+        values[trial.replicate] = verdict.metrics[metric]
+        middle = wording.measured(statistics.median(values.values()), self._units.get(metric, ""))
         return f"median {metric} {middle} (n = {len(values)})"
 
 

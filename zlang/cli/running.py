@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from zlang.cli import answering, asking, checking, progress, render, submitting, words
+from zlang.cli import answering, asking, checking, following, progress, render, submitting, words
 from zlang.errors import RunError
 from zlang.pipeline import arming, costs, machines, plans, programs, results, runs, submissions, verdicts
 from zlang.run.arming import Armed
@@ -23,8 +21,6 @@ from zlang.run.stop import Interrupted
 
 _LOOK_EVERY = 0.2
 """Seconds between looks at whether the run is to stop while somebody is waited for."""
-_FOLLOW_EVERY = 1.0
-"""Seconds between looks at a run that somebody else carries out."""
 _THEN = ", then press Enter"
 
 
@@ -45,7 +41,6 @@ if TYPE_CHECKING:
     from zlang.plan.estimate import PlanEstimate
     from zlang.plan.plan import Header
     from zlang.run.reuse import Measured
-    from zlang.run.run_state import RunState
     from zlang.run.transport.reach import Reach
 
 
@@ -373,7 +368,7 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
     """Where runs stand."""
     if is_followed:
         folder = runs.find(runs_dir, run_name)
-        return submitting.follow(folder) if submissions.task_of(folder) else _follow(folder)
+        return submitting.follow(folder) if submissions.task_of(folder) else following.follow(folder)
     if run_name is None:
         return _list(runs_dir, as_json=as_json)
     folder = runs.find(runs_dir, run_name)
@@ -394,12 +389,14 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
         rows = [{"machines": lane, "done": done, "trials": trials} for lane, done, trials in lanes]
         result |= {"lanes": rows} if rows else {}
         print(
-            json.dumps({**result, "state": _state(state, header.trials), "failed": failed, "damage": damage, **seconds})
+            json.dumps(
+                {**result, "state": words.stage(state, header.trials), "failed": failed, "damage": damage, **seconds}
+            )
         )
         return 0
     bad = f", {len(failures):,} of them {'does' if len(failures) == 1 else 'do'} not count" if failures else ""
-    head = f"{folder.name}: {header.experiment}, {_counts(state, header)} done{bad}, {_state(state, header.trials)}"
-    print(render.visible(head))
+    stage = words.stage(state, header.trials)
+    print(render.visible(f"{folder.name}: {header.experiment}, {words.counts(state, header)} done{bad}, {stage}"))
     if task:
         print(f"  {task}")
     for lane, done, trials in lanes:
@@ -421,24 +418,6 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
     return 0
 
 
-def _follow(folder: Folder) -> int:
-    """A line each time that a trial ends, until the run ends."""
-    header = folder.read_plan().header
-    line_shown = ""
-    with suppress(KeyboardInterrupt):
-        while True:
-            state = runs.run_state(folder)
-            is_going_on = not state.is_finished and runs.is_carried_out(folder)
-            line = f"{_counts(state, header)}, {_state(state, header.trials)}"
-            if line != line_shown:
-                print(f"{render.visible(folder.name)}: {line}", flush=True)
-                line_shown = line
-            if not is_going_on:
-                break
-            time.sleep(_FOLLOW_EVERY)
-    return 0
-
-
 def _list(runs_dir: Path, *, as_json: bool) -> int:
     result = []
     folders = runs.all_runs(runs_dir)
@@ -447,10 +426,10 @@ def _list(runs_dir: Path, *, as_json: bool) -> int:
         header, state = folder.read_plan().header, runs.run_state(folder)
         task = "" if state.is_finished else tasks.get(folder.path, "")
         row = {"run": folder.name, "experiment": header.experiment, "done": state.carried_out}
-        row |= {"trials": header.trials, "skipped": len(state.skipped), "state": _state(state, header.trials)}
+        row |= {"trials": header.trials, "skipped": len(state.skipped), "state": words.stage(state, header.trials)}
         row |= {"part": header.part} if header.part else {}
         row |= {"task": task} if task else {}
-        result.append((row, _counts(state, header)))
+        result.append((row, words.counts(state, header)))
     if as_json:
         import json
 
@@ -477,20 +456,3 @@ def _tasks(folders: list[Folder]) -> Mapping[Path, str]:
     except RunError as error:
         print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
         return {}
-
-
-def _counts(state: RunState, header: Header) -> str:
-    """How many of how many trials are done."""
-    done = state.carried_out
-    if not header.is_sequential:
-        return f"{done:,} of {header.trials:,} trials"
-    of = f"all {done:,}" if state.is_finished else f"{done:,} of at most {header.at_most:,}"
-    return f"{of} needed trials"
-
-
-def _state(state: RunState, trials: int) -> str:
-    if state.is_finished:
-        return "finished"
-    if state.sessions == 0:
-        return "not begun"
-    return "not finished" if state.done < trials else "done, but resources are left to remove"

@@ -15,7 +15,9 @@ from zlang.suggest import did_you_mean
 from zlang.text import LAYOUT, is_visible
 
 if TYPE_CHECKING:
+    from zlang.plan.plan import Header
     from zlang.run.folder import Folder
+    from zlang.run.run_state import RunState
 
 RUNS, DATABASE = Path("runs"), Path("results.duckdb")
 """Where run folders and their results are kept if nobody says otherwise."""
@@ -176,3 +178,21 @@ def write(text: str) -> None:
     """Write a program, or what changes in it: UTF-8 whatever the locale says."""
     streams.use_utf8()
     sys.stdout.write(text)
+
+
+def counts(state: RunState, header: Header) -> str:
+    """How many of how many trials are done."""
+    done = state.carried_out
+    if not header.is_sequential:
+        return f"{done:,} of {header.trials:,} trials"
+    of = f"all {done:,}" if state.is_finished else f"{done:,} of at most {header.at_most:,}"
+    return f"{of} needed trials"
+
+
+def stage(state: RunState, trials: int) -> str:
+    """How far a run is."""
+    if state.is_finished:
+        return "finished"
+    if state.sessions == 0:
+        return "not begun"
+    return "not finished" if state.done < trials else "done, but resources are left to remove"

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
     from zlang.plan.estimate import PlanEstimate
     from zlang.plan.plan import Plan
+    from zlang.readers.reading import Judgement
     from zlang.run.arming import Armed
     from zlang.run.events import Event
     from zlang.run.executor import LocalExecutor
     from zlang.run.folder import Folder
+    from zlang.run.following import Follower
     from zlang.run.reuse import Measured
     from zlang.run.run_state import RunState
     from zlang.run.runner import Selection
@@ -193,6 +195,14 @@ def is_carried_out(folder: Folder) -> bool:
     except OSError:
         return False
     return any("FLOCK" in line and f":{inode} " in line for line in locks)
+
+
+def follow(folder: Folder) -> Follower[Judgement]:
+    """Follow a run that another process carries out."""
+    from zlang.readers.judge import judge
+    from zlang.run.following import Follower
+
+    return Follower(folder, judge)
 
 
 def measured(

@@ -143,6 +143,7 @@ class Lines:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._place = 0
         self.torn = 0
         self.number = 0
 
@@ -176,17 +177,47 @@ class Lines:
 
     def _lines(self) -> Iterator[bytes]:
         """Read line by line; of one that is too long only the beginning."""
+        yield from self._lines_from(0)
+
+    def _lines_from(self, place: int) -> Iterator[bytes]:
+        """Read the lines after so many bytes, and keep in `_place` where the last one ends that has an end."""
+        self._place = place
         try:
             with open_regular(self._path) as file:
+                file.seek(place)
                 while line := file.readline(_LONGEST_LINE):
                     remaining = line
                     while len(remaining) == _LONGEST_LINE and not remaining.endswith(b"\n"):
                         remaining = file.readline(_LONGEST_LINE)
+                    if remaining.endswith(b"\n"):
+                        self._place = file.tell()
                     yield line
         except FileNotFoundError:
             return
         except OSError as error:
             raise _journal_error("read", self._path, error) from error
+
+
+class Tail(Lines):
+    """The events of a journal that another process writes, as they come.
+
+    At the end of what is there `wait` is called; as long as it gives True, the journal is read on from there.
+    """
+
+    def __init__(self, path: Path, wait: Callable[[], bool]) -> None:
+        super().__init__(path)
+        self._wait = wait
+
+    def _lines(self) -> Iterator[bytes]:
+        self._place = 0
+        is_going_on = True
+        while is_going_on:
+            begin = self._place
+            for line in self._lines_from(begin):
+                if self._place > begin:  # else the line has no end yet
+                    begin = self._place
+                    yield line
+            is_going_on = self._wait()
 
 
 class Writer:
