@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import TracebackType
 
 _OUT_OF_MEMORY = re.compile(
     r"without (exception set|setting an exception)$|bad_alloc|map segment|cannot allocate", re.IGNORECASE
@@ -27,3 +28,22 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error means that there is no memory: by its type, or by what CPython, the loader and DuckDB say."""
     is_by_text = isinstance(error, SystemError | ImportError) and _OUT_OF_MEMORY.search(str(error)) is not None
     return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException" or is_by_text
+
+
+def failed_import(error: BaseException) -> RunError | None:
+    """The error that a library could not be loaded, if that is why `error` was raised; else None.
+
+    If a system call fails while a module is loaded, the module can lack anything, and raise any exception.
+    """
+    if isinstance(error, RunError) or not (isinstance(error, ImportError) or _is_in_module(error.__traceback__)):
+        return None
+    return RunError(f"a library cannot be loaded: {error}", "install zlang again if this happens again")
+
+
+def _is_in_module(trace: TracebackType | None) -> bool:
+    """Whether the code of a module itself was running, not only its functions."""
+    while trace is not None:
+        if trace.tb_frame.f_code.co_name == "<module>":
+            return True
+        trace = trace.tb_next
+    return False

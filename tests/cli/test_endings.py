@@ -353,3 +353,21 @@ def test_a_user_without_a_home_has_no_queries_and_no_history(monkeypatch: pytest
     with pytest.raises(RunError, match="nothing"):
         saved.named("nothing")
     assert saved.listed()
+
+
+@pytest.mark.parametrize(
+    "error", ["AttributeError('no type')", "KeyError('x')", "SystemError('half')", "ImportError('y')"]
+)
+def test_a_database_library_that_is_loaded_in_part_is_no_bug(zlang: Zlang, tmp_path: Path, error: str) -> None:
+    """A system call that fails while a module is loaded can raise anything there."""
+    program = zlang.program(SHORT)
+    zlang("run", program)
+    broken = tmp_path / "broken" / "duckdb"
+    broken.mkdir(parents=True)
+    (broken / "__init__.py").write_text(f"raise {error}\n")
+    ill = Zlang(tmp_path, {"PYTHONPATH": str(broken.parent)})
+    for words in (["table"], ["ingest"], ["sql", "from trials"], ["resume"], ["findings"], ["run", program, "--again"]):
+        ended = ill(*words, code=1)
+        assert "a library cannot be loaded: " in ended.err, words
+        assert "bug" not in ended.err
+    assert "measured" in ill("plan", program).out

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from zlang import __version__
 from zlang.cli import streams
-from zlang.errors import ReportedError, RunError, is_out_of_memory
+from zlang.errors import ReportedError, RunError, failed_import, is_out_of_memory
 from zlang.sink import Unwritable
 
 EXIT_CODES = {
@@ -48,7 +48,9 @@ def main() -> None:
         code = _run_in_child() if command in ASK_THE_DATABASE else guarded()
     except KeyboardInterrupt:  # while a module was imported
         code = 130
-    except (ImportError, OSError, MemoryError) as error:
+    except Exception as error:
+        if not (isinstance(error, OSError | MemoryError) or failed_import(error)):
+            raise
         sys.stderr.write(f"error: zlang cannot start: {error or 'there is not enough memory'}\n")
         code = 1
     gc.freeze()  # the interpreter would search all that is left for garbage before it ends
@@ -117,8 +119,8 @@ def _ended(words: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - a bug of ours: the user gets a sentence, we get a log
         if is_out_of_memory(error):
             return _fail(RunError("there is not enough memory"))
-        if isinstance(error, ImportError):
-            return _fail(RunError(f"a library cannot be loaded: {error}", "install zlang again if this happens again"))
+        if (reason := failed_import(error)) is not None:
+            return _fail(reason)
         return 130 if type(error) is RuntimeError and str(error) == _INTERRUPTED else render.bug(error)
     return code if isinstance(code, int) else 0
 

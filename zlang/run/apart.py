@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn, TypeVar
 
-from zlang.errors import RunError, is_out_of_memory
+from zlang.errors import RunError, failed_import, is_out_of_memory
 from zlang.sink import Sink
 
 T = TypeVar("T")
@@ -109,7 +109,8 @@ def _run_child(work: Callable[[], object], answer: int, text: int, mask: set[sig
             result: tuple[bool, object] = (True, work())
         except BaseException as error:  # noqa: BLE001 - it is raised where the result is wanted
             error.add_note("".join(traceback.format_exception(error)))
-            result = (False, error)
+            is_memory = is_out_of_memory(error)
+            result = (False, error if is_memory else failed_import(error) or error)
         signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)
         sys.stdout.flush()
         sys.stderr.flush()
