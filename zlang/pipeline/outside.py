@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from zlang.errors import RunError
 from zlang.pipeline.programs import text_of
-from zlang.pipeline.runs import new_folder
+from zlang.pipeline.runs import new_folder, seal
 from zlang.record import Record
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def begin_outside(planned: Planned, runs: Path) -> Folder:
         if isinstance(item, Trial) and outside.reader_of(item) is None:
             hint = "run it with `zlang run`, then import the results of the others with --run"
             raise RunError(f"zlang measures trial {item.number} itself", hint)
-    return new_folder(planned, runs)
+    folder = new_folder(planned, runs)
+    seal(folder)
+    return folder
 
 
 class Imported(Record):

@@ -1,15 +1,17 @@
 """The journal of a run: events -> lines on the disk, and lines -> events.
 
 A line is a JSON object. Its first member `n` is its number, from 1; its last member `crc` is the number that cksum(1)
-prints for the bytes before `,"crc":`. Rules: a line is on the disk before `Writer.write` returns; a line that is torn,
-altered or out of its order is never believed; a writer begins on a fresh line, whatever the one before it left.
-A line that a crash tore is followed by the number that it had, so that nothing is missing. Where a number is missing or
-comes twice, `Lines` gives a `Gap`. The lines of older journals have no numbers: there a broken line is one that a
-crash tore only if a session follows it.
+prints for the bytes before `,"crc":`. A line that zlang writes has `mac` before it, a keyed hash of the bytes before
+`,"mac":` and the run's name; a script has no key. Rules: a line is on the disk before `Writer.write` returns; a line
+that is torn, altered or out of its order is never believed; a writer begins on a fresh line, whatever the one before
+it left. A line that a crash tore is followed by the number that it had, so that nothing is missing. Where a
+number is missing or comes twice, `Lines` gives a `Gap`. The lines of older journals have no numbers: there a broken
+line is one that a crash tore only if a session follows it.
 """
 
 from __future__ import annotations
 
+import hmac
 import os
 import re
 import zlib
@@ -27,6 +29,7 @@ from zlang.run.events import FORMER_NAMES, RECORDED, Recorded, Session
 
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 _CRC = b',"crc":'
+_MAC = re.compile(rb',"mac":"([0-9a-f]{32})"$')
 _NAMES = {kind: name for name, kind in RECORDED.items()}
 _FIELDS = {
     name: tuple((member.name, None if member.default is MISSING else (member.default,)) for member in fields(kind))
@@ -43,6 +46,9 @@ LATEST = 253_402_300_800
 """Seconds to the year 10000: a clock beyond it is not believed."""
 _MOST = 1 << 53
 _LONGEST_LINE = 1 << 20
+
+Sign = Callable[[bytes], str]
+"""Makes the `mac` of a line of one run, 32 hexadecimal digits (`seal.signer`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +79,7 @@ def cksum(data: bytes) -> int:
     return int.from_bytes(crc.to_bytes(4, "little").translate(_REVERSED), "big")
 
 
-def encode(event: Recorded, number: int | None = None) -> bytes:
+def encode(event: Recorded, number: int | None = None, sign: Sign | None = None) -> bytes:
     """Give the line of an event, with its newline; without a number, as older journals have it."""
     name = _NAMES[type(event)]
     members: dict[str, object] = {} if number is None else {"n": number}
@@ -88,6 +94,8 @@ def encode(event: Recorded, number: int | None = None) -> bytes:
         if member not in _CLOCKS and (default is None or value != default[0]):
             members[member] = value
     body = orjson.dumps(members)[:-1]
+    if sign is not None:
+        body += b',"mac":"%b"' % sign(body).encode()
     return b'%b,"crc":%d}\n' % (body, cksum(body))
 
 
@@ -108,6 +116,13 @@ def decode(line: bytes) -> tuple[int | None, Recorded] | None:
         return (_checked_number(members["n"]) if "n" in members else None), kind(**result)
     except (ValueError, TypeError, KeyError):
         return None
+
+
+def is_signed(line: bytes, sign: Sign) -> bool:
+    """Whether a line ends with its own `mac`; members behind it would stand in the place of those that it covers."""
+    body = line.rpartition(_CRC)[0]
+    mac = _MAC.search(body)
+    return mac is not None and hmac.compare_digest(mac[1], sign(body[: mac.start()]).encode())
 
 
 def _checked(member: str, value: object) -> object:
@@ -138,18 +153,22 @@ def _checked_number(value: object) -> int:
 class Lines:
     """The events of a journal, in order, with a gap where lines are missing.
 
-    After an iteration `torn` is the number of lines that a crash tore, and `number` that of the last line.
+    After an iteration `torn` is the number of lines that a crash tore, and `number` that of the last line. If `sign` is
+    given, `unsigned` has the numbers of the believed lines that it did not sign.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, sign: Sign | None = None) -> None:
         self._path = path
         self._place = 0
+        self._sign = sign
         self.torn = 0
         self.number = 0
+        self.unsigned: list[int] = []
 
     def __iter__(self) -> Iterator[Recorded | Gap]:
         """Read from the start; a journal that does not exist yet is empty."""
         self.torn = self.number = 0
+        self.unsigned = []
         bad, is_numbered, line = 0, False, b"\n"
         for line in self._lines():
             result = decode(line) if len(line) < _LONGEST_LINE else None
@@ -168,6 +187,8 @@ class Lines:
             else:
                 self.torn += bad
             bad, is_numbered, self.number = 0, is_numbered or result[0] is not None, number or expected
+            if self._sign is not None and not is_signed(line, self._sign):
+                self.unsigned.append(self.number)
             yield event
         if bad and line.endswith(b"\n"):  # a crash leaves a line without an end
             expected, self.number = self.number + 1, self.number + bad
@@ -221,10 +242,11 @@ class Tail(Lines):
 
 
 class Writer:
-    """Appends events to a journal whose last line has a certain number."""
+    """Appends events to a journal whose last line has a certain number, and signs them where there is a key."""
 
-    def __init__(self, path: Path, last: int = 0) -> None:
+    def __init__(self, path: Path, last: int = 0, sign: Sign | None = None) -> None:
         self._path = path
+        self._sign = sign
         self._number = last
         try:
             self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
@@ -237,7 +259,7 @@ class Writer:
 
     def write(self, *events: Recorded) -> None:
         """Append events and wait until they are on the disk. Raises RunError if they may not be."""
-        lines = b"".join(encode(event, number) for number, event in enumerate(events, self._number + 1))
+        lines = b"".join(encode(event, number, self._sign) for number, event in enumerate(events, self._number + 1))
         remaining = lines if self._is_fresh else b"\n" + lines
         self._is_fresh = False
         try:

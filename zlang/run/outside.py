@@ -16,7 +16,7 @@ import orjson
 from zlang.errors import RunError
 from zlang.files import sync_directory
 from zlang.plan.plan import Trial
-from zlang.run import hashes, journal, run_state
+from zlang.run import hashes, journal, run_state, seal
 from zlang.run.events import Begin, Commit, Finish, Session
 from zlang.run.folder import Folder
 
@@ -37,7 +37,7 @@ def record(
     """
     with folder.lock(), ExitStack() as stack:
         content = run_state.read(folder.journal)
-        writer = stack.enter_context(journal.Writer(folder.journal, content.number))
+        writer = stack.enter_context(journal.Writer(folder.journal, content.number, seal.signer(folder.run)))
         is_new = content.sessions == 0
         listed = [trial for trial in trials if is_new or trial.place in artefacts]
         attempts = ((trial, content.ended.get(trial.place)) for trial in ([] if is_new else listed))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import orjson
@@ -19,7 +20,7 @@ from zlang.files import scratch
 from zlang.plan.plan import Action, Factor, Header, Plan, Step, Trial
 from zlang.readers import REPORTS_OF
 from zlang.readers import bare as reports
-from zlang.run import hashes
+from zlang.run import hashes, seal
 from zlang.run.events import Begin, Commit, End, Finish, Recorded, Session, Start
 from zlang.run.folder import Folder
 from zlang.run.journal import encode
@@ -97,5 +98,8 @@ def _write(folder: Folder, report_list: Sequence[reports.Report], experiment: st
             files = hashes.of_directory(made.path / out)
             events.append(Commit(report.ended, trial.identity, trial.replicate, out, files))
         events.append(Finish(report_list[-1].ended))
-        made.journal.write_bytes(b"".join(encode(event, number) for number, event in enumerate(events, 1)))
+        sign = seal.signer(folder.name)
+        made.journal.write_bytes(b"".join(encode(event, number, sign) for number, event in enumerate(events, 1)))
+        with suppress(RunError):  # without a key it is not sealed
+            seal.write(made.path, folder.name)
         made.path.rename(folder.path)

@@ -29,7 +29,7 @@ from zlang.run.events import (
     Timed,
     Unmade,
 )
-from zlang.run.journal import Gap, Lines
+from zlang.run.journal import Gap, Lines, Sign
 
 INTERRUPTED = "interrupted: it started and did not finish"
 NOT_ENDED = "did not finish: it was killed, or is still running"
@@ -153,6 +153,8 @@ class RunState:
     gaps: list[Gap] = field(default_factory=list)
     outs: set[str] = field(default_factory=set)
     """The directories of all attempts at trials."""
+    unsigned: list[int] = field(default_factory=list)
+    """The numbers of the lines that the key of the run's seal did not sign."""
     torn: int = 0
     """How many lines were torn by a crash, which loses nothing."""
     number: int = 0
@@ -362,11 +364,11 @@ def seconds(begin: Timed, end: Timed) -> float:
     return end.up - begin.up
 
 
-def read(path: Path) -> RunState:
-    """Read a journal to its end. Raises RunError."""
-    lines = Lines(path)
+def read(path: Path, sign: Sign | None = None) -> RunState:
+    """Read a journal to its end, and verify its lines if it is said how. Raises RunError."""
+    lines = Lines(path, sign)
     state = RunState()
     for event in lines:
         state.apply(event)
-    state.torn, state.number = lines.torn, lines.number
+    state.torn, state.number, state.unsigned = lines.torn, lines.number, lines.unsigned
     return state

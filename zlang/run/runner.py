@@ -22,7 +22,7 @@ from zlang.errors import RunError, is_out_of_memory
 from zlang.files import make_directory, sync_directory, sync_tree
 from zlang.plan.plan import LOCAL, Action, Plan, Setup, Step, Trial
 from zlang.plan.state import Alter, Make, State, Unmake
-from zlang.run import hashes, journal, lanes, machine, sequential
+from zlang.run import hashes, journal, lanes, machine, seal, sequential
 from zlang.run.account import PLAN_CHANGED, Account
 from zlang.run.events import (
     Altered,
@@ -100,7 +100,7 @@ def run(
                 message,
                 "put the plan back as it was, or begin a new run; `zlang clean` removes what is left",
             )
-        with journal.Writer(folder.journal, account.state.number) as writer:
+        with journal.Writer(folder.journal, account.state.number, seal.signer(folder.run)) as writer:
             yield from _Run(
                 plan=plan,
                 folder=folder,

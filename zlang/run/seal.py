@@ -1,8 +1,9 @@
 """The seal of a run folder: key of this user on this machine + what the folder holds -> whether it is theirs.
 
 The seal is a keyed BLAKE2b (RFC 7693) over the run's name and the files that decide which commands are run and where:
-`plan.jsonl`, `directory`, `armed` and `machines`. Rules: a folder without a valid seal is read, but nothing in it is
-run; the key is readable by its owner only, and one that others could know is not used.
+`plan.jsonl`, `directory`, `armed` and `machines`. The lines of the journal are signed with the same key, so a changed
+one is known. Rules: a folder without a valid seal is read, but nothing in it is run; the key is readable by its owner
+only, and one that others could know is not used.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pwd
 import secrets
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,7 +28,9 @@ FILE = "seal"
 _SEALED = ("plan.jsonl", "directory", "armed", "machines")
 _KEY_BYTES = 32
 _LONGEST_SEAL = 4096
+_MAC_DIGITS = 32
 _BLOCK = 1 << 20
+_FOREIGN = "it was sealed by another user or on another machine"
 
 
 def key_file() -> Path:
@@ -44,12 +47,17 @@ def load_key() -> bytes:
         with suppress(FileExistsError):
             if not path.exists():
                 _make_key(path)
-        with open_regular(path) as file:
-            status = os.fstat(file.fileno())
-            key = file.read(_KEY_BYTES + 1)
+        return _read_key(path)
     except OSError as error:
         message = f"cannot use the key {path}: {error.strerror}"
         raise RunError(message, "set XDG_STATE_HOME to a directory that you can write in") from error
+
+
+def _read_key(path: Path) -> bytes:
+    """Read a key that nobody else can know. Raises RunError and OSError."""
+    with open_regular(path) as file:
+        status = os.fstat(file.fileno())
+        key = file.read(_KEY_BYTES + 1)
     if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
         message = f"the key {path} can be read by others, or belongs to another user"
         raise RunError(message, f"delete it; folders that it sealed then need --trust: rm {path}")
@@ -66,6 +74,28 @@ def authenticate(key: bytes, parts: Iterable[bytes]) -> str:
         digest.update(len(part).to_bytes(8, "big"))
         digest.update(part)
     return digest.hexdigest()
+
+
+def signer(run: str) -> Callable[[bytes], str] | None:
+    """Make what signs the lines of a run's journal; None if there is no key, and none can be made."""
+    try:
+        return _signer(load_key(), run)
+    except RunError:
+        return None
+
+
+def verifier(folder: Path) -> Callable[[bytes], str] | None:
+    """Make what signed the journal of a folder that was sealed with this user's key; else None."""
+    members = _read(folder)
+    try:
+        key = _read_key(key_file()) if members else b""
+    except (RunError, OSError):
+        return None
+    return _signer(key, members["run"]) if members and members["key"] == _name_of(key) else None
+
+
+def _signer(key: bytes, run: str) -> Callable[[bytes], str]:
+    return lambda line: authenticate(key, (b"journal", run.encode(), line))[:_MAC_DIGITS]
 
 
 def write(folder: Path, run: str) -> None:
@@ -91,11 +121,13 @@ def why_foreign(folder: Path) -> str:
     if members is None:
         return "it has no seal, or a damaged one"
     try:
-        key = load_key()
-    except RunError as error:
+        key = _read_key(key_file())
+    except FileNotFoundError:
+        return _FOREIGN
+    except (RunError, OSError) as error:
         return f"its seal cannot be verified: {error}"
     if members["key"] != _name_of(key):
-        return "it was sealed by another user or on another machine"
+        return _FOREIGN
     try:
         expected = authenticate(key, _parts(folder, members["run"]))
     except OSError as error:
