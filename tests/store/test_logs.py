@@ -49,5 +49,5 @@ def test_what_is_no_log_is_a_problem_and_keeps_nothing_out(make_run: MakeRun, ru
     run.done()
     assert ingest(runs, db).valid == 1
     assert run_query(db, "select value from logs").rows == ((5.0,),)
-    ((problem,),) = run_query(db, "select problem from problems").rows
+    ((problem,),) = run_query(db, "select problem from problems where problem not like '%seal%'").rows
     assert str(problem).startswith("fio_lat.2.log is not a log of fio: ")

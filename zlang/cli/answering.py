@@ -40,6 +40,7 @@ def expect(run: str | None, db: Path, against: str | None, *, as_json: bool) -> 
         verdicts(judged)
     else:
         print("the experiment has no `expect`; add one", file=sys.stderr)
+    asking.warn_of_damage(db, run, *([against] if against else []))
     return exit_code(judged)
 
 
@@ -104,6 +105,7 @@ def table(clause: str | None, run: str | None, db: Path, form: str) -> int:
     else:
         for item in tables:
             _formatted(item, form)
+    asking.warn_of_damage(db, run)
     return 0
 
 
@@ -135,6 +137,7 @@ def plot(
         results.write_plots(drawings, out)
     else:
         _plots(drawings)
+    asking.warn_of_damage(db, run)
     return 0
 
 

@@ -88,6 +88,12 @@ def what_does_not_count(summary: Summary) -> None:
         print(f"  {count:,} {'does' if count == 1 else 'do'} not count: {render.visible(reason)}")
 
 
+def warn_of_damage(db: Path, *run_names: str | None) -> None:
+    """Say what is wrong with the runs that an answer is about; without a name with that worked on last."""
+    for run_name, problem in results.damage(db, *run_names):
+        print(f"warning: {render.visible(run_name)}: {render.visible(problem)}", file=sys.stderr)
+
+
 def example_query(summary: Summary) -> str:
     """An example query for this experiment's factors and its first metric."""
     metric = next((column.name for column in summary.columns if column.type == "estimate"), "elapsed")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from zlang.cli import render, streams, tables, words
+from zlang.cli import asking, render, streams, tables, words
 from zlang.pipeline import results
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
     if pair and by is None and run is not None:
         raise typer.BadParameter("two runs are given already", param_hint="--run")
     result, result_findings, others = results.compare(db, tuple(pair), by, run, metric)
+    asking.warn_of_damage(db, *results.compared_runs(db, tuple(pair), by, run))
     if form != "table":
         _formatted(result, result_findings, form)
         return 0
@@ -88,6 +89,7 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
     """Print what the variance comes from."""
     words.form_of_rows(form)
     result, result_findings, others = results.effects(db, run, metric)
+    asking.warn_of_damage(db, run)
     columns = ("metric", "effect", "share %", "df", "p", "over")
     shown = [
         (
@@ -128,6 +130,7 @@ def findings(run: str | None, db: Path, *, as_json: bool) -> int:
     import json
 
     result = results.findings(db, run)
+    asking.warn_of_damage(db, run)
     for finding in result if as_json else ():
         lint = finding.lint
         print(

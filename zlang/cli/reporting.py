@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from zlang.cli import render, words
+from zlang.cli import asking, render, words
 from zlang.pipeline import reports
 from zlang.report.page import FORMATS
 
@@ -20,8 +20,9 @@ def report(run: str | None, runs: Path, db: Path, form: str, out: Path | None, *
         archive = out or Path("report.zip")
         reports.write_bundle(db, run, runs, archive)
         print(render.visible(str(archive)))
-        return 0
-    target = out or Path(FORMATS[form].file)
-    for path in reports.write_report(db, run, runs, form, target):
-        print(render.visible(str(path)))
+    else:
+        target = out or Path(FORMATS[form].file)
+        for path in reports.write_report(db, run, runs, form, target):
+            print(render.visible(str(path)))
+    asking.warn_of_damage(db, run)
     return 0

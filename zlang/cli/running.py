@@ -243,11 +243,9 @@ def _resume(
     waits_for = state.waits_for or ("", "") if is_confirmed else None
     total = 1 if selection.only is not None else header.at_most
     print(f"run {render.visible(folder.name)} in {render.visible(str(folder.path))}", file=sys.stderr)
-    for problem in state.damage:
-        print(
-            f"warning: {problem}; `zlang status {words.shell(_named(folder))}` lists what does not count",
-            file=sys.stderr,
-        )
+    for problem in runs.damage(folder) if state.sessions else ():
+        status = f"zlang status {words.shell(_named(folder))}"
+        print(f"warning: {render.visible(problem)}; `{status}` lists what does not count", file=sys.stderr)
     if other := runs.elsewhere(folder):
         remaining = ", ".join(render.visible(creates) for creates in runs.still_standing(folder))
         why = f"the run was on {other} before. If these are on a disk of {other}, remove them there"
@@ -402,7 +400,7 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
     for lane, done, trials in lanes:
         print(f"  {render.visible(lane)}: {done:,} of {trials:,} trials")
     for problem in damage:
-        print(f"  warning: {problem}")
+        print(f"  warning: {render.visible(problem)}")
     for number, replicate, why in failures:
         print(f"  trial {number}, replicate {replicate}: {render.visible(why)}")
     took = costs.spent(folder)

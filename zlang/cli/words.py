@@ -87,9 +87,8 @@ def measured(by_run: Mapping[str, int], trials: int) -> str:
 
 
 def refuse(folder: Folder, why: str) -> None:
-    """Say that the results of a foreign folder are not used."""
+    """Say that the results of a folder are not used."""
     print(f"note: results of {folder.name} are not used: {visible(why)}", file=sys.stderr)
-    print(f"`zlang resume {shell(str(folder.path))} --trust` makes it yours", file=sys.stderr)
 
 
 def form_of_rows(given: str, *more: str) -> None:

@@ -153,6 +153,13 @@ def tables(db: Path, run: str | None, clause: str | None = None) -> list[Summary
     return answers.tables(trials) if clause is None else [answers.table_now(trials, clause)]
 
 
+def damage(db: Path, *runs: str | None) -> list[tuple[str, str]]:
+    """What is wrong with runs as a whole, each with its run; None is the run worked on last. Raises RunError."""
+    from zlang.report import answers
+
+    return [problem for run in runs for problem in answers.damage(answers.trials_of(db, run))]
+
+
 def example(db: Path, run: str | None = None) -> tuple[str, str]:
     """A metric and a factor of a run, or of the one that was worked on last, to show in a hint. Raises RunError."""
     from zlang.report import answers
@@ -183,6 +190,13 @@ def plots(
     return answers.with_log_axis(shown) if is_log else shown
 
 
+def compared_runs(db: Path, pair: tuple[str, ...], by: str | None, run: str | None) -> tuple[str | None, ...]:
+    """The runs that a comparison is about: `pair`, where it names runs and not levels."""
+    from zlang.report import answers
+
+    return pair if pair and by is None and answers.has_runs(db, pair) else (run,)
+
+
 def compare(
     db: Path, pair: tuple[str, ...], by: str | None, run: str | None, metric: str | None
 ) -> tuple[list[Comparison], list[ResultFinding], tuple[str, ...]]:
@@ -203,7 +217,7 @@ def _compare(
     from zlang.report import compare as comparing
     from zlang.report.findings.search import find_in_run
 
-    if by is not None or not pair or not answers.has_runs(db, pair):
+    if compared_runs(db, pair, by, run) != pair:
         trials = answers.trials_of(db, run)
         read = design.read(trials, metric)
         by = by if by is None else comparing.factor_named(read, by)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from zlang.plan.estimate import PlanEstimate
     from zlang.plan.plan import Plan
     from zlang.readers.reading import Judgement
+    from zlang.run.account import Account
     from zlang.run.arming import Armed
     from zlang.run.events import Event
     from zlang.run.executor import LocalExecutor
@@ -254,7 +255,21 @@ def failures(folder: Folder) -> tuple[list[tuple[int, int, str]], list[str]]:
     ended = account.state.ended
     trials = [item for item in folder.read_plan().items() if isinstance(item, Trial) and item.place in ended]
     whys = [(trial, account.verdict(trial)[1]) for trial in trials]
-    return [(trial.number, trial.replicate, why) for trial, why in whys if why], account.damage
+    return [(trial.number, trial.replicate, why) for trial, why in whys if why], _damage(account)
+
+
+def damage(folder: Folder) -> list[str]:
+    """What is wrong with a run folder as a whole, a sentence each."""
+    from zlang.readers.judge import judge
+    from zlang.run.account import Account
+
+    return _damage(Account(folder, judge))
+
+
+def _damage(account: Account[Judgement]) -> list[str]:
+    from zlang.run.account import UNVERIFIED
+
+    return [*account.damage, *([f"{UNVERIFIED}: {account.doubt}"] if account.doubt else [])]
 
 
 def carry_out(folder: Folder, selection: Selection) -> Generator[Event, None, None]:

@@ -111,6 +111,13 @@ def invalid(trials: Trials) -> int:
     return count if isinstance(count, int) else 0
 
 
+def damage(trials: Trials) -> list[tuple[str, str]]:
+    """What is wrong with a run as a whole, and with the other parts of its plan: run and sentence."""
+    sql = "SELECT run, problem FROM problems WHERE trial IS NULL AND list_contains(?, run) ORDER BY ALL"
+    rows = run_query(trials.db, sql, [[trials.run, *trials.others]]).rows
+    return [(str(run), str(problem)) for run, problem in rows]
+
+
 def has_runs(db: Path, names: Sequence[str]) -> bool:
     """Whether any of the names is that of a run."""
     known_names = {str(name) for (name,) in run_query(db, "SELECT run FROM runs").rows}

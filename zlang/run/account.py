@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from zlang.plan.plan import Action, Trial
-from zlang.run import failure, hashes, run_state
+from zlang.run import failure, hashes, run_state, seal
 from zlang.run.events import Fail, TrialVerdict
 from zlang.run.folder import Folder
 from zlang.run.run_state import Attempt, Window
@@ -24,6 +24,7 @@ V = TypeVar("V", bound=TrialVerdict)
 NOT_CARRIED_OUT = "it was not run"
 PLAN_CHANGED = "the plan was changed after the run had begun"
 FILES_CHANGED = "its output was changed after the measurement"
+UNVERIFIED = "its results cannot be verified"
 LOST = "the journal is damaged and does not mention an attempt"
 
 _UNREADABLE = (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
@@ -34,7 +35,7 @@ class Account(Generic[V]):
 
     def __init__(self, folder: Folder, judge: Callable[[Trial, Path, Window | None], V]) -> None:
         self.folder = folder
-        self.state = run_state.read(folder.journal)
+        self.state = run_state.read(folder.journal, seal.verifier(folder.path))
         self._judge = judge
 
     @cached_property
@@ -47,6 +48,15 @@ class Account(Generic[V]):
         """Damage to the folder as a whole, a sentence each."""
         facts = [f"the fact `{name}` was changed after it was recorded" for name in sorted(self.changed_facts)]
         return [*self.state.damage, *([PLAN_CHANGED] if self.is_plan_changed else []), *facts]
+
+    @cached_property
+    def doubt(self) -> str:
+        """Why the results may have been changed; empty if the seal and all lines of the journal are this user's own."""
+        unsigned = self.state.unsigned
+        if (why := seal.why_foreign(self.folder.path)) or not unsigned:
+            return why
+        lines = "1 line of its journal was" if len(unsigned) == 1 else f"{len(unsigned):,} lines of its journal were"
+        return f"{lines} not written by zlang as this user on this machine; the first is line {unsigned[0]:,}"
 
     @cached_property
     def changed_facts(self) -> set[str]:

@@ -66,12 +66,14 @@ def measured(
     for folder in folders:
         tried = folder.tried
         wanted = {trial.place: trial for trial in trials if trial.identity in tried and trial.place not in measurements}
-        if wanted and (why := seal.why_foreign(folder.path)):
-            refuse(folder, why)
-        elif wanted:
+        if wanted:
             text = text or _facts(header, answer)
             with suppress(RunError):  # a folder that cannot be read has measured nothing
-                measurements |= _measured_in(folder, wanted, judge) if _is_same_machine(folder, text) else {}
+                account = Account(folder, judge)
+                if account.doubt:
+                    refuse(folder, account.doubt)
+                elif _is_same_machine(folder, text):
+                    measurements |= _measured_in(account, wanted)
     return measurements
 
 
@@ -87,7 +89,7 @@ def bring(measurements: Mapping[str, Measured], into: Folder, now: float) -> Non
     except OSError as error:
         message = f"cannot copy earlier results to {into.path}: {error.strerror or error}"
         raise RunError(message, "`zlang run --again` measures it again") from error
-    with journal.Writer(into.journal) as writer:
+    with journal.Writer(into.journal, sign=seal.signer(into.run)) as writer:
         writer.write(*lines)
 
 
@@ -119,8 +121,8 @@ def _is_same_machine(folder: Folder, text: Mapping[str, str]) -> bool:
     return True
 
 
-def _measured_in(folder: Folder, wanted: Mapping[str, Trial], judge: Judge) -> dict[str, Measured]:
-    account = Account(folder, judge)
+def _measured_in(account: Account[TrialVerdict], wanted: Mapping[str, Trial]) -> dict[str, Measured]:
+    folder = account.folder
     if account.changed_facts:  # nobody knows on which machine it measured
         return {}
     state = account.state

@@ -22,6 +22,7 @@ import orjson
 from zlang.errors import RunError
 from zlang.files import scratch
 from zlang.metrics import Metric
+from zlang.run.account import UNVERIFIED
 from zlang.store import incremental, joining, load, store
 from zlang.store.experiment import StoredExperiment
 from zlang.store.folders import FolderSource, run_folders
@@ -202,6 +203,8 @@ def _stage_run(
         return
     run = RunRows(source, plan.header, _experiment(experiments, plan.header.experiment), staging)
     run.stage(plan.items(), progress)
+    if not source.others and run.account.doubt:
+        stage_problem(staging, source.run, plan.header.experiment, f"{UNVERIFIED}: {run.account.doubt}")
     ingested.runs += 1
     ingested.trials += run.done
     ingested.valid += run.valid

@@ -19,7 +19,7 @@ from zlang.plan.plan import CLOCKS, LOCAL, Action, Header, Plan, Trial
 from zlang.readers.judge import judge
 from zlang.readers.reading import Judgement, text_of
 from zlang.run import hashes
-from zlang.run.account import Account
+from zlang.run.account import UNVERIFIED, Account
 from zlang.run.events import Begin, Commit, End, Fail, Finish, Interrupt, Recorded, Session, Start
 from zlang.run.folder import Folder
 from zlang.run.journal import Gap, Lines, Writer
@@ -70,7 +70,10 @@ def problems(parts: Mapping[str, Folder], header: Header) -> Iterator[str]:
     for machine in header.machines.keys() - parts.keys():
         yield f"the run folder of `{machine}` is not here: trials in which it takes part do not count"
     for machine, folder in sorted(parts.items()):
-        yield from (f"{machine}: {text}" for text in Account(folder, judge).damage)
+        account = Account(folder, judge)
+        yield from (f"{machine}: {text}" for text in account.damage)
+        if account.doubt:
+            yield f"{machine}: {UNVERIFIED}: {account.doubt}"
 
 
 def _attempts(trial: Trial, accounts: Mapping[str, Account[Judgement]]) -> dict[str, Attempt]:
