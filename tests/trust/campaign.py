@@ -25,6 +25,7 @@ sys.path[:0] = [str(REPOSITORY), str(REPOSITORY / "tests")]
 import aftermath  # noqa: E402 - found only by the lines above
 from aftermath import Score, Share  # noqa: E402
 from command_line import file_system  # noqa: E402
+from forge_run import forge  # noqa: E402
 from hostile_texts import try_texts  # noqa: E402
 from mutate_run import mutate  # noqa: E402
 from power_loss import lose_power  # noqa: E402
@@ -91,6 +92,11 @@ def damage(seed: int, seconds: float, place: Path, share: Share) -> Score:
     return score
 
 
+def forge_folders(seed: int, seconds: float, place: Path, share: Share) -> Score:
+    """Forge run folders, with and without a key."""
+    return forge(seed, _EVERYTHING, seconds, place, share)
+
+
 def place_texts(seed: int, seconds: float, place: Path, share: Share) -> Score:
     """Put hostile texts wherever a text can stand."""
     return try_texts(seed, _EVERYTHING, seconds, place, share)
@@ -112,16 +118,22 @@ def _note_of_damage(score: Score) -> str:
     return f"{score.ended['noticed']:,} made a trial not count"
 
 
+def _note_of_forgeries(score: Score) -> str:
+    return ", ".join(f"with {key} {count:,}" for key, count in sorted(score.tried.items()))
+
+
 def _note_of_texts(score: Score) -> str:
     looked = score.ended["looked at"]
     return f"{len(score.tried):,} texts, each in {score.places:,} places; {looked:,} outputs were looked at"
 
 
-# By what a case costs of CPU: a power cut 0.16 s, a failing call 0.44 s, a damaged folder 0.02 s, an output 0.22 s.
+# By what a case costs of CPU: a power cut 0.16 s, a failing call 0.44 s, a damaged folder 0.02 s, a forged folder 2 s,
+# an output 0.22 s.
 ATTACKS = (
-    Attack("power cut", 0.54, cut_power, _note_of_power),
+    Attack("power cut", 0.50, cut_power, _note_of_power),
     Attack("failing system call", 0.34, fail_calls, _note_of_faults),
     Attack("damaged run folder", 0.05, damage, _note_of_damage),
+    Attack("forged run folder", 0.04, forge_folders, _note_of_forgeries),
     Attack("hostile text", 0.07, place_texts, _note_of_texts),
 )
 

@@ -1,0 +1,89 @@
+"""A forged run folder harms nobody, and no figure of it is shown without a sentence: a part of `forge_run.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+from command_line import Zlang
+from forge_run import FORGERIES, KEYS, forge
+
+from zlang.run import hashes, journal
+from zlang.run.account import UNVERIFIED
+from zlang.run.events import Session
+
+PROGRAM = """
+let n = 1 | 2
+dir here { path = "." }
+shell io { command = "echo speed={n}000"  metrics = [regex("speed: count=speed=([0-9]+)")]  writes = off }
+experiment e { on = here  run = io  repeat = 2  expect median(speed) < 5000  table median(speed) by n }
+"""
+ASKED = (
+    ["table"],
+    ["expect"],
+    ["findings"],
+    ["effects"],
+    ["compare", "1", "2", "--by", "n"],
+    ["plot", "speed over n"],
+    ["report"],
+    ["status", "RUN"],
+    ["resume"],
+)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Zlang:
+    zlang = Zlang(tmp_path_factory.mktemp("measured"))
+    zlang.run(PROGRAM)
+    return zlang
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_forged_folder_harms_nobody_and_convinces_nobody(tmp_path: Path, seed: int) -> None:
+    score = forge(seed, len(FORGERIES), place=tmp_path)
+    assert score.wrong == []
+    assert set(score.tried) == set(KEYS)
+
+
+def test_nothing_is_said_of_a_folder_that_is_as_it_was(measured: Zlang) -> None:
+    for words in ASKED:
+        ended = measured(*(measured.folder().name if word == "RUN" else word for word in words))
+        assert UNVERIFIED not in ended.out + ended.err, words
+
+
+def test_whoever_asks_for_forged_figures_is_told(measured: Zlang) -> None:
+    run = measured.folder()
+    before = (run / "journal.jsonl").read_bytes()
+    written = b""
+    for line in before.splitlines(keepends=True):
+        members = orjson.loads(line)
+        if members["event"] == "commit":
+            output = run / members["out"] / "measure.out"
+            output.write_text(output.read_text().replace("000", "999"))
+            files = hashes.of_directory(run / members["out"])
+            body = line.rpartition(b',"crc":')[0].replace(members["files"].encode(), files.encode())
+            line = b'%b,"crc":%d}\n' % (body, journal.cksum(body))  # noqa: PLW2901
+        written += line
+    (run / "journal.jsonl").write_bytes(written)
+    assert "1 problems" in measured("ingest").out
+    for words in ASKED:
+        ended = measured(*(run.name if word == "RUN" else word for word in words))
+        assert "999" in ended.out or words[0] not in {"table", "resume"}
+        why = f"{UNVERIFIED}: 4 lines of its journal were not written by zlang as this user on this machine"
+        assert why in ended.out + ended.err, words
+    assert f"results of {run.name} are not used: 4 lines" in measured("plan", "program.zexp").err
+
+
+def test_members_behind_the_signature_are_not_believed() -> None:
+    """Of two members of a name the last counts, so one behind the signature would replace a signed one."""
+
+    def sign(body: bytes) -> str:
+        return f"{journal.cksum(body):032x}"
+
+    whole = journal.encode(Session(1.0, "one", ""), 1, sign)
+    assert journal.is_signed(whole, sign)
+    body = whole.rpartition(b',"crc":')[0] + b',"run":"other"'
+    forged = b'%b,"crc":%d}\n' % (body, journal.cksum(body))
+    assert journal.decode(forged) == (1, Session(1.0, "other", ""))
+    assert not journal.is_signed(forged, sign)
