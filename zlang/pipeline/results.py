@@ -156,8 +156,10 @@ def tables(db: Path, run: str | None, clause: str | None = None) -> list[Summary
 def damage(db: Path, *runs: str | None) -> list[tuple[str, str]]:
     """What is wrong with runs as a whole, each with its run; None is the run worked on last. Raises RunError."""
     from zlang.report import answers
+    from zlang.store.query import held
 
-    return [problem for run in runs for problem in answers.damage(answers.trials_of(db, run))]
+    with held(db):
+        return [problem for run in runs for problem in answers.damage(answers.trials_of(db, run))]
 
 
 def example(db: Path, run: str | None = None) -> tuple[str, str]:
