@@ -186,6 +186,8 @@ ALLOW = {
     "size": "1B..",
     "io_size": "1B..",
     "cpuload": "1%..100%",
+    "rate": "1B/s..",
+    "rate_iops": "1/s..",
     "log_hist_coarseness": "0..6",
     "num_range": "1..",
     "spr_num_regions": "1..",
