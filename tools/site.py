@@ -41,7 +41,19 @@ NAVIGATION = (
         ("language.md", "streams.md", "machines.md", "writing-kinds.md", "kinds/index.md", "editors.md"),
     ),
     ("Results", ("results.md", "findings.md", "studies.md", "pitfalls.md")),
-    ("Look up", ("cli.md", "errors.md", "lints/index.md", "grammar.md", "identity.md", "folders.md", "versions.md")),
+    (
+        "Look up",
+        (
+            "install.md",
+            "cli.md",
+            "errors.md",
+            "lints/index.md",
+            "grammar.md",
+            "identity.md",
+            "folders.md",
+            "versions.md",
+        ),
+    ),
     (
         "About",
         (
