@@ -14,8 +14,8 @@ import pytest
 from command_line import left_of
 from machine import permit_by_list
 
-from zlang.run.transport import ssh
-from zlang.run.transport.ssh import Liar
+from zlang.run.transport import fetching, ssh
+from zlang.run.transport.fetching import Liar
 
 SCRIPT = ssh.agent_script()
 RUN = f"agent-{os.getpid()}"
@@ -233,7 +233,7 @@ def test_a_name_that_leads_elsewhere_is_refused(line: bytes) -> None:
     async def read() -> None:
         stream = asyncio.StreamReader()
         stream.feed_data(line + b"\n--\n")
-        await ssh._listing(stream, ssh._HASH)
+        await fetching._listing(stream, fetching._HASH)
 
     with pytest.raises(Liar):
         asyncio.run(read())
@@ -243,7 +243,7 @@ def test_a_file_that_is_not_what_its_hash_says_is_not_kept(tmp_path: Path) -> No
     async def receive() -> None:
         stream = asyncio.StreamReader()
         stream.feed_data(b"text")
-        await ssh._receive(stream, tmp_path / "x", 4, "0" * 64)
+        await fetching._receive(stream, tmp_path / "x", 4, "0" * 64)
 
     with pytest.raises(Liar, match="is not what its hash says"):
         asyncio.run(receive())

@@ -26,8 +26,9 @@ from zlang.files import sync_tree
 from zlang.plan.plan import CLOCKS, LOCAL, ROOT, Action, Step
 from zlang.run import machine as here
 from zlang.run.executor import LOST, NOT_STARTED, Handle, LocalExecutor
+from zlang.run.transport.fetching import Liar
 from zlang.run.transport.reach import Reach
-from zlang.run.transport.ssh import DiskFull, Liar, Machine, MachineLost
+from zlang.run.transport.ssh import DiskFull, Machine, MachineLost
 
 T = TypeVar("T")
 _LEAD = 0.6

@@ -8,9 +8,7 @@ outside of the attempt, nor a command. When the connection is lost, what it ran 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -23,10 +21,12 @@ from typing import TYPE_CHECKING, Any
 from zlang.errors import RunError
 from zlang.plan.plan import Action, Step
 from zlang.run.journal import LATEST
+from zlang.run.transport import fetching
+from zlang.run.transport.fetching import Liar
 from zlang.run.transport.reach import Reach
 
 if TYPE_CHECKING:
-    from asyncssh import SSHClientConnection, SSHClientProcess, SSHReader
+    from asyncssh import SSHClientConnection, SSHClientProcess
 
 _BEAT = 2.0
 """Seconds between signs of life in both directions."""
@@ -42,10 +42,6 @@ _BLOCK = 1 << 16
 _ROUND_TRIPS = 12
 _CLOCK_SLACK, _CLOCK_DRIFT = 0.25, 0.001
 """Seconds by which the clocks of one machine may disagree, and share of the time, as in `zlang/run/run_state.py`."""
-_MOST_FILES = 100_000
-_LONGEST_LINE = 1 << 16
-_HASH = re.compile(rb"([0-9a-f]{64})  \./([^\n]+)")
-_SIZE = re.compile(rb" *([0-9]{1,18}) \./([^\n]+)")
 _KNOWN_HOSTS = (
     "~/.ssh/known_hosts",
     "~/.ssh/known_hosts2",
@@ -56,10 +52,6 @@ _KNOWN_HOSTS = (
 
 class MachineLost(RunError):
     """A machine cannot be reached, or cannot be used."""
-
-
-class Liar(Exception):
-    """A machine sent what no agent of ours sends."""
 
 
 class DiskFull(Exception):
@@ -422,16 +414,11 @@ class Machine:
             process = await self._connected().create_process(_loader(script), encoding=None, request_pty=False)
             process.stdin.write(script + f"{len(directory)}\n".encode() + directory)
             process.stdin.write_eof()
-            hashes = await _listing(process.stdout, _HASH)
-            sizes = await _listing(process.stdout, _SIZE)
-            if list(hashes) != list(sizes):
-                raise Liar(f"`{self.name}` sent sizes and hashes of different files")
-            for name, digest in hashes.items():
-                await _receive(process.stdout, own(self.name, into, name), int(sizes[name]), digest)
+            count = await fetching.receive(process.stdout, lambda name: own(self.name, into, name))
             process.close()
         except (asyncio.IncompleteReadError, ConnectionError, asyncssh.Error) as error:
             raise MachineLost(f"`{self.name}` was lost while its files were fetched: {error}") from None
-        if hashes:
+        if count:
             self._write(f"drop {out}")
 
 
@@ -467,41 +454,3 @@ def _clocks(words: Sequence[str]) -> tuple[float, float]:
 def _existing(paths: Iterable[str]) -> list[str]:
     expanded = [Path(path).expanduser() for path in paths]
     return [str(path) for path in expanded if path.is_file() and os.access(path, os.R_OK)]
-
-
-async def _listing(stream: SSHReader[bytes] | asyncio.StreamReader, form: re.Pattern[bytes]) -> dict[str, str]:
-    """The lines up to `--`: what is said of each file, by its name. Raises Liar, IncompleteReadError."""
-    result: dict[str, str] = {}
-    while True:
-        line = await stream.readline()
-        if not line.endswith(b"\n"):
-            raise asyncio.IncompleteReadError(line, None)
-        if line == b"--\n":
-            return result
-        match = form.fullmatch(line[:-1])
-        if match is None:
-            if form is _SIZE and b"./" not in line:
-                continue  # the total of some files
-            raise Liar(f"not what is said of a file: {line[:80]!r}")
-        name = os.fsdecode(match[2])
-        if any(part in {"", ".", ".."} for part in name.split("/")) or "\0" in name or len(result) >= _MOST_FILES:
-            raise Liar(f"not the name of an artefact: {name[:80]!r}")
-        result[name] = match[1].decode("ascii")
-
-
-async def _receive(stream: SSHReader[bytes] | asyncio.StreamReader, path: Path, size: int, digest: str) -> None:
-    """Write `size` bytes to a file that has to have a hash. Raises Liar, OSError, IncompleteReadError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    seen = hashlib.sha256()
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
-    with os.fdopen(os.open(path, flags, 0o644), "wb") as file:
-        while size:
-            block = await stream.read(min(size, _BLOCK))
-            if not block:
-                raise asyncio.IncompleteReadError(b"", size)
-            size -= len(block)
-            seen.update(block)
-            file.write(block)
-    if seen.hexdigest() != digest:
-        os.unlink(path)  # noqa: PTH108 - a second without the others does no harm
-        raise Liar(f"{path.name} is not what its hash says")

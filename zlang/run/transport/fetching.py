@@ -1,0 +1,80 @@
+"""The files of a machine's directory, as `fetch.sh` sends them: a stream of bytes -> files that have their hashes.
+
+Rule: a machine names no path outside of the directory, and a file that is not what its hash says is not kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from asyncssh import SSHReader
+
+    Stream = SSHReader[bytes] | asyncio.StreamReader
+
+_BLOCK = 1 << 16
+_MOST_FILES = 100_000
+_HASH = re.compile(rb"([0-9a-f]{64})  \./([^\n]+)")
+_SIZE = re.compile(rb" *([0-9]{1,18}) \./([^\n]+)")
+
+
+class Liar(Exception):
+    """A machine sent what no agent of ours sends."""
+
+
+async def receive(stream: Stream, place: Callable[[str], Path]) -> int:
+    """Receive the files of a directory, each where `place` says for its name, and give how many they were.
+
+    Raises Liar, OSError, IncompleteReadError.
+    """
+    hashes = await _listing(stream, _HASH)
+    sizes = await _listing(stream, _SIZE)
+    if list(hashes) != list(sizes):
+        raise Liar("sizes and hashes are of different files")
+    for name, digest in hashes.items():
+        await _receive(stream, place(name), int(sizes[name]), digest)
+    return len(hashes)
+
+
+async def _listing(stream: Stream, form: re.Pattern[bytes]) -> dict[str, str]:
+    """The lines up to `--`: what is said of each file, by its name. Raises Liar, IncompleteReadError."""
+    result: dict[str, str] = {}
+    while True:
+        line = await stream.readline()
+        if not line.endswith(b"\n"):
+            raise asyncio.IncompleteReadError(line, None)
+        if line == b"--\n":
+            return result
+        match = form.fullmatch(line[:-1])
+        if match is None:
+            if form is _SIZE and b"./" not in line:
+                continue  # the total of some files
+            raise Liar(f"not what is said of a file: {line[:80]!r}")
+        name = os.fsdecode(match[2])
+        if any(part in {"", ".", ".."} for part in name.split("/")) or "\0" in name or len(result) >= _MOST_FILES:
+            raise Liar(f"not the name of an artefact: {name[:80]!r}")
+        result[name] = match[1].decode("ascii")
+
+
+async def _receive(stream: Stream, path: Path, size: int, digest: str) -> None:
+    """Write `size` bytes to a file that has to have a hash. Raises Liar, OSError, IncompleteReadError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    seen = hashlib.sha256()
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
+    with os.fdopen(os.open(path, flags, 0o644), "wb") as file:
+        while size:
+            block = await stream.read(min(size, _BLOCK))
+            if not block:
+                raise asyncio.IncompleteReadError(b"", size)
+            size -= len(block)
+            seen.update(block)
+            file.write(block)
+    if seen.hexdigest() != digest:
+        os.unlink(path)  # noqa: PTH108 - a second without the others does no harm
+        raise Liar(f"{path.name} is not what its hash says")
