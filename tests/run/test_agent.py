@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import subprocess
 import time
@@ -18,6 +19,7 @@ from zlang.run.transport import fetching, ssh
 from zlang.run.transport.fetching import Liar
 
 SCRIPT = ssh.agent_script()
+FETCH = Path(ssh.__file__).with_name("fetch.sh")
 RUN = f"agent-{os.getpid()}"
 HOSTILE = "$(touch pwned)`touch pwned`';touch pwned;'\"\n \\"
 
@@ -194,6 +196,26 @@ def test_a_link_on_the_way_is_followed_once(tmp_path: Path) -> None:
     assert list((tmp_path / "theirs/base").iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("make", "left"),
+    [
+        ('cd "$OUT" && touch a .b made leaves && ln -s made link', {"made", "leaves", "link"}),
+        ('cd "$OUT" && mkdir d leaves && touch a d/x d/leaves d/made leaves/y', {"d/leaves", "d/made"}),
+        ('cd "$OUT" && touch made && touch $(seq 300)', {"made"}),
+    ],
+    ids=["flat", "deep", "many"],
+)
+def test_what_was_fetched_is_removed_but_not_what_says_who_made_what(
+    agent: Agent, tmp_path: Path, make: str, left: set[str]
+) -> None:
+    agent.start(1, make.encode())
+    assert agent.hear()[2] == "0"
+    (out,) = tmp_path.rglob("trials/t/1/a1")
+    agent.write(b"drop trials/t/1/a1\nclock 1\n")
+    agent.hear()
+    assert {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_symlink() or path.is_file()} == left
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 def test_nothing_is_removed_through_a_mount(agent: Agent, tmp_path: Path) -> None:
     """Of a bind mount the device is that of the folder, so that find goes into it."""
@@ -248,6 +270,69 @@ def test_a_file_that_is_not_what_its_hash_says_is_not_kept(tmp_path: Path) -> No
     with pytest.raises(Liar, match="is not what its hash says"):
         asyncio.run(receive())
     assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("shell", [["dash"], ["bash"], ["busybox", "sh"]], ids=lambda shell: shell[0])
+def test_one_shell_sends_the_files_of_many_directories(shell: list[str], tmp_path: Path) -> None:
+    """Its words begin after those of a login shell, a directory that is not there has no files, and names are names."""
+    at = tmp_path / HOSTILE.strip().replace("\n", "").replace("\\", "")
+    files = {f"many/{number}": b"%d" % number for number in range(300)}
+    files |= {"a/x.out": b"1\n--\n", "a/deep/er": b"", "b/-c '$(x)": bytes(range(256)) * 999}
+    for name, content in files.items():
+        (at / name).parent.mkdir(parents=True, exist_ok=True)
+        (at / name).write_bytes(content)
+    (at / "empty").mkdir()
+    (at / "b/back\\slash").touch()
+    (at / "b/link").symlink_to(at / "a/x.out")
+    os.mkfifo(at / "b/pipe")
+
+    async def fetch() -> list[int]:
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(*shell, FETCH, stdin=pipe, stdout=pipe)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"%d\n%b" % (len(os.fsencode(at)), os.fsencode(at)))
+        await fetching.until_ready(process.stdout)
+        counts = []
+        for name in ("a", "nowhere", "empty", "b", "many"):
+            process.stdin.write(f"{name}\n".encode())
+            counts.append(await fetching.receive(process.stdout, (tmp_path / "got" / name).joinpath))
+        process.stdin.close()
+        await process.wait()
+        return counts
+
+    assert asyncio.run(fetch()) == [2, 0, 0, 1, 300]
+    assert {name: (tmp_path / "got" / name).read_bytes() for name in files} == files
+
+
+@pytest.mark.parametrize(
+    ("behind", "problem"),
+    [(b"more\n--\n", "not what is said of a file"), (b"%b  ./x\n--\n" % (b"0" * 64), "something behind")],
+    ids=["words", "a file"],
+)
+def test_what_comes_behind_the_files_is_refused(tmp_path: Path, behind: bytes, problem: str) -> None:
+    async def receive() -> None:
+        stream = asyncio.StreamReader()
+        digest = hashlib.sha256(b"text").hexdigest()
+        stream.feed_data(f"{digest}  ./x\n--\n4 ./x\n--\ntext".encode() + behind)
+        await fetching.receive(stream, tmp_path.joinpath)
+
+    with pytest.raises(Liar, match=problem):
+        asyncio.run(receive())
+
+
+def test_a_file_of_which_a_part_is_missing_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "_STALLED", 0.01)
+
+    async def receive() -> None:
+        stream = asyncio.StreamReader()
+        stream.feed_data(b"%b  ./x\n--\n9 ./x\n--\ntext--\n" % (b"0" * 64))
+        await fetching.receive(stream, tmp_path.joinpath)
+
+    with pytest.raises(TimeoutError):
+        asyncio.run(receive())
 
 
 @pytest.mark.parametrize(

@@ -1,23 +1,54 @@
-# fetch.sh: sends the files of one directory to the coordinator: their hashes, their sizes, then their bytes.
+# fetch.sh: stays on a machine, and sends what lies in one directory of the run after the other: for each the hashes of its
+# files, their sizes, then their bytes.
 #
-# First line: BYTES, then BYTES of the directory's path. Names that hold a backslash or a line's end are passed over, as in
-# `zlang/run/hashes.py`. A directory that does not exist has no files.
+# First line: BYTES, then BYTES of the path of the run's folder; answered by `ready` at the beginning of a line, whatever a
+# login shell printed. Then a line for each directory, relative to that. Names that hold a backslash or a line's end are
+# passed over, as in `zlang/run/hashes.py`. A directory that does not exist has no files.
 # shellcheck shell=sh
 set -u
-LC_ALL=C
-export LC_ALL
+LC_ALL=C CDPATH=''
+export LC_ALL CDPATH
 z_nl='
 '
 read -r z_bytes || exit 1
-z_directory=$(head -c "$z_bytes"; echo .)
-z_directory=${z_directory%.}
+z_folder=$(head -c "$z_bytes"; echo .)
+z_folder=${z_folder%.}
 z_files() { find . -xdev -type f ! -path '*\\*' ! -path "*$z_nl*" -exec "$@" {} +; }
-if cd -P -- "$z_directory" 2>/dev/null; then
-  z_files sha256sum --
+# Sends all that a directory has, if that is little and no directory: `find` would cost as much as the three tools here.
+z_send() { # NAMES
+  [ $# -lt 200 ] || return 1
+  for z_each; do
+    shift
+    case $z_each in *\\* | *"$z_nl"*) continue ;; esac
+    if [ -L "$z_each" ]; then
+      :
+    elif [ -d "$z_each" ]; then
+      return 1
+    elif [ -f "$z_each" ]; then
+      set -- "$@" "$z_each"
+    fi
+  done
+  [ $# -eq 0 ] || sha256sum -- "$@"
   echo --
-  z_files wc -c --
+  [ $# -eq 0 ] || wc -c -- "$@"
   echo --
-  z_files cat --
-else
-  printf -- '--\n--\n'
-fi
+  [ $# -eq 0 ] || cat -- "$@"
+  return 0
+}
+printf '\nready\n'
+exec 2>/dev/null
+while read -r z_out; do
+  if cd -P -- "$z_folder/$z_out"; then
+    if ! z_send ./* ./.[!.]* ./..?*; then
+      z_files sha256sum --
+      echo --
+      z_files wc -c --
+      echo --
+      z_files cat --
+    fi
+    cd / # where it stays it would be in the way of what removes it
+  else
+    printf -- '--\n--\n'
+  fi
+  echo --
+done

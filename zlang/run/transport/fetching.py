@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     Stream = SSHReader[bytes] | asyncio.StreamReader
 
 _BLOCK = 1 << 16
+_STALLED = 60.0
+"""Seconds without a byte of a file after which its machine is lost. It may take longer to compute hashes."""
 _MOST_FILES = 100_000
 _HASH = re.compile(rb"([0-9a-f]{64})  \./([^\n]+)")
 _SIZE = re.compile(rb" *([0-9]{1,18}) \./([^\n]+)")
@@ -28,10 +30,17 @@ class Liar(Exception):
     """A machine sent what no agent of ours sends."""
 
 
+async def until_ready(stream: Stream) -> None:
+    """Pass over what a login shell printed. Raises IncompleteReadError."""
+    while (line := await stream.readline()) != b"ready\n":
+        if not line:
+            raise asyncio.IncompleteReadError(b"", None)
+
+
 async def receive(stream: Stream, place: Callable[[str], Path]) -> int:
     """Receive the files of a directory, each where `place` says for its name, and give how many they were.
 
-    Raises Liar, OSError, IncompleteReadError.
+    Raises Liar, OSError (a TimeoutError where nothing more comes), IncompleteReadError.
     """
     hashes = await _listing(stream, _HASH)
     sizes = await _listing(stream, _SIZE)
@@ -39,6 +48,8 @@ async def receive(stream: Stream, place: Callable[[str], Path]) -> int:
         raise Liar("sizes and hashes are of different files")
     for name, digest in hashes.items():
         await _receive(stream, place(name), int(sizes[name]), digest)
+    if await _listing(stream, _HASH):
+        raise Liar("there is something behind the last file")
     return len(hashes)
 
 
@@ -64,17 +75,20 @@ async def _listing(stream: Stream, form: re.Pattern[bytes]) -> dict[str, str]:
 
 async def _receive(stream: Stream, path: Path, size: int, digest: str) -> None:
     """Write `size` bytes to a file that has to have a hash. Raises Liar, OSError, IncompleteReadError."""
+    loop = asyncio.get_running_loop()
     path.parent.mkdir(parents=True, exist_ok=True)
     seen = hashlib.sha256()
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
     with os.fdopen(os.open(path, flags, 0o644), "wb") as file:
-        while size:
-            block = await stream.read(min(size, _BLOCK))
-            if not block:
-                raise asyncio.IncompleteReadError(b"", size)
-            size -= len(block)
-            seen.update(block)
-            file.write(block)
+        async with asyncio.timeout(_STALLED) as limit:
+            while size:
+                block = await stream.read(min(size, _BLOCK))
+                if not block:
+                    raise asyncio.IncompleteReadError(b"", size)
+                limit.reschedule(loop.time() + _STALLED)
+                size -= len(block)
+                seen.update(block)
+                file.write(block)
     if seen.hexdigest() != digest:
         os.unlink(path)  # noqa: PTH108 - a second without the others does no harm
         raise Liar(f"{path.name} is not what its hash says")

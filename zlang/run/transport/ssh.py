@@ -90,6 +90,7 @@ class Machine:
         self._is_key_known = False
         self._connection: SSHClientConnection | None = None
         self._agent: SSHClientProcess[bytes] | None = None
+        self._fetcher: SSHClientProcess[bytes] | None = None
         self._work: dict[str, asyncio.Future[int]] = {}
         self._answers: dict[str, asyncio.Future[list[str]]] = {}
         self._held: dict[str, None] = {}
@@ -238,6 +239,9 @@ class Machine:
         self._reader = self._beats = None
         if agent is not None:
             agent.close()
+        fetcher, self._fetcher = self._fetcher, None
+        if fetcher is not None:
+            fetcher.close()
         pending: list[asyncio.Future[Any]] = [*self._work.values(), *self._answers.values()]
         for future in pending:
             if not future.done():
@@ -408,18 +412,31 @@ class Machine:
         import asyncssh
 
         await self.ready()
-        script = _script("fetch.sh")
-        directory = os.fsencode(f"{self.reach.directory}/{self.run}/{out}")
         try:
-            process = await self._connected().create_process(_loader(script), encoding=None, request_pty=False)
-            process.stdin.write(script + f"{len(directory)}\n".encode() + directory)
-            process.stdin.write_eof()
-            count = await fetching.receive(process.stdout, lambda name: own(self.name, into, name))
-            process.close()
-        except (asyncio.IncompleteReadError, ConnectionError, asyncssh.Error) as error:
-            raise MachineLost(f"`{self.name}` was lost while its files were fetched: {error}") from None
+            fetcher, self._fetcher = self._fetcher, None  # kept only if all that it sends is read
+            if fetcher is None or fetcher.stdout.at_eof():
+                fetcher = await self._start_fetcher()
+            fetcher.stdin.write(f"{out}\n".encode())
+            try:
+                count = await fetching.receive(fetcher.stdout, lambda name: own(self.name, into, name))
+            except BaseException:
+                fetcher.close()
+                raise
+            self._fetcher = fetcher
+        except (asyncio.IncompleteReadError, TimeoutError, ConnectionError, asyncssh.Error) as error:
+            reason = "nothing more comes" if isinstance(error, TimeoutError) else error
+            raise MachineLost(f"`{self.name}` was lost while its files were fetched: {reason}") from None
         if count:
             self._write(f"drop {out}")
+
+    async def _start_fetcher(self) -> SSHClientProcess[bytes]:
+        """Start the shell that sends files: it stays, as a channel for each fetch would cost more than the fetch."""
+        script = _script("fetch.sh")
+        fetcher = await self._connected().create_process(_loader(script), encoding=None, request_pty=False)
+        directory = os.fsencode(f"{self.reach.directory}/{self.run}")
+        fetcher.stdin.write(script + f"{len(directory)}\n".encode() + directory)
+        await fetching.until_ready(fetcher.stdout)
+        return fetcher
 
 
 def _ended(text: str) -> bytes:
