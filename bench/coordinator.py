@@ -44,10 +44,11 @@ LANES = """
 {hosts}
 let box = {names}
 dir at on box {{ path = "/data" }}
-shell empty {{ command = "true"  writes = off }}
-experiment lanes {{ on = at  run = empty  repeat = {repeat} }}
+shell waits {{ command = "sleep {seconds}"  writes = off }}
+experiment lanes {{ on = at  run = waits  repeat = {repeat} }}
 """
 _PEAK = re.compile(r"^VmHWM:\s*([0-9]+) kB", re.MULTILINE)
+_CORES = len(os.sched_getaffinity(0))
 _OFTEN = 0.05
 """Seconds between two looks at the memory of the coordinator."""
 _SETTLED, _OBSERVED = 10, 30
@@ -133,16 +134,27 @@ def skews(bed: Bed, place: Path, machines: int, trials: int) -> list[float]:
     return sorted(result)
 
 
-def in_lanes(bed: Bed, place: Path, machines: int, trials: int) -> float:
-    """Milliseconds for each trial without work, of so many on machines that share nothing."""
-    zlang = ready(bed, place, machines, f"lanes{machines}")
+def in_lanes(bed: Bed, place: Path, machines: int, trials: int, seconds: float = 0) -> tuple[float, float]:
+    """Milliseconds for each of so many trials that only wait, on machines that share nothing but this computer.
+
+    The second figure is the processor time of all processes of this computer for each.
+    """
+    zlang = ready(bed, place, machines, f"lanes{machines}-{seconds}")
     names = [f"c{number}" for number in range(1, machines + 1)]
     hosts = "\n".join(f"host {name}" for name in names)
-    text = LANES.format(hosts=hosts, names=" | ".join(names), repeat=trials // machines)
+    text = LANES.format(hosts=hosts, names=" | ".join(names), repeat=trials // machines, seconds=seconds)
+    busy = _busy_seconds()
     zlang("run", zlang.program(text), "--yes", code=None)
+    busy = _busy_seconds() - busy
     begun = [event.up or 0.0 for event in zlang.events() if isinstance(event, Begin)]
     ended = [event.up or 0.0 for event in zlang.events() if isinstance(event, Commit)]
-    return 1000 * (max(ended) - min(begun)) / len(ended)
+    return 1000 * (max(ended) - min(begun)) / len(ended), 1000 * busy / len(ended)
+
+
+def _busy_seconds() -> float:
+    """The time that the processors of this computer have worked since its start: user, nice, system and interrupts."""
+    words = Path("/proc/stat").read_text().split()
+    return sum(int(words[column]) for column in (1, 2, 3, 6, 7)) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -151,8 +163,14 @@ def main() -> None:
         place = Path(name)
         print(f"load of this machine: {os.getloadavg()[0]:.0f}")
         print(f"a step on another machine takes {remote_step(bed, place):.1f} ms longer than here (median of 100)")
-        alone, together = (in_lanes(bed, place, machines, 200) for machines in (1, 8))
-        print(f"a trial without work: {alone:.0f} ms on one machine; on 8 that share nothing {together:.0f} ms")
+        for seconds in (0, 0.2):
+            (alone, _), (together, busy) = (in_lanes(bed, place, machines, 200, seconds) for machines in (1, 8))
+            ratio = (
+                f"{alone:.0f} ms on one machine, {together:.0f} ms on 8 that share nothing: 1/{alone / together:.1f}"
+            )
+            print(
+                f"a trial that waits for {seconds} s: {ratio}; {busy:.0f} ms of processors, of which there are {_CORES}"
+            )
         skew = skews(bed, place, 8, 100)
         last = skew[-1 - len(skew) // 100]
         print(f"start skew of 8 machines: median {statistics.median(skew):.1f} ms, p99 {last:.1f} ms")
