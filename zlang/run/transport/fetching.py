@@ -11,12 +11,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from asyncssh import SSHReader
-
-    Stream = SSHReader[bytes] | asyncio.StreamReader
+from typing import Protocol
 
 _BLOCK = 1 << 16
 _STALLED = 60.0
@@ -28,6 +23,16 @@ _SIZE = re.compile(rb" *([0-9]{1,18}) \./([^\n]+)")
 
 class Liar(Exception):
     """A machine sent what no agent of ours sends."""
+
+
+class Stream(Protocol):
+    """What a machine sends."""
+
+    async def readline(self) -> bytes:
+        """Give the next line, or what comes before the end."""
+
+    async def read(self, size: int, /) -> bytes:
+        """Give at most so many bytes; none at the end."""
 
 
 async def until_ready(stream: Stream) -> None:
