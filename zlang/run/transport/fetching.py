@@ -25,7 +25,7 @@ class Liar(Exception):
     """A machine sent what no agent of ours sends."""
 
 
-class Stream(Protocol):
+class ByteStream(Protocol):
     """What a machine sends."""
 
     async def readline(self) -> bytes:
@@ -35,14 +35,14 @@ class Stream(Protocol):
         """Give at most so many bytes; none at the end."""
 
 
-async def until_ready(stream: Stream) -> None:
+async def until_ready(stream: ByteStream) -> None:
     """Pass over what a login shell printed. Raises IncompleteReadError."""
     while (line := await stream.readline()) != b"ready\n":
         if not line:
             raise asyncio.IncompleteReadError(b"", None)
 
 
-async def receive(stream: Stream, place: Callable[[str], Path]) -> int:
+async def receive(stream: ByteStream, place: Callable[[str], Path]) -> int:
     """Receive the files of a directory, each where `place` says for its name, and give how many they were.
 
     Raises Liar, OSError (a TimeoutError where nothing more comes), IncompleteReadError.
@@ -58,7 +58,7 @@ async def receive(stream: Stream, place: Callable[[str], Path]) -> int:
     return len(hashes)
 
 
-async def _listing(stream: Stream, form: re.Pattern[bytes]) -> dict[str, str]:
+async def _listing(stream: ByteStream, form: re.Pattern[bytes]) -> dict[str, str]:
     """The lines up to `--`: what is said of each file, by its name. Raises Liar, IncompleteReadError."""
     result: dict[str, str] = {}
     while True:
@@ -78,7 +78,7 @@ async def _listing(stream: Stream, form: re.Pattern[bytes]) -> dict[str, str]:
         result[name] = match[1].decode("ascii")
 
 
-async def _receive(stream: Stream, path: Path, size: int, digest: str) -> None:
+async def _receive(stream: ByteStream, path: Path, size: int, digest: str) -> None:
     """Write `size` bytes to a file that has to have a hash. Raises Liar, OSError, IncompleteReadError."""
     loop = asyncio.get_running_loop()
     path.parent.mkdir(parents=True, exist_ok=True)
