@@ -76,6 +76,20 @@ def test_the_end_of_the_name_of_a_factor_is_enough(
         assert f"there is no factor `{name}` with two levels" in told(capsys, db, "compare", "--by", name, code=1)
 
 
+def test_a_very_wide_interval_has_no_digits_that_mean_nothing(
+    make_run: MakeRun, runs: Path, db: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run("r1", factors=(factor("bs", "size"),))
+    for bs, values in ((4096, (10.0, 90_000.0)), (8192, (70_000.0, 20.0))):
+        for replicate, iops in enumerate(values, 1):
+            run.measured(f"p{bs}", replicate, {"bs": bs}, orjson.dumps({"metrics": {"read_iops": iops}}))
+    run.done()
+    ingest(runs, db)
+    out = told(capsys, db, "compare", "--by", "bs")
+    assert "[< 0.001 … > 1,000,000]" in out
+    assert "inconclusive: not even a 100-fold difference was detectable" in out
+
+
 def test_groups_of_trials_are_named_by_several_levels(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("compare", "write, 4KiB", "rw=read, bs=128KiB", "--format", "json")
     (row,) = json.loads(told(capsys, built, *words))

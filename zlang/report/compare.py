@@ -23,6 +23,8 @@ _TIMES = 3
 """Ratios from here on are shown as a multiple, smaller ones in percent."""
 _NARROW = 1.5
 """The verdict is "no significant difference" only if a ratio below this was detectable."""
+_MOST_TIMES = 100
+"""The verdict names no detectable ratio above this: it would be as uncertain as the interval."""
 _SET_UP_ONCE = "inconclusive: set up once"
 _SET_UP_AGAIN = "a level was set up only once; `zlang run --order blocked --again` sets each up once per replicate"
 _BY_EFFECTS = "`zlang effects` judges a factor over all combinations"
@@ -283,6 +285,8 @@ def verdict_on(ratio: Ratio | None, comparisons: int, unit: str) -> str:
         return f"no significant difference ({_percent(detectable - 1)} % or more would have been detected)"
     if detectable < _TIMES:
         return f"inconclusive: only differences of {_percent(detectable - 1)} % or more were detectable"
+    if detectable > _MOST_TIMES:
+        return f"inconclusive: not even a {_MOST_TIMES}-fold difference was detectable"
     return f"inconclusive: only a {_times(detectable)}-fold difference was detectable"
 
 

@@ -60,6 +60,8 @@ _SHOWN = 20
 _LONG = 200
 """A longer fact is a listing."""
 _SMALL = 1000
+_EXACT = 1e15
+"""Larger floats have no digit for each power of ten."""
 _MOST_ANSWERS = 3
 """The number of factors that the answer names, and of levels of each."""
 _MOST_SERIES = 6
@@ -154,7 +156,7 @@ def _cell_text(value: object) -> str:
     match value:
         case None:
             return ""
-        case float() if 0 < abs(value) < 1 / _SMALL:
+        case float() if 0 < abs(value) < 1 / _SMALL or abs(value) >= _EXACT:
             return f"{value:.1g}"
         case float():
             return f"{value:,.3f}" if abs(value) < _SMALL else f"{value:,.0f}"
