@@ -21,6 +21,10 @@ OTHERS_SET = ("dirty_background_bytes", "dirty_background_ratio")
 """What the tests of tunables set, and set back, while others run."""
 
 
+LET_GO = Path(__file__).with_name("let_go.sh")
+"""Unmounts in a mount namespace what other tests have mounted."""
+
+
 @dataclass(frozen=True, slots=True)
 class Machine:
     """The mounts, the loop devices with their files, and the tunables with their values."""

@@ -8,8 +8,7 @@ set -eu
 directory=$1 arc=$2
 shift 2
 mount --make-rprivate /
-# The pools and loop devices of others are not held on to.
-awk '$0 ~ / - fuse| \/dev\/loop/ { print $5 }' /proc/self/mountinfo | sort -r | while read -r at; do umount --lazy "$at"; done
+sh "$(dirname "$0")/let_go.sh"
 
 mounted=$(awk '$5 != "/" { print $5 }' /proc/self/mountinfo | sort)
 new=$(mktemp -d) # is seen by nobody else once something is mounted there

@@ -13,6 +13,7 @@ import time
 
 import pytest
 from command_line import COMMAND, Tools, Zlang, left_of
+from machine import LET_GO
 from waiting import wait_for
 
 from zlang.run.events import Begin, Commit, Interrupt, Session, Start
@@ -246,9 +247,7 @@ def in_memory(zlang: Zlang, size: str, *arguments: str) -> subprocess.CompletedP
     script = f'mount -t tmpfs -o size={size} tmpfs small && exec "$@"'
     user = [] if os.geteuid() == 0 else ["--map-root-user"]
     if not user:  # what other tests have mounted is not held on to
-        let_go = 'while read -r at; do umount --lazy "$at"; done'
-        mounted = "awk '/ - fuse| \\/dev\\/loop/ { print $5 }' /proc/self/mountinfo"
-        script = f"{mounted} | sort -r | {let_go}; {script}"
+        script = f"sh {LET_GO} && {script}"
     found = subprocess.run(
         ["unshare", "--mount", *user, "sh", "-c", script, "sh", *COMMAND, *arguments],
         cwd=zlang.at,

@@ -19,6 +19,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from machine import LET_GO
+
 MIB = 1 << 20
 SIZE = 8 * MIB
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -145,10 +147,7 @@ def mount(pair: Pair) -> None:
 def mount_elsewhere(pair: Pair) -> None:
     """Mount a file system in another mount namespace only, which keeps hold of no other mount of the tests."""
     mount(pair)
-    script = (
-        """awk '/ - fuse| \\/dev\\/loop/ { print $5 }' /proc/self/mountinfo | sort -r | """
-        f"""while read -r at; do test "$at" = {pair.mounted} || umount --lazy "$at"; done; touch "$0"; exec sleep 600"""
-    )
+    script = f'sh {LET_GO} {pair.mounted}; touch "$0"; exec sleep 600'
     leave(["unshare", "--mount", "sh", "-c", script], pair)
     say("umount", pair.mounted)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 from command_line import Tools, Zlang, left_of
+from machine import LET_GO
 from private_daemon import ZfsFuse
 from strikes import attach
 from waiting import wait_for
@@ -161,11 +162,7 @@ def mounted_elsewhere(disk: Disk) -> Iterator[None]:
     """Only another mount namespace still has it."""
     with mounted(disk) as at:
         ready = disk.at / "ready"
-        # The namespace does not hold on to what other tests have mounted.
-        script = (
-            """awk '/ - fuse| \\/dev\\/loop/ { print $5 }' /proc/self/mountinfo | sort -r | """
-            """while read -r at; do test "$at" = "$1" || umount --lazy "$at"; done; touch "$2"; exec sleep 60"""
-        )
+        script = f'sh {LET_GO} "$1"; touch "$2"; exec sleep 60'
         other = subprocess.Popen(["unshare", "--mount", "sh", "-c", script, "sh", str(at), ready])
         deadline = time.monotonic() + 10
         while not ready.exists():
