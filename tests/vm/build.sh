@@ -19,6 +19,7 @@ case $release in
 esac
 mirror=${MIRROR:-http://deb.debian.org/debian}
 made=$cache/$release
+let_go=$(dirname "$0")/../let_go.sh
 stamp=$(cksum <"$0")
 if test "$(cat "$made/stamp" 2>/dev/null)" = "$stamp"; then exit 0; fi
 rm -rf --one-file-system "$made"
@@ -30,14 +31,13 @@ inside() {
 	# shellcheck disable=SC2016
 	unshare --mount --propagation private sh -c '
 		root=$1
-		shift
-		# What others have mounted is not held on to.
-		awk "/ - fuse| \\/dev\\/loop/ { print \$5 }" /proc/self/mountinfo | sort -r | while read -r at; do umount --lazy "$at"; done
+		sh "$2" # what others have mounted is not held on to
+		shift 2
 		mount -t proc proc "$root/proc"
 		mount --rbind /dev "$root/dev"
 		mount -t sysfs sysfs "$root/sys"
 		exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 DEBIAN_FRONTEND=noninteractive "$@"
-	' inside "$root" "$@"
+	' inside "$root" "$let_go" "$@"
 }
 
 install() { inside apt-get -y -qq -o APT::Install-Recommends=0 -o APT::Sandbox::User=root install "$@"; }
