@@ -43,6 +43,7 @@ SelectTypeParameters=CR_CPU
 SlurmdParameters=config_overrides
 SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0,bf_interval=1
 ReturnToService=2
+MinJobAge=86400
 KillWait=30
 PropagateResourceLimits=NONE
 NodeName=n[1-{count}] NodeHostname={name} NodeAddr=127.0.0.1 Port=[16818-{last}] CPUs=1 RealMemory=1000

@@ -74,6 +74,7 @@ def test_parts_that_are_cancelled_or_lose_their_node_resume(zlang: Zlang, slurm:
     wait_for(lambda: not slurm.tasks())
     states = {row["part"]: row["state"] for row in rows(zlang)}
     assert states == {"1/4": "not finished", **dict.fromkeys(("2/4", "3/4", "4/4"), "finished")}
+    assert [row["task"] for row in rows(zlang) if "task" in row] == [f"task {job}_1: CANCELLED on n1"]
 
     submit(zlang, program)
     wait_for(lambda: not slurm.tasks())

@@ -1,4 +1,4 @@
-"""What Slurm's accounting says of tasks that have ended."""
+"""What Slurm says of tasks that have ended."""
 
 from __future__ import annotations
 
@@ -16,6 +16,13 @@ SAYS = """\
 """
 
 
+QUEUE = """\
+6_1|COMPLETED|n4
+7_1|NODE_FAIL|n1
+8_1|CANCELLED|
+"""
+
+
 @pytest.mark.parametrize(
     ("script", "states"),
     [
@@ -23,19 +30,22 @@ SAYS = """\
             f"printf '%s' '{SAYS}'",
             {"7_1": "COMPLETED on n1", "7_2": "NODE_FAIL on n2", "7_3": "CANCELLED by 0"},
         ),
-        ("echo 'Slurm accounting storage is disabled' >&2; exit 1", {}),
+        ("echo 'Slurm accounting storage is disabled' >&2; exit 1", {"7_1": "NODE_FAIL on n1"}),
     ],
     ids=["accounts", "no accounts"],
 )
 def test_how_tasks_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, states: dict[str, str]) -> None:
-    command = tmp_path / "sacct"
-    command.write_text(f'#!/bin/sh\ncase "$*" in *--jobs=7,8*) {script} ;; *) exit 2 ;; esac\n')
-    command.chmod(0o755)
+    """Accounting knows more than squeue, which forgets a task some minutes after its end."""
+    sacct = f'case "$*" in *--jobs=7,8*) {script} ;; *) exit 2 ;; esac'
+    squeue = f"""case "$*" in *--states=all*) printf '%s' '{QUEUE}' ;; *) exit 2 ;; esac"""
+    for name, body in (("sacct", sacct), ("squeue", squeue)):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
+        (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert slurm.outcomes({"8", "7"}) == states
+    assert slurm.outcomes({"8", "7"}) == {"6_1": "COMPLETED on n4", "8_1": "CANCELLED", **states}
 
 
-def test_a_machine_without_sacct_knows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_slurm_knows_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert slurm.outcomes({"7"}) == {}
 

@@ -26,6 +26,7 @@ _LONGEST = 4096
 _JOB = re.compile(r"[0-9]{1,18}")
 _FOLLOWED = "%F_%K %T %R"
 """Columns of squeue for a task: its name, its state, and its nodes or the reason why it waits."""
+_ALL = ("--me", "--noheader", "--array", "--states=all", "--format=%F_%K|%T|%N")
 _ACCOUNTED = "--format=JobID,State,NodeList"
 _NO_NODES = "None assigned"
 _PATIENCE = 60
@@ -65,13 +66,14 @@ def tasks() -> dict[str, str]:
 
 
 def outcomes(jobs: Iterable[str]) -> dict[str, str]:
-    """How the tasks of jobs ended, by their names; nothing where Slurm keeps no accounts."""
-    line = ["sacct", "--noheader", "--parsable2", "--allocations", f"--jobs={','.join(sorted(jobs))}", _ACCOUNTED]
+    """How the tasks of jobs ended, by their names: what accounting knows, else what squeue shows for some minutes."""
+    accounted = ["--noheader", "--parsable2", "--allocations", f"--jobs={','.join(sorted(jobs))}", _ACCOUNTED]
     states: dict[str, str] = {}
-    with suppress(RunError):
-        for row in _output(line).splitlines():
-            name, state, nodes = (*row.split("|"), "", "")[:3]
-            states[name] = f"{state} on {nodes}" if nodes and nodes != _NO_NODES else state
+    for line in (["squeue", *_ALL], ["sacct", *accounted]):
+        with suppress(RunError):
+            for row in _output(line).splitlines():
+                name, state, nodes = (*row.split("|"), "", "")[:3]
+                states[name] = f"{state} on {nodes}" if nodes and nodes != _NO_NODES else state
     return states
 
 
