@@ -39,9 +39,8 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Zlang:
     return zlang
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_forged_folder_harms_nobody_and_convinces_nobody(tmp_path: Path, seed: int) -> None:
-    score = forge(seed, len(FORGERIES), place=tmp_path)
+def test_a_forged_folder_harms_nobody_and_convinces_nobody(tmp_path: Path) -> None:
+    score = forge(1, len(FORGERIES), place=tmp_path)
     assert score.wrong == []
     assert set(score.tried) == set(KEYS)
 

@@ -106,7 +106,7 @@ def booted(release: str, at: Path) -> Iterator[Guest]:
     words += ["-serial", f"file:{at / 'console'}", "-kernel", made / "vmlinuz", "-initrd", made / "initrd"]
     # Without no_timer_check a kernel gives up that misses ticks while it boots, as on a busy machine.
     kernel = "console=ttyS0 root=LABEL=guest rw init=/sbin/guest panic=-1 mitigations=off no_timer_check"
-    # QEMU translates code again where it lies at another address: a fork and an exec take 28 ms at random ones, and 8 at the same.
+    # QEMU translates code again where it lies at another address: a fork and an exec take 28 ms, and 8 without that.
     kernel += " nokaslr norandmaps"
     words += ["-append", f"{kernel} guest.key={key}"]
     words += ["-drive", f"file={made / 'disk'},format=raw,if=none,id=root,snapshot=on"]
