@@ -100,20 +100,21 @@ layers: $(VENV)/dev.done
 	$(BIN)/lint-imports
 
 # In six streams, for most tests wait: for a guest each, what takes long, what mounts and is killed, all others. Each is shown at its end.
-# The second guest has few tests, so others follow them.
+# The guests have few tests, so others follow them.
 GUEST   := tests/vm/test_scripts.py
-FOLLOW  := tests/trust/test_closing.py tests/run
+FIRST   := tests/filesystems tests/hosts
+SECOND  := tests/trust/test_closing.py tests/run
 LONG    := tests/docs tests/zfs
-DEVICES := tests/trust tests/filesystems tests/hosts
+DEVICES := tests/trust
 STREAMS := tests-in-guest tests-in-another-guest tests-endtoend tests-long tests-of-devices tests-others
 pytest: $(VENV)/dev.done
 	@$(MAKE) --no-print-directory --keep-going --jobs=6 --output-sync=target $(STREAMS)
 
 tests-in-guest:
-	$(BIN)/pytest $(GUEST)
+	$(BIN)/pytest $(GUEST) $(FIRST)
 
 tests-in-another-guest:
-	$(BIN)/pytest tests/vm $(FOLLOW) --ignore=$(GUEST)
+	$(BIN)/pytest tests/vm $(SECOND) --ignore=$(GUEST)
 
 tests-endtoend:
 	$(BIN)/pytest tests/endtoend
@@ -122,10 +123,10 @@ tests-long:
 	$(BIN)/pytest $(LONG)
 
 tests-of-devices:
-	$(BIN)/pytest $(DEVICES) $(FOLLOW:%=--ignore=%)
+	$(BIN)/pytest $(DEVICES) $(SECOND:%=--ignore=%)
 
 tests-others:
-	$(BIN)/pytest $(patsubst %,--ignore=%,tests/vm tests/endtoend $(LONG) $(DEVICES) $(FOLLOW))
+	$(BIN)/pytest $(patsubst %,--ignore=%,tests/vm tests/endtoend $(LONG) $(DEVICES) $(FIRST) $(SECOND))
 	$(MAKE) --no-print-directory newest fuzz-a-minute campaign-a-minute
 
 coverage: $(VENV)/dev.done
