@@ -164,7 +164,10 @@ def resolve_list(context: Context, node: tree.ListOf, expected: Type | None, pat
     labels: dict[str, int] = {}
     for part in node.items:
         if isinstance(part, tree.Range):
-            items += resolve_range_levels(context, part)
+            levels = resolve_range_levels(context, part)
+            if not levels:
+                return unknown(node.span)
+            items += levels
         elif path is None or is_alone:
             items.append(resolve(context, part, element, path))
         else:
