@@ -7,6 +7,7 @@ would be too many combinations, points are drawn instead.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -256,9 +257,20 @@ def _without_value_in(experiment: Experiment, workload: Instance, on: Instance |
     for part in (part for command in action.commands for part in command.text) if action else ():
         if not isinstance(part, str) and isinstance(part.value(frame), Absent):
             target = f" on `{on.kind.name}`" if on else ""
-            message = f"a command of `{workload.kind.name}` has no value{target} for what it names"
-            finding = Code.NOT_SHOWN.at(experiment.run.span, message=message)
+            message, hint = f"a command of `{workload.kind.name}` has no value{target} for what it names", ""
+            if on and (name := _missing_name(part, workload, on)):
+                message = f"`{on.kind.name}` has no `{name}`, which `{workload.kind.name}` needs"
+                hint = f"measure something on it that has `{name}`, such as a `file` on a file system"
+            finding = Code.NOT_SHOWN.at(experiment.run.span, message=message, hint=hint)
             yield finding.also(part.span, "this has no value")
+
+
+def _missing_name(part: Expr, workload: Instance, on: Instance) -> str:
+    """What a part of a command names of the target that a target of that kind never has."""
+    called = workload.kind.needs[1] if workload.kind.needs else ""
+    names = re.findall(rf"\b{called}\.(\w+)", part.span.text) if called else ()
+    attributes = {*on.kind.offers, *on.kind.properties}
+    return next((name for name in names if name not in attributes), "")
 
 
 def _seeded(thing: Instance, on: Instance | None) -> Frame:
