@@ -18,6 +18,7 @@ from zlang.source import Source
 HEAD = """\
 import fio
 import linux
+import wrappers
 dir here { path = "." }
 file data on here { size = 64MiB }
 fio reads { rw = randread  bs = 4KiB | 8KiB }

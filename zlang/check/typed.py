@@ -40,11 +40,13 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
                 _with_unit(option, expected)
                 or _mebibytes(option, expected)
                 or _whole_number_hint(option, expected)
+                or _as_numbers(option, expected)
                 or _without_quotes(option, expected, context.scope)
                 or _without_braces(option, expected)
                 or _as_choice(node, option, expected)
                 or _as_text(option, expected)
                 or _bool_as_word(option, expected)
+                or _as_list(option, expected)
                 or ("write a share of something as `50% of …`" if option.type == _SHARE else "")
             )
             if "command" in expected.scalars and option.type == STRING:
@@ -94,6 +96,7 @@ _MINUTES = re.compile(r"[\d_.]+m")
 _LEAST_SECTOR = 512
 _AMOUNT = re.compile(r"[\d_.]+[A-Za-z]+")
 _THOUSANDS = re.compile(r"(\d+)[kK](?:/s)?")
+_NUMBERS = re.compile(r"(?a:\s*\d+(\s*(-|\.\.)\s*\d+)?\s*(,\s*\d+(\s*(-|\.\.)\s*\d+)?\s*)*)")
 _BARE = re.compile(r"-?[\d_.]+")
 
 
@@ -133,6 +136,18 @@ def _whole_number_hint(option: Expr, expected: Type) -> Hint:
         return Hint("")
     text = option.span.text
     return Hint(f"use a whole number: `floor({text})`", text, f"floor({text})", is_safe=False)
+
+
+def _as_numbers(option: Expr, expected: Type) -> Hint:
+    """A hint for a text such as `"0-3,8"`, as Linux tools write numbers, where a list of numbers is expected."""
+    numbers = option.value({}) if option.is_constant and option.type == STRING else None
+    if not isinstance(numbers, str) or expected.element is None or not expected.element.accepts(types.COUNT):
+        return Hint("")
+    if not _NUMBERS.fullmatch(numbers):
+        return Hint("write a list of numbers, such as `[0..3, 8]`")
+    parts = [re.split(r"\s*(?:-|\.\.)\s*", part.strip()) for part in numbers.split(",")]
+    meant = f"[{', '.join('..'.join(sorted(ends, key=int)) for ends in parts)}]"
+    return Hint(f"write a list: `{meant}`", option.span.text, meant, is_safe=False)
 
 
 def _without_quotes(option: Expr, expected: Type, scope: Scope) -> Hint:
@@ -202,6 +217,14 @@ def _bool_as_word(option: Expr, expected: Type) -> Hint:
     if not words:
         return Hint("")
     return Hint(f"write `{words[0]}`", text, words[0], is_safe=False)
+
+
+def _as_list(option: Expr, expected: Type) -> Hint:
+    """A hint for one value where a list is expected."""
+    text = option.span.text
+    if expected.element is None or not expected.element.accepts(option.type) or "\n" in text:
+        return Hint("")
+    return Hint(f"write a list: `[{text}]`", text, f"[{text}]", is_safe=False)
 
 
 def _as_choice(node: tree.Expr, option: Expr, expected: Type) -> Hint:
