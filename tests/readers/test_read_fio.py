@@ -196,6 +196,27 @@ def test_lost_short_and_failed_operations() -> None:
     assert _changed(runtime=0) == ("job rr has no runtime: its worker did not end by itself",)
 
 
+def test_an_error_is_found_in_the_report_of_a_fio_that_failed() -> None:
+    report = samples.report("single")
+    assert fio.find_error(json.dumps(report).encode(), "exited with 1") == ""
+    (job,) = report["jobs"]
+    job["error"] = 28
+    data = b"fio: a note\n" + json.dumps(report, indent=1).encode()
+    assert fio.find_error(data, "exited with 1") == f"No space left on device (job {job['jobname']}: error 28)"
+    assert fio.find_error(data, "io_u error on file data: No space left on device: write offset=0") == ""
+    job["error"], job["job options"]["ioengine"] = -1, "libaio"
+    assert (
+        fio.find_error(json.dumps(report).encode(), "") == f"Operation not permitted (job {job['jobname']}: error -1)"
+    )
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"fio: bad option", b"{", b"[]", b'{"jobs": [{}]}', b'{"jobs": [{"error": "x"}]}']
+)
+def test_what_is_not_a_report_has_no_error(data: bytes) -> None:
+    assert fio.find_error(data, "") == ""
+
+
 def test_many_failed_jobs_are_not_all_listed() -> None:
     report = samples.report("four_jobs")
     report["jobs"] *= 3

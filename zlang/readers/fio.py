@@ -14,6 +14,7 @@ Percentiles are never averaged; where several jobs left no bins there are none.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -50,6 +51,10 @@ _FIO_KEYS = {"p50": "50.000000", "p95": "95.000000", "p99": "99.000000", "p999":
 _MOST_SHOWN = 3
 _whole = lru_cache(maxsize=4096)(int)  # fio has 1856 bins, so nearly all of their names were seen before
 _MOST_TEXT = 300
+
+_FILTERED = {"libaio", "io_uring", "io_uring_cmd"}
+"""Engines whose system calls the filters of podman and Docker refuse."""
+_REFUSED = {errno.EPERM, errno.ENOSYS}
 
 _STARTS = re.compile(rb"^\{[ \t]*\r?$", re.MULTILINE)
 _KILLED = re.compile(r"got signal=\d+|terminating on signal \d+|terminated on signal \d+")
@@ -117,6 +122,32 @@ def parse(data: bytes, args: Mapping[str, object], text: str = "", name: str = "
     # A report is a tree of some 500 values from another program; one place says that it is not of fio's shape.
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         return _failed([f"{name} is not a fio report ({type(error).__name__}: {error})"], text)
+
+
+def find_error(data: bytes, message: str) -> str:
+    """The error of a job in the report of a fio that failed, unless fio's `message` has it; empty if there is none."""
+    try:
+        jobs = orjson.loads(data[_start(data) or 0 :])["jobs"]
+        failed = next((job for job in jobs if job["error"]), None)
+        if failed is None or os.strerror(abs(failed["error"])) in message:
+            return ""
+        return _error(failed) + _refused_engine(failed)
+    except (KeyError, TypeError, ValueError, AttributeError):  # not a report
+        return ""
+
+
+def _error(job: _Part) -> str:
+    return f"{os.strerror(abs(job['error']))} (job {job['jobname']}: error {job['error']})"
+
+
+def _refused_engine(job: _Part) -> str:
+    """What to do where the kernel refused the system calls of an engine, about which fio prints nothing."""
+    engine = job.get("job options", {}).get("ioengine")
+    has_begun = any(job[direction]["total_ios"] for direction in DIRECTIONS if direction in job)
+    if engine not in _FILTERED or abs(job["error"]) not in _REFUSED or has_begun:
+        return ""
+    container = "start a container with `--security-opt seccomp=unconfined`"
+    return f": the system calls of `ioengine = {engine}` were refused; {container}, or write `ioengine = psync`"
 
 
 def _start(data: bytes) -> int | None:
@@ -193,7 +224,7 @@ def _job_problems(job: _Part, args: Mapping[str, object]) -> Iterator[str]:
     """The problem of one entry; after an error the rest is only its consequence."""
     name = job["jobname"]
     if job["error"]:
-        yield f"{os.strerror(job['error'])} (job {name}: error {job['error']})"
+        yield _error(job)
         return
     if job.get("total_err"):
         yield f"{job['total_err']} I/Os failed and were skipped (job {name}: error {job.get('first_error')})"

@@ -96,7 +96,7 @@ class Account(Generic[V]):
         if attempt.problem:
             return None, attempt.problem
         if attempt.failed is not None:
-            return None, self._failure(attempt.failed)
+            return None, self._failure(trial, attempt.failed)
         try:
             verdict = self._judge(trial, self.inside(attempt.out), self.window(trial, attempt))
         except _UNREADABLE as error:
@@ -130,12 +130,12 @@ class Account(Generic[V]):
             raise ValueError(f"`{out}` is a link, or within one, and links are not followed")
         return at
 
-    def _failure(self, event: Fail) -> str:
+    def _failure(self, trial: Trial, event: Fail) -> str:
         ran = self.state.step(event.out, event.step)
         took = ran.elapsed if ran else None
         rc = ran.end.rc if ran and ran.end else None
         try:
-            return failure.why(self.inside(event.out), event.step, rc, took or 0.0)
+            return failure.why_of_trial(trial, self.inside(event.out), event.step, rc, took or 0.0)
         except ValueError as error:
             return f"{event.step}: {error}"
 

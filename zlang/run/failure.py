@@ -10,6 +10,8 @@ import signal
 from pathlib import Path
 
 from zlang.files import open_regular
+from zlang.plan.plan import Trial
+from zlang.readers import failures
 
 TIMED_OUT = 124
 _LONGEST_REASON = 300
@@ -22,6 +24,13 @@ def why(directory: Path, step: str, rc: int | None, seconds: float) -> str:
         return f"{step}: timed out after {int(seconds)} s"
     text = _last_words(directory / f"{step}.err")
     return f"{step}: {text or _describe_exit(rc)}"
+
+
+def why_of_trial(trial: Trial, directory: Path, step: str, rc: int | None, seconds: float) -> str:
+    """The reason of a trial's step, with what only the report of its workload says."""
+    reason = why(directory, step, rc, seconds)
+    error = failures.explain(trial.steps, directory, reason) if rc else ""
+    return f"{reason}; {error}" if error else reason
 
 
 def _last_words(path: Path) -> str:

@@ -46,7 +46,7 @@ from zlang.run.events import (
     Unmade,
 )
 from zlang.run.executor import LOST, NOT_STARTED, Executor, Handle, conclude, is_readable
-from zlang.run.failure import why
+from zlang.run.failure import why, why_of_trial
 from zlang.run.folder import Folder
 from zlang.run.lanes import LaneEnded, Waiting
 from zlang.run.run_state import RunState
@@ -499,7 +499,7 @@ class _Run:
         yield self._record(Fail(self._now(), trial.identity, trial.replicate, failure.out, step.name))
         if self._sequential is not None:
             self._sequential.learn(trial, None, None)
-        yield Outcome(trial, directory, None, why(directory, step.name, failure.rc, step.timeout))
+        yield Outcome(trial, directory, None, why_of_trial(trial, directory, step.name, failure.rc, step.timeout))
 
     # Setups
 
