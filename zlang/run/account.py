@@ -84,7 +84,7 @@ class Account(Generic[V]):
 
     def verdict(self, trial: Trial) -> tuple[V | None, str]:
         """The verdict on a trial (None without a measurement), and why it does not count (empty if it does)."""
-        attempt = self.state.attempts.get(trial.place)
+        attempt = self.state.attempt(trial.place)
         if attempt is None:
             return None, NOT_CARRIED_OUT
         if why := attempt.unended or self.reason_for_distrust(attempt):

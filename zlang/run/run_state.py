@@ -186,6 +186,10 @@ class RunState:
         """The attempt that stands for each trial that was begun."""
         return self.begun | self.ended
 
+    def attempt(self, place: str) -> Attempt | None:
+        """The attempt that stands for one trial."""
+        return self.ended.get(place) or self.begun.get(place)
+
     @property
     def damage(self) -> list[str]:
         """Missing or broken lines of the journal, a sentence each."""

@@ -77,7 +77,7 @@ def problems(parts: Mapping[str, Folder], header: Header) -> Iterator[str]:
 
 
 def _attempts(trial: Trial, accounts: Mapping[str, Account[Judgement]]) -> dict[str, Attempt]:
-    attempts = {machine: account.state.attempts.get(trial.place) for machine, account in accounts.items()}
+    attempts = {machine: account.state.attempt(trial.place) for machine, account in accounts.items()}
     return {machine: attempt for machine, attempt in attempts.items() if attempt is not None}
 
 
