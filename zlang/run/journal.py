@@ -42,6 +42,7 @@ _NUMBERS = {"replicate", "number", "rc", "block", "whole_plot"}
 _FREE = {"key"}
 """Members that hold any text."""
 _WORD = re.compile(r"[A-Za-z0-9._/-]*")
+_PLACE = re.compile(r"(?!/)[A-Za-z0-9._/-]*")
 LATEST = 253_402_300_800
 """Seconds to the year 10000: a clock beyond it is not believed."""
 _MOST = 1 << 53
@@ -108,11 +109,9 @@ def decode(line: bytes) -> tuple[int | None, Recorded] | None:
         members = orjson.loads(body + b"}")
         name = FORMER_NAMES.get(members["event"], members["event"])
         kind: Callable[..., Recorded] = RECORDED[name]
-        result = {
-            member: _checked(member, members[member])
-            for member, default in _FIELDS[name]
-            if default is None or member in members
-        }
+        result = {member: members[member] for member, default in _FIELDS[name] if default is None or member in members}
+        if not all(_IS_RIGHT[member](value) for member, value in result.items()):
+            return None
         return (_checked_number(members["n"]) if "n" in members else None), kind(**result)
     except (ValueError, TypeError, KeyError):
         return None
@@ -125,29 +124,44 @@ def is_signed(line: bytes, sign: Sign) -> bool:
     return mac is not None and hmac.compare_digest(mac[1], sign(body[: mac.start()]).encode())
 
 
-def _checked(member: str, value: object) -> object:
+def _is_seconds(value: object) -> bool:
+    return type(value) in {int, float} and -LATEST < value < LATEST  # type: ignore[operator]
+
+
+def _is_number(value: object) -> bool:
+    return type(value) is int and -_MOST < value < _MOST
+
+
+def _is_text(value: object) -> bool:
+    return type(value) is str
+
+
+def _is_word(value: object) -> bool:
+    return type(value) is str and _WORD.fullmatch(value) is not None
+
+
+def _is_place(value: object) -> bool:
+    """Whether it is a place within the run folder; a journal that was tampered with cannot point elsewhere."""
+    return type(value) is str and _PLACE.fullmatch(value) is not None and ".." not in value.split("/")
+
+
+def _check_of(member: str) -> Callable[[object], bool]:
     if member in _CLOCKS or member in _SECONDS:
-        is_right = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LATEST
-    elif member in _NUMBERS:
-        is_right = isinstance(value, int) and not isinstance(value, bool) and abs(value) < _MOST
-    else:
-        is_right = isinstance(value, str) and (member in _FREE or _WORD.fullmatch(value) is not None)
-        if member == "out":
-            is_right = is_right and _is_within(str(value))
-    if not is_right:
-        raise TypeError(member)
-    return value
+        return _is_seconds
+    if member in _NUMBERS:
+        return _is_number
+    if member in _FREE:
+        return _is_text
+    return _is_place if member == "out" else _is_word
 
 
-def _is_within(out: str) -> bool:
-    """Whether a place is within the run folder; a journal that was tampered with cannot point elsewhere."""
-    return not out.startswith("/") and ".." not in out.split("/")
+_IS_RIGHT = {member: _check_of(member) for fields_ in _FIELDS.values() for member, _ in fields_}
 
 
 def _checked_number(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 < value < _MOST:
+    if not _is_number(value) or value <= 0:  # type: ignore[operator]
         raise TypeError("n")
-    return value
+    return value  # type: ignore[return-value]
 
 
 class Lines:
