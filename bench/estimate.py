@@ -69,7 +69,7 @@ def ran(program: Path, directory: Path) -> tuple[float, float, bool]:
     """Run an example once: the seconds that it took, those that were expected, and whether these are said to lack."""
     code = measured.carry_out(directory, [program], *words(program))[program]
     folder = runs.find(directory / "runs", None)
-    took = costs.spent(folder)
+    took = costs.spent(folder, runs.run_state(folder))
     if took is None or code in {1, 2, 3}:
         sys.exit(f"{program} ended with {code}")
     expected, was = (sum(seconds.values()) for seconds in took)

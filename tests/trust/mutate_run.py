@@ -231,8 +231,8 @@ class Mutations:
         try:
             found: Figures = self._account()
             rows = self._ingested() if is_ingested else {}
-            runs.failures(self._folder)
-            costs.spent(self._folder)
+            runs.failures(runs.account(self._folder))
+            costs.spent(self._folder, runs.run_state(self._folder))
         except RunError:
             self.score.noticed[kind] += 1
             return

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
     from zlang.plan.estimate import PlanEstimate
     from zlang.plan.plan import Header
+    from zlang.readers.reading import Judgement
+    from zlang.run.account import Account
     from zlang.run.reuse import Measured
     from zlang.run.transport.reach import Reach
 
@@ -125,7 +127,7 @@ def _run_one(prepared: _Prepared, runs_dir: Path, db: Path, wishes: Wishes, lane
         folder = runs.latest_of(runs_dir, planned)
         runs.require_own(folder, trust=False)
         _arm_again(folder, armed, f"{prepared.command} --failed")
-        return _resume(folder, db, Selection(only, failed=True, lanes=lanes))
+        return _resume(runs.account(folder), db, Selection(only, failed=True, lanes=lanes))
     most = runs.RUN_LIMIT if wishes.limit is None else wishes.limit
     is_new = wishes.again or only is not None
     result = {} if is_new else runs.measured(planned, runs_dir, words.refuse, most) or {}
@@ -159,7 +161,7 @@ def _run_one(prepared: _Prepared, runs_dir: Path, db: Path, wishes: Wishes, lane
         _confirm(remaining, header, yes=wishes.yes)
     folder = runs.begin(planned, runs_dir, armed, result, expected if only is None else None, prepared.reached.values())
     _seal(folder)
-    return _resume(folder, db, Selection(only, failed=False, lanes=lanes))
+    return _resume(runs.account(folder), db, Selection(only, failed=False, lanes=lanes))
 
 
 def _require_budget(
@@ -199,12 +201,12 @@ def resume(
     runs.require_own(folder, trust=trust)
     _reach_again(folder, reach)
     _require_trial(only, folder.read_plan().header)
-    state = runs.run_state(folder)
-    if state.is_finished and not failed and only is None:
+    account = runs.account(folder)
+    if account.state.is_finished and not failed and only is None:
         print(f"{render.visible(folder.name)}: all trials are done", file=sys.stderr)
     else:
         _arm_again(folder, armed, _resume_line(folder, db))
-    return _resume(folder, db, Selection(only, failed=failed), is_confirmed=yes, is_answered=is_answered)
+    return _resume(account, db, Selection(only, failed=failed), is_confirmed=yes, is_answered=is_answered)
 
 
 def _require_trial(number: int | None, header: Header) -> None:
@@ -234,16 +236,16 @@ def _seal(folder: Folder) -> None:
 
 
 def _resume(
-    folder: Folder, db: Path, selection: Selection, *, is_confirmed: bool = False, is_answered: bool = True
+    account: Account[Judgement], db: Path, selection: Selection, *, is_confirmed: bool = False, is_answered: bool = True
 ) -> int:
     """Carry out what is not done, then answer, if that is wished."""
+    folder, state = account.folder, account.state
     header = folder.read_plan().header
-    state = runs.run_state(folder)
     done = state.carried_out if selection.only is None and not selection.failed else 0
     waits_for = state.waits_for or ("", "") if is_confirmed else None
     total = 1 if selection.only is not None else header.at_most
     print(f"run {render.visible(folder.name)} in {render.visible(str(folder.path))}", file=sys.stderr)
-    for problem in runs.damage(folder) if state.sessions else ():
+    for problem in runs.damage(account) if state.sessions else ():
         status = f"zlang status {words.shell(_named(folder))}"
         print(f"warning: {render.visible(problem)}; `{status}` lists what does not count", file=sys.stderr)
     if other := runs.elsewhere(folder):
@@ -287,7 +289,7 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
         )
         return 1
     code = answering.close(closing, failures, is_whole=is_whole)
-    took = costs.spent(folder)
+    took = costs.spent(folder, runs.run_state(folder))
     if took is not None:
         expected, was = (sum(seconds.values()) for seconds in took)
         unknown = costs.unknown(folder)
@@ -371,8 +373,9 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
         return _list(runs_dir, as_json=as_json)
     folder = runs.find(runs_dir, run_name)
     task = _tasks([folder]).get(folder.path, "")
-    header, state = folder.read_plan().header, runs.run_state(folder)
-    failures, damage = runs.failures(folder)
+    header, account = folder.read_plan().header, runs.account(folder)
+    state = account.state
+    failures, damage = runs.failures(account), runs.damage(account)
     lanes = runs.lanes(folder, state)
     if as_json:
         import json
@@ -380,7 +383,7 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
         result = {"run": folder.name, "experiment": header.experiment, "trials": header.trials}
         result |= {"done": state.carried_out, "skipped": len(state.skipped)}
         failed = [{"trial": number, "replicate": replicate, "why": why} for number, replicate, why in failures]
-        took = costs.spent(folder)
+        took = costs.spent(folder, state)
         seconds = {"seconds": {"estimated": took[0], "taken": took[1]}} if took else {}
         result |= {"part": header.part} if header.part else {}
         result |= {"task": task} if task else {}
@@ -403,7 +406,7 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
         print(f"  warning: {render.visible(problem)}")
     for number, replicate, why in failures:
         print(f"  trial {number}, replicate {replicate}: {render.visible(why)}")
-    took = costs.spent(folder)
+    took = costs.spent(folder, state)
     if took is not None:
         print("  time taken, and estimate:")
         for kind, expected in took[0].items():

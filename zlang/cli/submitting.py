@@ -113,7 +113,7 @@ def _to_do(folders: list[Folder], *, failed: bool) -> list[Folder]:
     for folder in folders:
         runs.require_own(folder, trust=False)
     unfinished = [folder for folder in folders if not runs.run_state(folder).is_finished]
-    wanted = [folder for folder in folders if folder in unfinished or (failed and runs.failures(folder)[0])]
+    wanted = [folder for folder in folders if folder in unfinished or (failed and runs.failures(runs.account(folder)))]
     states = submissions.states(wanted)
     result = [folder for folder in wanted if not states.get(folder.path)]
     if not wanted:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from zlang.plan.plan import Header
     from zlang.run.folder import Folder
     from zlang.run.reuse import Measured
+    from zlang.run.run_state import RunState, StepTime
 
 OTHERS = ("as-written", "random")
 """The orders with which a plan's own is compared."""
@@ -156,7 +157,7 @@ def unknown(folder: Folder) -> int:
     return 0
 
 
-def spent(folder: Folder) -> tuple[dict[str, float], dict[str, float]] | None:
+def spent(folder: Folder, ran: RunState) -> tuple[dict[str, float], dict[str, float]] | None:
     """Seconds by kind of step, as they were expected and as they were; None for a run that is not over.
 
     They are those of all its sessions, and without the time in which somebody was waited for.
@@ -165,9 +166,7 @@ def spent(folder: Folder) -> tuple[dict[str, float], dict[str, float]] | None:
 
     from zlang.plan import estimate as estimating
     from zlang.plan.plan import Action, Setup
-    from zlang.run import run_state
 
-    ran = run_state.read(folder.journal)
     if not (ran.is_finished and folder.estimate.exists()):
         return None
     try:
@@ -179,7 +178,7 @@ def spent(folder: Folder) -> tuple[dict[str, float], dict[str, float]] | None:
         return None
     if expected.keys() != set(estimating.KINDS):
         return None  # another release estimated it by other kinds of steps
-    places: dict[str, list[run_state.StepTime]] = {}
+    places: dict[str, list[StepTime]] = {}
     for out, steps in ran.steps.items():
         places.setdefault(out.rpartition("/")[0] or out, []).extend(steps)
     took, waited = dict.fromkeys(estimating.KINDS, 0.0), 0.0

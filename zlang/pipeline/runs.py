@@ -245,28 +245,26 @@ def remaining_trials(planned: Planned, measurements: Mapping[str, Measured]) -> 
     return 0 if sequential.is_settled(planned.plan, verdicts) else max(1, header.at_most - len(measurements))
 
 
-def failures(folder: Folder) -> tuple[list[tuple[int, int, str]], list[str]]:
-    """Number, replicate and reason of each trial that was carried out and does not count; and what is damaged."""
+def account(folder: Folder) -> Account[Judgement]:
+    """The state of a run, and which of its trials count, by its journal and files."""
+    from zlang.readers.judge import judge
+    from zlang.run.account import Account
+
+    return Account(folder, judge)
+
+
+def failures(account: Account[Judgement]) -> list[tuple[int, int, str]]:
+    """Number, replicate and reason of each trial that was carried out and does not count."""
     from zlang.plan.plan import Trial
-    from zlang.readers.judge import judge
-    from zlang.run.account import Account
 
-    account = Account(folder, judge)
     ended = account.state.ended
-    trials = [item for item in folder.read_plan().items() if isinstance(item, Trial) and item.place in ended]
+    trials = [item for item in account.folder.read_plan().items() if isinstance(item, Trial) and item.place in ended]
     whys = [(trial, account.verdict(trial)[1]) for trial in trials]
-    return [(trial.number, trial.replicate, why) for trial, why in whys if why], _damage(account)
+    return [(trial.number, trial.replicate, why) for trial, why in whys if why]
 
 
-def damage(folder: Folder) -> list[str]:
+def damage(account: Account[Judgement]) -> list[str]:
     """What is wrong with a run folder as a whole, a sentence each."""
-    from zlang.readers.judge import judge
-    from zlang.run.account import Account
-
-    return _damage(Account(folder, judge))
-
-
-def _damage(account: Account[Judgement]) -> list[str]:
     from zlang.run.account import UNVERIFIED
 
     return [*account.damage, *([f"{UNVERIFIED}: {account.doubt}"] if account.doubt else [])]
