@@ -223,17 +223,22 @@ class RunState:
             self._end_by_gap(event)
             return
         self._pass_time(event)
-        self._apply_to_setups(event)
-        self._apply_to_commands(event)
         match event:
+            case Start() | End():
+                self._apply_to_commands(event)
             case Session(run=run, plan=plan, node=node):
                 self.node = node
                 self.run = self.run or run
                 self.sessions += 1
                 self.last_session = max(self.last_session, event.t)
                 self.plans |= {plan} - {""}
+                self._running.clear()
+                self.waits_for = None
                 self._cut_off()
             case Interrupt():
+                # If a run cleaned up while a command had not ended, it was waiting for a person.
+                step, out = next(reversed(self._running), ("", ""))
+                self.waits_for = (step, out.rpartition("/")[0]) if step else None
                 self._cut_off()
             case Reuse(trial=trial, replicate=replicate):
                 self.reused[f"trials/{trial}/{replicate}"] = event
@@ -249,6 +254,8 @@ class RunState:
                 place = f"trials/{trial}/{replicate}"
                 if place not in self.ended:
                     self.skipped[place] = event
+            case Made() | Altered() | Unmade():
+                self._apply_to_setups(event)
             case _:
                 pass
 
@@ -302,35 +309,27 @@ class RunState:
 
     # Commands and setups
 
-    def _apply_to_commands(self, event: Recorded) -> None:
-        """Record when commands ran. If a run cleaned up while a command had not ended, it was waiting for a person."""
-        match event:
-            case Session():
-                self._running.clear()
-                self.waits_for = None
-            case Start(step=step, out=out):
-                self._commands += 1
-                self._running[step, out] = None
-                self.steps.setdefault(out, []).append(StepTime(self._commands, event))
-            case End(step=step, out=out):
-                self._running.pop((step, out), None)
-                ran = self.step(out, step)
-                if ran is not None and ran.end is None:
-                    ran.end = event
-                if out == "facts" and event.rc == 0:
-                    self.facts[step] = event.files
-            case Interrupt():
-                step, out = next(reversed(self._running), ("", ""))
-                self.waits_for = (step, out.rpartition("/")[0]) if step else None
-            case _:
-                return
-        if isinstance(event, Start | End) and (attempt := self._under_way.get(event.out)):
+    def _apply_to_commands(self, event: Start | End) -> None:
+        """Record when commands ran."""
+        step, out = event.step, event.out
+        if isinstance(event, Start):
+            self._commands += 1
+            self._running[step, out] = None
+            self.steps.setdefault(out, []).append(StepTime(self._commands, event))
+        else:
+            self._running.pop((step, out), None)
+            ran = self.step(out, step)
+            if ran is not None and ran.end is None:
+                ran.end = event
+            if out == "facts" and event.rc == 0:
+                self.facts[step] = event.files
+        if out.startswith("setups/"):
+            self._note_step(out)
+        elif attempt := self._under_way.get(out):
             attempt.see(event)
 
-    def _apply_to_setups(self, event: Recorded) -> None:
+    def _apply_to_setups(self, event: Made | Altered | Unmade) -> None:
         match event:
-            case Start(out=out) | End(out=out) if out.startswith("setups/"):
-                self._note_step(out)
             case Made(signature=signature):
                 self.made.add(signature)
                 self.leftovers.setdefault(signature, "")
@@ -338,10 +337,7 @@ class RunState:
                 self.leftovers = {signature if name == was else name: out for name, out in self.leftovers.items()}
             case Unmade(signature=signature):
                 self.leftovers.pop(signature, None)
-            case _:
-                pass
-        if isinstance(event, Made | Altered | Unmade):
-            self._set_up(event)
+        self._set_up(event)
 
     def _set_up(self, event: Made | Altered | Unmade) -> None:
         """Keep, by key, the signature of what stands, and the number of its making."""
