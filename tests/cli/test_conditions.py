@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from _pytest.capture import CaptureFixture
 from command_line import COMMAND, Zlang
+from machine import LET_GO
 
 from zlang.cli.app import EXIT_CODES, guarded
 from zlang.cli.commands import COMMANDS
@@ -102,13 +103,13 @@ SURROUNDINGS = {
     "no TMPDIR": Surrounding({"TMPDIR": "PLACE/missing"}),
     "full TMPDIR": Surrounding(
         {"TMPDIR": "PLACE/full"},
-        f"{PRIVATE} sh -c 'mkdir -p PLACE/full; mount -t tmpfs -o size=4k,nr_inodes=2 none PLACE/full;"
+        f"{PRIVATE} sh -c 'sh {LET_GO}; mkdir -p PLACE/full; mount -t tmpfs -o size=4k,nr_inodes=2 none PLACE/full;"
         ' : >PLACE/full/taken; exec "$@"\' - ',
         takes_away=True,
         needs_root=True,
     ),
     "read-only directory": Surrounding(
-        before=f"{PRIVATE} sh -c 'mount --bind PLACE PLACE && mount -o remount,bind,ro PLACE && cd PLACE;"
+        before=f"{PRIVATE} sh -c 'sh {LET_GO}; mount --bind PLACE PLACE && mount -o remount,bind,ro PLACE && cd PLACE;"
         ' exec "$@"\' - ',
         takes_away=True,
         needs_root=True,

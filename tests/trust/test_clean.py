@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from command_line import COMMAND, Zlang
+from machine import LET_GO
 from private_daemon import ZfsFuse, loops
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="loop devices and mounting need root")
@@ -118,7 +119,10 @@ def test_a_pool_without_the_mark_stays(zfs_fuse: ZfsFuse) -> None:
 
 NAMESPACES = {
     "network": ["unshare", "--net"],
-    "network and processes": ["unshare", "--net", "--pid", "--fork", "--mount-proc"],
+    "network and processes": [
+        *("unshare", "--net", "--pid", "--fork", "--mount-proc"),
+        *("sh", "-c", f'sh {LET_GO}; exec "$@"', "sh"),
+    ],
 }
 
 
