@@ -10,6 +10,7 @@ from run_folders import MakeRun, factor
 
 from zlang.check.questions import Clause, Expectation, FactorRef, Measure, Plot, Table, Term
 from zlang.pipeline import results
+from zlang.run.folder import Folder
 
 pytestmark = pytest.mark.usefixtures("told")
 BS = FactorRef("bs", ("rand.bs",), "size")
@@ -52,3 +53,5 @@ def test_a_question_is_about_what_the_experiment_names_and_varies(
     run.done()
     results.ingest(runs, db)
     assert {one.metric for one in results.compare(db, (), None, "r", None)[0]} == {expected}
+    columns = results.conclude(Folder(runs / "r"), db).summary.columns
+    assert next(column.name for column in columns if column.type == "estimate") == expected

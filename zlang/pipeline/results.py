@@ -94,9 +94,10 @@ def _closing_of(db: Path, run: str, *, is_whole: bool) -> Closing:
 
 
 def _summary(trials: Trials) -> Summary:
+    from zlang.report.clauses import named
     from zlang.report.summary import summarise
 
-    return summarise(trials.db, trials.experiment, trials.rows)
+    return summarise(trials.db, trials.experiment, trials.rows, named(trials))
 
 
 def query(db: Path, sql: str, parameters: Parameters = ()) -> Result:

@@ -46,11 +46,21 @@ def primary(trials: Trials) -> list[str]:
     It is the first that an `expect`, a `table` or a `plot` names, else what the workload is usually judged by. One that
     is the same in every trial is not an answer.
     """
-    metrics = {name: metric for name, (metric, _) in trials.metrics.items() if name in {*trials.measured, ELAPSED.name}}
-    columns = list(dict.fromkeys(metrics.values()))
-    usual = usual_metrics(trials.db, trials.rows, columns)
-    named = [metrics[name] for name in dict.fromkeys(_named(trials)) if name in metrics]
-    return list(dict.fromkeys([*varying(trials.db, trials.rows, named), *usual]))
+    metrics = _measured(trials)
+    usual = usual_metrics(trials.db, trials.rows, list(dict.fromkeys(metrics.values())))
+    return list(dict.fromkeys([*varying(trials.db, trials.rows, named(trials)), *usual]))
+
+
+def named(trials: Trials) -> list[str]:
+    """The columns of the metrics that the clauses name and that were measured: `expect` first, then `table`, `plot`."""
+    metrics = _measured(trials)
+    return list(dict.fromkeys(metrics[name] for name in _named(trials) if name in metrics))
+
+
+def _measured(trials: Trials) -> dict[str, str]:
+    """The columns of the metrics that were measured, by the names that clauses have for them."""
+    names = {*trials.measured, ELAPSED.name}
+    return {name: metric for name, (metric, _) in trials.metrics.items() if name in names}
 
 
 def _named(trials: Trials) -> Iterator[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from zlang import __version__
-from zlang.check.questions import FactorRef, Plot, Table
+from zlang.check.questions import FactorRef, Table
 from zlang.check.values import quote as quote_word
 from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
@@ -335,7 +335,7 @@ def _results(
             by = [_level_finder(trials, item) for item in clause.by]
             yield _summary(visible(clause.text.removeprefix("table ")), table, by, points)
     else:
-        shown = summary.summarise(trials.db, trials.experiment, trials.rows)
+        shown = summary.summarise(trials.db, trials.experiment, trials.rows, clauses.named(trials))
         estimates = sum(column.type == "estimate" for column in shown.columns)
         factors = [partial(_first_present, [column.name]) for column in shown.columns[: -estimates - 1]]
         yield _summary("Each combination", shown, factors, points)
@@ -648,11 +648,7 @@ def _points(trials: Trials, metric: str) -> list[_Point]:
 
 def _shown_metrics(trials: Trials, usual: str) -> list[str]:
     """The columns of the metrics that the clauses name, and of the default one."""
-    tables, plots = clauses.stored_clauses(trials, "table", Table), clauses.stored_clauses(trials, "plot", Plot)
-    measures = [measure for item in tables for measure in item.measures]
-    terms = [item.term for item in (*measures, *(measure for item in plots for measure in item.measures))]
-    names = [name for term in terms for name in clauses.metrics_of(term) if name in trials.metrics]
-    return list(dict.fromkeys(trials.metrics[name][0] for name in [*names, usual]))
+    return list(dict.fromkeys([*clauses.named(trials), trials.metrics[usual][0]]))
 
 
 def _every_trial(

@@ -71,8 +71,13 @@ class Summary:
         return self.trials - self.valid
 
 
-def summarise(db: Path, experiment: str | None = None, rows: str | None = None) -> Summary:
-    """The summary of all runs of an experiment, or of the plan that ran last; or of these rows of the experiment."""
+def summarise(
+    db: Path, experiment: str | None = None, rows: str | None = None, named: Sequence[str] = ()
+) -> Summary:
+    """The summary of all runs of an experiment, or of the plan that ran last; or of these rows of the experiment.
+
+    It is by the metrics that are `named`, if one of them varies, else by those that the workload is usually judged by.
+    """
     name, schema = _experiment(db, experiment)
     catalogue = run_query(
         db, 'SELECT name, role, type, unit FROM "columns" WHERE experiment = ? ORDER BY position', [name]
@@ -85,7 +90,7 @@ def summarise(db: Path, experiment: str | None = None, rows: str | None = None) 
         counts = ", ".join(f"count({quoted(factor.name)})" for factor in factors)
         total, *seen = run_query(db, f"SELECT count(*), {counts} FROM {table}").rows[0]
         factors = [factor for factor, count in zip(factors, seen, strict=True) if count or not total]
-    metrics = _metrics(db, table, list(declared_metrics))
+    metrics = varying(db, table, named) or _metrics(db, table, list(declared_metrics))
     made = _rows(db, table, [f.name for f in factors], metrics)
     total, valid, why = reasons(db, table)
     columns = [
@@ -224,7 +229,7 @@ def _metrics(db: Path, table: str, names: Sequence[str]) -> list[str]:
     usual = [m for meaning in _USUAL for m in shown if means.get(m) == meaning]
     own = [m for m in shown if m != ELAPSED.name and means.get(m) != _OF_THE_PROCESS]
     own.sort(key=lambda m: (m not in varied, not is_better.get(m)))
-    return usual or [*own[:1], *(m for m in shown if m == ELAPSED.name)]
+    return sorted(usual or [*own[:1], *(m for m in shown if m == ELAPSED.name)], key=lambda m: m not in varied)
 
 
 def _rows(db: Path, table: str, factors: Sequence[str], metrics: Sequence[str]) -> tuple[tuple[Cell, ...], ...]:
