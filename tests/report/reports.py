@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import orjson
@@ -90,6 +91,20 @@ def hostile(directory: Path) -> tuple[Path, Path]:
                     printed({"read_iops": 100.0 * replicate}),
                 )
     run.failed("p", 1, {words: "another", "depth": 1}, words)
+    run.done()
+    return ingested(directory)
+
+
+def wide(directory: Path) -> tuple[Path, Path]:
+    """The same of three factors and two metrics with intervals."""
+    run = RunBuilder(
+        directory / "runs" / "r", factors=(factor("rw", "word"), factor("bs", "size"), factor("iodepth", "count"))
+    )
+    for n, (rw, bs, depth) in enumerate(itertools.product(("randrw", "rw"), (4096, 65536), (1, 8))):
+        for replicate in (1, 2, 3):
+            iops = 10_000.0 * depth * (1 + replicate / 10)
+            metrics = {"read_iops": iops, "write_iops": iops / 2}
+            run.measured(f"p{n}", replicate, {"rw": rw, "bs": bs, "iodepth": depth}, printed(metrics))
     run.done()
     return ingested(directory)
 

@@ -16,7 +16,7 @@ from run_folders import judged_by_what_was_printed
 
 from zlang.pipeline.reports import write_report
 
-PHONE, DESK = 375, 1280
+PHONE, SMALL, DESK, LARGE = 375, 800, 1280, 1600
 SEEN: tuple[tuple[Literal["light", "dark"], int], ...] = (("light", PHONE), ("dark", DESK))
 DRAWN = "html[data-drawn={}]"
 COLOURS = "[getComputedStyle(document.body).backgroundColor, document.querySelector('.live svg').outerHTML]"
@@ -60,7 +60,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     found = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("zlang.store.run_rows.judge", judged_by_what_was_printed)
-        for name, make in (("plain", reports.plain), ("hostile", reports.hostile)):
+        for name, make in (("plain", reports.plain), ("hostile", reports.hostile), ("wide", reports.wide)):
             db, runs = make(place / name)
             (found[name],) = write_report(db, None, runs, "html", place / f"{name}.html")
     return found
@@ -122,6 +122,22 @@ def test_it_changes_its_colours_with_the_system_and_is_light_on_paper(
         assert page.locator(".still").first.is_visible()
         assert not page.locator(".live").first.is_visible()
         assert page.pdf().startswith(b"%PDF")
+
+
+def test_tables_fit_on_a_small_screen_and_pictures_leave_no_gap(browser: Browser, written: dict[str, Path]) -> None:
+    with browser.new_page(viewport={"width": SMALL, "height": 900}) as page:
+        Seen(page).open(written["wide"])
+        page.wait_for_selector(DRAWN.format("light"))
+        wider = "all => all.filter(one => one.scrollWidth > one.clientWidth + 1).map(one => one.ariaLabel)"
+        assert page.locator(".wide:visible").evaluate_all(wider) == []
+    with browser.new_page(viewport={"width": LARGE, "height": 900}) as page:
+        Seen(page).open(written["wide"])
+        page.wait_for_selector(DRAWN.format("light"))
+        ends = "all => all.map(one => one.getBoundingClientRect()).map(one => [one.top, one.right])"
+        plots = page.locator("#comparisons .plot").evaluate_all(ends)
+        assert len(plots) == 3
+        rows = {top: max(right for place, right in plots if abs(place - top) < 1) for top, _ in plots}
+        assert max(rows.values()) - min(rows.values()) < 1
 
 
 def test_without_scripts_there_are_tables_and_pictures(browser: Browser, written: dict[str, Path]) -> None:

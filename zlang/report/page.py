@@ -92,6 +92,7 @@ def _templates() -> Environment:
     made.filters |= {
         "csv": _csv_link,
         "words": _words,
+        "figure": _figure,
         "still": _static_picture,
         "slug": slug,
         "plain": _escaped,
@@ -128,6 +129,13 @@ def _words(text: str) -> Markup:
     from markupsafe import Markup, escape
 
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(visible(text, LAYOUT)))))  # noqa: S704 - it is escaped
+
+
+def _figure(text: str) -> Markup:
+    """A number with its unit and its interval: a line may end before the interval only."""
+    from markupsafe import Markup, escape
+
+    return Markup(str(escape(visible(text))).replace(" ", "&nbsp;").replace("&nbsp;[", " ["))  # noqa: S704 - it is escaped
 
 
 def _data(kind: str, text: str) -> str:
