@@ -159,6 +159,16 @@ def test_a_logarithmic_axis_holds_all_values_and_no_zero() -> None:
     assert "0" not in marks
 
 
+def test_a_logarithmic_axis_has_room_for_a_wide_interval() -> None:
+    one = drawn()
+    wide = tuple((*row[:3], Estimate(2, 10.0, 0.5, 200.0), row[4]) for row in one.rows)
+    one = replace(one, plot=replace(one.plot, is_log=True), rows=wide)
+    least, most = views(one)[0]["layer"][-1]["encoding"]["y"]["scale"]["domain"]
+    assert least <= 0.5
+    assert most >= 200
+    assert not drawing.caption(one)
+
+
 def test_a_short_logarithmic_axis_has_marks_at_its_ends() -> None:
     one = drawn(levels=(4096,))
     one = replace(one, plot=replace(one.plot, is_log=True), rows=one.rows[:1])

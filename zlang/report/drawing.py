@@ -21,7 +21,7 @@ from zlang.check.questions import FactorRef, Plot
 from zlang.errors import RunError
 from zlang.files import replace_file, user_directory
 from zlang.report import wording
-from zlang.report.drawn import EMPTY, WIDEST_BAR, Drawn, Form
+from zlang.report.drawn import EMPTY, WIDEST_BAR, WIDEST_ON_LOG, Drawn, Form
 from zlang.report.formulas import UNITS
 from zlang.report.summary import Cell, Estimate
 from zlang.text import visible
@@ -212,8 +212,8 @@ def _value_range(drawn: Drawn, measure: int) -> tuple[float, float]:
     most = max([0.0, *values])
     if drawn.plot.is_log and values and min(values) > 0:
         lows = [estimate.low for estimate in result if estimate.low is not None and estimate.low > 0]
-        return max(min([*values, *lows]), min(values) / WIDEST_BAR), max(
-            most, min(max(highs, default=0.0), WIDEST_BAR * most)
+        return max(min([*values, *lows]), min(values) / WIDEST_ON_LOG), max(
+            most, min(max(highs, default=0.0), WIDEST_ON_LOG * most)
         )
     return min([0.0, *values]), max(most, min(max(highs, default=0.0), WIDEST_BAR * most)) or 1.0
 

@@ -10,6 +10,8 @@ from zlang.report.summary import Cell, Estimate
 
 WIDEST_BAR = 2
 """How many times the largest value an axis goes to for the sake of intervals; what is longer is cut there."""
+WIDEST_ON_LOG = 100
+"""The same of a logarithmic axis, which has more room, and for the smallest value downwards."""
 EMPTY = "no trial that counts has a value of it"
 """Why there is nothing to draw."""
 
