@@ -123,7 +123,7 @@ def test_it_is_the_ratio_of_compare(tmp_path: Path) -> None:
     low, high = compared.ratio.interval() or (0, 0)
     (finding,) = result.findings
     ratio = math.exp(compared.ratio.log)
-    assert finding.margin == f"ratio of geometric means {ratio:.3g} [{low:.3g} … {high:.3g}] against o1"
+    assert finding.margin == f"ratio of geometric means = {ratio:.3g} [{low:.3g} … {high:.3g}] against o1"
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,32 @@ def test_an_expectation_is_judged_in_each_combination(condition: str, tmp_path: 
     assert all(bool(finding.why) == (finding.verdict is C) for finding in judged.findings)
 
 
+@pytest.mark.parametrize(
+    ("condition", "margin"),
+    [
+        ("median(read_iops where bs == 4KiB) > median(read_iops where bs == 64KiB)", "bs=4KiB / bs=64KiB = 8.86 "),
+        (
+            "median(read_iops where bs == 4KiB) > 5 * median(read_iops where bs == 64KiB)",
+            "bs=4KiB / (5 * bs=64KiB) = 1.77 ",
+        ),
+        (
+            "median(read_iops where bs == 4KiB and rwmixread == 70%) > 1000/s",
+            "median(read_iops where bs == 4KiB and rwmixread == 70%) / 1000/s = 0.105 ",
+        ),
+        ("overall (p99(read_clat where bs == 4KiB) < 5ms)", "p99(read_clat where bs == 4KiB) / 5ms = 0.819 "),
+        ("overall (mean(usr_cpu) > 50%)", "mean(usr_cpu) / 50% = 0.8 "),
+        ("overall (median(read_bw) / median(read_iops) >= 4KiB)", "(median(read_bw) / median(read_iops)) / 4096 = "),
+        ("overall (median(read_iops where target is soft) > median(read_iops where target is plain))", ""),
+    ],
+)
+def test_a_margin_names_its_sides(condition: str, margin: str, tmp_path: Path) -> None:
+    (judged,) = answers.judge(answered(f"expect {condition}", tmp_path))
+    found = judged.findings[0].margin
+    assert found.startswith(margin)
+    assert bool(found) == bool(margin)
+    assert not found or found.endswith(" (by means)" if "mean(" in condition else " (by geometric means)")
+
+
 def test_a_factor_that_one_side_lacks_matches_each_of_its_levels(tmp_path: Path) -> None:
     condition = "median(read_iops where target == soft) > median(read_iops where target == plain)"
     (judged,) = answers.judge(answered(f"expect {condition}", tmp_path))
@@ -121,7 +147,7 @@ def test_a_factor_that_one_side_lacks_matches_each_of_its_levels(tmp_path: Path)
     assert {finding.levels: (finding.verdict, finding.why) for finding in judged.findings} == {
         ("zeros", 4096, 70.0): (P, ""),
         ("zeros", 65536, 70.0): (C, "1 of 2 trials has a value for median(read_iops where target == soft)"),
-        ("compressible(50%)", 4096, 70.0): (C, "geometric mean of left side / right side = 0.877 [0.7 … 1.1]"),
+        ("compressible(50%)", 4096, 70.0): (C, "target=soft / target=plain = 0.877 [0.7 … 1.1] (by geometric means)"),
         ("compressible(50%)", 65536, 70.0): (
             C,
             "none of 2 trials has a value for median(read_iops where target == soft)",

@@ -226,7 +226,7 @@ def _judged_combination(
         return JudgedCombination(compared.levels, Verdict.INCONCLUSIVE, compared.sides, why)
     margin = Margin(is_ratio=True, value=ratio.log - math.log(expected.limit), error=ratio.error, df=ratio.df)
     verdict = _verdict_on_margin(expected.op, margin, combinations)
-    text = f"{replace(margin, value=ratio.log).named('ratio of geometric means')} against {run}"
+    text = f"{replace(margin, value=ratio.log).named('ratio of geometric means =')} against {run}"
     return JudgedCombination(compared.levels, verdict, compared.sides, "", text)
 
 
@@ -305,7 +305,7 @@ class Judge:
         values_by_term = {side.term: side.value for side in combination.sides}
         margins: list[Margin] = []
         verdict = self._verdict(self.term, own, values_by_term, margins)
-        text = ", ".join(map(str, margins))
+        text = ", ".join(str(item) for item in margins if not math.isnan(item.value))
         why = next((item.why for item in margins if item.why), text) if verdict is Verdict.INCONCLUSIVE else ""
         return JudgedCombination(levels, verdict, combination.sides, why, text)
 

@@ -10,6 +10,7 @@ how often a verdict is wrong.
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +19,7 @@ from zlang.check.evaluation import evaluate
 from zlang.check.questions import FactorRef, Term, aggregates
 from zlang.frozen import frozen
 from zlang.intervals import LEVEL, exp, student
-from zlang.report import design, formulas, ratios, strata
+from zlang.report import design, formulas, ratios, strata, wording
 from zlang.report.formulas import Trials
 from zlang.report.strata import Observation
 from zlang.report.summary import Cell, cells
@@ -41,7 +42,7 @@ _SET_UP_ONCE = "set up once; `zlang run --order blocked --again` sets everything
 class Margin:
     """The left side over the right one, or their difference where one is not positive; on a scale where 0 is the limit.
 
-    Without an error `why` says why it has none.
+    Without an error `why` says why it has none. `subject` names the sides, and `middle` what is compared of them.
     """
 
     is_ratio: bool
@@ -49,6 +50,8 @@ class Margin:
     error: float | None
     df: float
     why: str = ""
+    subject: str = ""
+    middle: str = ""
 
     def interval(self, comparisons: int = 1) -> tuple[float, float]:
         """Where it lies with 95 % confidence, together with so many others (Bonferroni)."""
@@ -60,8 +63,7 @@ class Margin:
         return self.value - half, self.value + half
 
     def __str__(self) -> str:
-        sides = "geometric mean of left side / right side =" if self.is_ratio else "mean of left side - right side ="
-        return self.named(sides)
+        return f"{self.named(f'{self.subject} =')} (by {self.middle})"
 
     def named(self, subject: str) -> str:
         """Its value and interval, after what it is called."""
@@ -150,6 +152,15 @@ def margin(
 
     is_ratio = all(isinstance(side, int | float) and 0 < side < math.inf for side in sides(middles))
 
+    made = Margin(
+        is_ratio=is_ratio,
+        value=0.0,
+        error=None,
+        df=0,
+        subject=_subject(comparison, "/" if is_ratio else "-"),
+        middle="geometric means" if all(scale.is_log for scale in scales.values()) else "means",
+    )
+
     def distance(place: Mapping[int, float]) -> float | None:
         left, right = sides(place)
         if not isinstance(left, int | float) or not isinstance(right, int | float):
@@ -168,13 +179,49 @@ def margin(
     pair = _pair(slopes, added)
     if pair:
         return _of_pair(
-            Margin(is_ratio, value - slopes[pair[1]] * (middles[pair[1]] - middles[pair[0]]), None, 0),
+            replace(made, value=value - slopes[pair[1]] * (middles[pair[1]] - middles[pair[0]])),
             pair,
             slopes[pair[1]],
             added,
             matched,
         )
-    return _of_several(Margin(is_ratio, value, None, 0), slopes, added)
+    return _of_several(replace(made, value=value), slopes, added)
+
+
+_WHERE = " where "
+
+
+def _subject(comparison: Term, operator: str) -> str:
+    """Both sides: by the levels in which they differ where all else is the same, else as they were written."""
+    every = list(dict.fromkeys(aggregates(comparison)))
+    conditions = {term: term.name.partition(_WHERE)[2].removesuffix(")") for term in every}
+    measures = {term.name.partition(_WHERE)[0] for term in every}
+    is_of_levels = len(every) > 1 == len(measures) and all(conditions.values())
+    names = {term: _label(conditions[term]) if is_of_levels else term.name for term in every}
+    is_plain = all(part.op in {"value", "+", "-"} or part in names for part in comparison.terms)
+    left, right = (_side(part, names, every[0].type if is_plain else "number") for part in comparison.terms)
+    return f"{left} {operator} {right}"
+
+
+_LEVEL = re.compile(r" (?:==|is(?! not)) ")
+
+
+def _label(condition: str) -> str:
+    """A condition in short: `store=ext4`; in parentheses where it has several parts."""
+    text = _LEVEL.sub("=", condition)
+    return f"({text})" if " " in text else text
+
+
+def _side(term: Term, names: Mapping[Term, str], type_: str) -> str:
+    """A side of a comparison, in parentheses where it is a calculation."""
+    if term in names:
+        return names[term]
+    if term.op == "value":
+        # Shares of the database are percent.
+        is_share = type_ == "share" and isinstance(term.value, int | float)
+        return wording.level(100 * float(str(term.value)) if is_share else term.value, type_)
+    own = [_side(part, names, type_ if term.op in {"+", "-"} else "number") for part in term.terms]
+    return f"({f' {term.op} '.join(own)})"
 
 
 def geometric_mean(own: Sequence[TrialTerms], aggregate: int) -> Margin | None:
