@@ -11,11 +11,14 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from reports import hostile, ingested, many, plain, printed
+from reports import PROGRAM, hostile, ingested, many, plain, printed
 from run_folders import RunBuilder, factor
 
-from zlang.pipeline import reports
+from zlang.check.check import Overrides
+from zlang.pipeline import programs, reports
 from zlang.report import compose, page, series
+from zlang.report.document import Paragraph
+from zlang.source import Source
 from zlang.text import LAYOUT
 
 pytestmark = pytest.mark.usefixtures("told")
@@ -72,15 +75,13 @@ def test_it_tells_what_was_asked_found_and_run(tmp_path: Path) -> None:
     (target,) = reports.write_report(db, None, runs, "markdown", tmp_path / "report.md")
     text = target.read_text("utf-8").replace("\\", "")
     assert "Is a larger block faster?" in text
-    assert text.index("larger is faster: fail, geometric mean of left side / right side = 0.5") < text.index(
-        "## Results"
-    )
+    assert text.index("larger is faster: fail, bs=64KiB / bs=4KiB = 0.5") < text.index("## Results")
     assert re.search(
         r"Compared with `bs` = 4KiB, `read_iops` is \d+ % lower with 64KiB \(a ratio of 0\.[\d.]+ to 0\.[\d.]+ with",
         text,
     )
     assert "| fail | larger is faster | 1 of 1 | median(read_iops where bs == 64KiB) = " in text
-    assert re.search(r"\| 4KiB \| 3 \| [\d.]+ \[[\d.]+ … [\d.]+\] \| point-1 \|", text)
+    assert re.search(r"\| 4KiB \| 3 \| [\d.]+ \[[\d.]+ … [\d.]+\] \| 1 \|", text)
     assert re.search(r"\| bs \| 64KiB \| 4KiB \| 0\.\d+ \|.* slower", text)
     assert "| kernel | Linux 6.18 |" in text
     assert "zlang run program.zexp --set top=64KiB --experiment e --seed 1" in text
@@ -99,6 +100,46 @@ def test_the_answer_has_each_level_that_differs(tmp_path: Path) -> None:
         r"2\S* times as high with 8KiB \([^()]*\)\.\n",
         text,
     )
+
+
+def test_the_answer_comes_first_and_numbers_have_three_digits(tmp_path: Path) -> None:
+    db, runs = plain(tmp_path)
+    made = reports.report(db, None, runs, tmp_path)
+    (first, *_) = made.sections[0].blocks
+    assert isinstance(first, Paragraph)
+    assert first.text.startswith("larger is faster: fail")
+    program = next(section for section in made.sections if section.anchor == "program")
+    assert program.blocks[0] == Paragraph("Is a larger block faster?")
+    (sources,) = [table for table in made.tables if table.title.startswith("Sources of the variance")]
+    shares = [row[1].shown for row in sources.rows]
+    assert all(re.fullmatch(r"\d+(\.\d)?", share) for share in shares)
+
+
+def test_an_answer_that_is_inconclusive_says_why(tmp_path: Path) -> None:
+    run = RunBuilder(
+        tmp_path / "runs" / "r",
+        experiment="e",
+        factors=(factor("bs", "size"),),
+        clauses=tuple(
+            programs.check(Source("e.zexp", PROGRAM), Overrides({"top": "64KiB"})).program.experiments["e"].clauses
+        ),
+    )
+    for bs in (4096, 65536):
+        run.measured(f"p{bs}", 1, {"bs": bs}, printed({"read_iops": float(bs)}))
+    run.done()
+    db, runs = ingested(tmp_path)
+    text = page.markdown(reports.report(db, None, runs, tmp_path)).replace("\\", "")
+    assert "bs=64KiB / bs=4KiB = 16 (by geometric means) (n = 1): nothing was repeated." in text
+
+
+def test_an_end_of_a_very_wide_interval_has_no_digits(tmp_path: Path) -> None:
+    run = RunBuilder(tmp_path / "runs" / "r", factors=(factor("bs", "size"),))
+    for bs, values in ((4096, (10.0, 90_000.0)), (8192, (70_000.0, 20.0))):
+        for replicate, iops in enumerate(values, 1):
+            run.measured(f"p{bs}", replicate, {"bs": bs}, printed({"read_iops": iops}))
+    run.done()
+    db, runs = ingested(tmp_path)
+    assert "| < 0.001 | > 1,000,000 |" in page.markdown(reports.report(db, None, runs, tmp_path)).replace("\\", "")
 
 
 def test_every_table_is_a_csv_file(tmp_path: Path) -> None:

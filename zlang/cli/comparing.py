@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from zlang.report.findings.rule import ResultFinding
 
 _TINY = 0.001
-_HUGE = 1_000_000
 
 
 def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | None, db: Path, form: str) -> int:
@@ -50,15 +49,12 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
 def _numbers(comparison: Comparison) -> list[str]:
     if comparison.ratio is None:
         return ["-", "0"]
+    from zlang.report.compare import end
+
     estimate = comparison.ratio.estimate(comparison.comparisons)
     low, high = estimate.low, estimate.high
-    interval = f" [{_end(low)} … {_end(high)}]" if low is not None and high is not None else ""
+    interval = f" [{end(low)} … {end(high)}]" if low is not None and high is not None else ""
     return [f"{estimate.value:.3f}{interval}", str(estimate.n)]
-
-
-def _end(value: float) -> str:
-    """An end of an interval with three decimals, or what it is beyond: that of a very wide one has no exact digits."""
-    return f"< {_TINY}" if value < _TINY else f"> {_HUGE:,}" if value > _HUGE else f"{value:.3f}"
 
 
 def _formatted(comparisons: Sequence[Comparison], result_findings: Sequence[ResultFinding], form: str) -> None:

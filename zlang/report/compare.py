@@ -25,6 +25,8 @@ _NARROW = 1.5
 """The verdict is "no significant difference" only if a ratio below this was detectable."""
 _MOST_TIMES = 100
 """The verdict names no detectable ratio above this: it would be as uncertain as the interval."""
+_TINY = 0.001
+_HUGE = 1_000_000
 _SET_UP_ONCE = "inconclusive: set up once"
 _SET_UP_AGAIN = "a level was set up only once; `zlang run --order blocked --again` sets each up once per replicate"
 _BY_EFFECTS = "`zlang effects` judges a factor over all combinations"
@@ -292,6 +294,11 @@ def verdict_on(ratio: Ratio | None, comparisons: int, unit: str) -> str:
 
 _MORE = {"1/s": "faster", "bytes/s": "faster", "ns": "slower", "s": "slower"}
 _LESS = {"1/s": "slower", "bytes/s": "slower", "ns": "faster", "s": "faster"}
+
+
+def end(ratio: float) -> str:
+    """An end of an interval in three decimals, or what it is beyond: that of a very wide one has no exact digits."""
+    return f"< {_TINY}" if ratio < _TINY else f"> {_HUGE:,}" if ratio > _HUGE else f"{ratio:.3f}"
 
 
 def distance(ratio: Ratio) -> str:

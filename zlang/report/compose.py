@@ -59,7 +59,7 @@ _SHOWN = 20
 """Most combinations in which an expectation fails, and most reasons."""
 _LONG = 200
 """A longer fact is a listing."""
-_SMALL = 1000
+_TINY = 0.001
 _EXACT = 1e15
 """Larger floats have no digit for each power of ten."""
 _MOST_ANSWERS = 3
@@ -81,13 +81,18 @@ class RecordedRun:
 class _Point:
     """The trials of one identity, and the levels of all factors by the name of their column.
 
-    If `is_listed`, the report lists its trials, and `name` is an anchor.
+    If `is_listed`, the report lists its trials, and links lead to its `anchor`.
     """
 
-    name: str
+    number: int
     is_listed: bool
     levels: dict[str, object]
     rows: tuple[dict[str, object], ...]
+
+    @property
+    def anchor(self) -> str:
+        """What links call it by."""
+        return f"point-{self.number}"
 
 
 def document_of(trials: Trials, recorded: RecordedRun | None) -> Document:
@@ -98,12 +103,16 @@ def document_of(trials: Trials, recorded: RecordedRun | None) -> Document:
     plots = answers.plots(trials)
     first = (plots or answered.plots(trials))[:1]
     sections = (
-        Section("answer", "Question and answer", (*_question(recorded), *_answer(answered), *map(draw.figure, first))),
+        Section(
+            "answer",
+            "Question and answer",
+            (*_question(trials, recorded), *_answer(answered), *map(draw.figure, first)),
+        ),
         Section("results", "Results", tuple(_results(trials, points, answered, map(draw.figure, plots[1:])))),
         Section("comparisons", "Comparisons", tuple(_comparisons(answered, draw))),
         Section("caveats", "Caveats", tuple(_caveats(trials, recorded))),
         Section("timeline", "Timeline", tuple(_timeline(trials, answered, draw))),
-        Section("program", "Program", tuple(_program(recorded))),
+        Section("program", "Program", tuple(_program(trials, recorded))),
         Section("method", "Method", tuple(_method(trials, recorded))),
         Section("trials", "Trials", tuple(_every_trial(trials, points, answered.read.metric, recorded))),
         Section("reproduce", "How to reproduce this", tuple(_reproduction_section(recorded))),
@@ -145,7 +154,7 @@ def _bounded(block: Block) -> Block:
 def _table(
     title: str, heads: Sequence[str], rows: Sequence[Sequence[object]], numeric: frozenset[int] = frozenset()
 ) -> document.DocumentTable:
-    """A table that shows its data unchanged."""
+    """A table that shows its data, numbers in as many digits as mean something."""
     shown = tuple(tuple(Cell(_cell_text(value)) for value in row) for row in rows)
     return document.DocumentTable(
         title=title, columns=tuple(heads), rows=shown, names=tuple(heads), data=tuple(map(tuple, rows)), numeric=numeric
@@ -156,10 +165,10 @@ def _cell_text(value: object) -> str:
     match value:
         case None:
             return ""
-        case float() if 0 < abs(value) < 1 / _SMALL or abs(value) >= _EXACT:
+        case float() if 0 < abs(value) < _TINY or abs(value) >= _EXACT:
             return f"{value:.1g}"
         case float():
-            return f"{value:,.3f}" if abs(value) < _SMALL else f"{value:,.0f}"
+            return wording.digits(value)
         case int():
             return f"{value:,}"
         case _:
@@ -230,9 +239,10 @@ def _outcome(judged: answers.Judged) -> str:
     item = alike[0]
     at = answers.levels_in_words(judged, item)
     margin = item.margin or item.why
-    shown = (
-        ": ".join(part for part in (at, margin) if part) + f" (n = {min((side.n for side in item.sides), default=0)})"
-    )
+    n = min((side.n for side in item.sides), default=0)
+    # That it is inconclusive may have a reason that its interval, or the lack of one, does not tell.
+    why = [item.why] if item.why and item.why not in margin else []
+    shown = ": ".join(part for part in (at, f"{margin} (n = {n})", *why) if part)
     omitted = f"; {omission}" if (omission := answers.omission(judged)) else ""
     return f"{title}: {judged.verdict}{where}{'; for example ' if len(alike) > 1 else ', '}{shown}{omitted}."
 
@@ -299,13 +309,21 @@ def _statistic(result: summary.Estimate) -> str:
 # -- question and program
 
 
-def _question(recorded: RecordedRun | None) -> Iterator[Block]:
+def _question(trials: Trials, recorded: RecordedRun | None) -> Iterator[Block]:
+    """The title asks the question; without one the comment at the head of the program does."""
+    if not trials.title:
+        yield from _comment(recorded)
+
+
+def _comment(recorded: RecordedRun | None) -> Iterator[Block]:
     """The comment at the head of the program."""
     for text in list(recorded.plan.header.sources.values())[:1] if recorded else ():
         yield from map(Paragraph, _head(text))
 
 
-def _program(recorded: RecordedRun | None) -> Iterator[Block]:
+def _program(trials: Trials, recorded: RecordedRun | None) -> Iterator[Block]:
+    if trials.title:
+        yield from _comment(recorded)
     if recorded is None:
         yield Paragraph("The run folder is missing, so this report has neither the program nor the plan.")
         return
@@ -436,10 +454,10 @@ def _summary(
         # Columns that are not factors, such as a latency, do not identify points.
         own = places.get(tuple(level for level, find in zip(row, by, strict=False) if find), [])
         linked = [point for point in own[:_MOST_LINKS] if point.is_listed]
-        href = f"#{linked[0].name}" if linked else ""
+        href = f"#{linked[0].anchor}" if linked else ""
         shown = [summary.shown(value, column) for value, column in zip(row, details.columns, strict=True)]
         figures = [Cell(text, href if i >= len(by) and text != "-" else "") for i, text in enumerate(shown)]
-        links = [Link(point.name, f"#{point.name}") for point in linked]
+        links = [Link(f"{point.number:,}", f"#{point.anchor}") for point in linked]
         if len(own) > len(linked):
             links.append(Link(f"{len(own) - len(linked):,} more" if linked else f"{len(own):,} points", "#trials"))
         rows.append((*figures, Cell("", "", tuple(links))))
@@ -480,7 +498,10 @@ def _comparisons(answered: _Answered, draw: _Artist) -> Iterator[Block]:
             (comparison.factor, comparison.second, comparison.first, *figures, comparison.verdict, comparison.note)
         )
     title = f"Levels of each factor against its first: {read.metric}"
-    yield _table(title, heads, ratios, frozenset({3, 4, 5, 6}))
+    table = _table(title, heads, ratios, frozenset({3, 4, 5, 6}))
+    ends = [tuple("" if end is None else compare.end(end) for end in row[4:6]) for row in ratios]
+    rows = [(*row[:4], *map(Cell, own), *row[6:]) for row, own in zip(table.rows, ends, strict=True)]
+    yield replace(table, rows=tuple(rows))
     together = f"Simultaneous intervals of {len(compared)} comparisons (Bonferroni). " if len(compared) > 1 else ""
     yield Paragraph(f"{together}`low` and `high` are the ends of the 95 % interval of a ratio.")
     columns = ("source", "share of variance, %", "degrees of freedom", "p")
@@ -572,13 +593,12 @@ def _method(trials: Trials, recorded: RecordedRun | None) -> Iterator[Block]:
     short = [fact for fact in own if len(str(fact[2])) <= _LONG and "\n" not in str(fact[2])]
     if short:
         start = 0 if trials.others else 1
-        yield _table(
-            "Machine and software versions", ("run", "fact", "value")[start:], [each_one[start:] for each_one in short]
-        )
+        rows = [(run, name, " ".join(str(value).split()))[start:] for run, name, value in short]
+        yield _table("Machine and software versions", ("run", "fact", "value")[start:], rows)
     for run, name, value in own:
         if (run, name, value) not in short:
             yield Listing(f"{name} of {run}" if trials.others else str(name), visible(str(value), keep="\n\t"))
-    spent = _asked_of(trials, "action, count(*), sum(elapsed) FROM steps WHERE", "GROUP BY ALL ORDER BY 3 DESC")
+    spent = _asked_of(trials, f"{_PURPOSE}, count(*), sum(elapsed) FROM steps WHERE", "GROUP BY ALL ORDER BY 3 DESC")
     if spent:
         heads = ("purpose", "commands", "seconds")
         yield _table("Time by purpose", heads, spent, frozenset({1, 2}))
@@ -588,6 +608,8 @@ def _method(trials: Trials, recorded: RecordedRun | None) -> Iterator[Block]:
         yield Listing("Commands of the first trial", visible("\n\n".join(steps), keep="\n\t"), is_open=True)
 
 
+_PURPOSE = "coalesce(action, split_part(step, '-', 1))"
+"""What a command was for; one without an action is named by it: `change-volume-compression`."""
 _OF_MACHINES = {"cpu", "disks", "kernel", "memory", "mounts", "os", "user"}
 """Facts that are not the version of a tool."""
 
@@ -610,7 +632,11 @@ def _machines(facts: Sequence[tuple[str, str, str]]) -> Iterator[str]:
             *([f"{int(memory[1]) / (1 << 20):.3g} GiB of memory"] if memory else []),
             *([system[1]] if system else []),
             *([" ".join(existing["kernel"].split()[:2])] if "kernel" in existing else []),
-            *(text for name, text in sorted(existing.items()) if name not in _OF_MACHINES and _is_version(name, text)),
+            *(
+                " ".join(text.split())
+                for name, text in sorted(existing.items())
+                if name not in _OF_MACHINES and _is_version(name, text)
+            ),
             *([f"zlang {__version__}"]),
         ]
         yield visible(f"Measured on {', '.join(parts)}.")
@@ -641,7 +667,7 @@ def _points(trials: Trials, metric: str) -> list[_Point]:
     before = 0
     for n, rows in enumerate(result.values(), 1):
         levels = {name: rows[0][name] for name in factors}
-        points.append(_Point(f"point-{n}", before < _MOST_ROWS, levels, tuple(rows)))
+        points.append(_Point(n, before < _MOST_ROWS, levels, tuple(rows)))
         before += len(rows)
     return points
 
@@ -670,7 +696,7 @@ def _every_trial(
         for row in point.rows:
             state = "counts" if row["valid"] else f"does not count: {row['why_not']}"
             own = raw(row)
-            fixed = (point.name, row["number"], row["replicate"], row["position"], *(row[n] for n in hosts))
+            fixed = (point.number, row["number"], row["replicate"], row["position"], *(row[n] for n in hosts))
             if len(rows) < _MOST_ROWS:
                 levels = [wording.level(row[name], sorts[name][0]) for name in factors]
                 shown = [_measured_as(row[name], sorts.get(name, ("", "s"))[1]) for name in metrics]
@@ -680,7 +706,6 @@ def _every_trial(
             data.append((*fixed, *figures, state, row["cache_state"], " ".join(own.names)))
     heads = ("point", "trial", "replicate", "order", *hosts, *factors, *metrics, "counts", "cache", "raw files")
     texts = {
-        "point",
         "host",
         "counts",
         "cache",
@@ -688,7 +713,7 @@ def _every_trial(
         *(n for n in factors if sorts[n][0] in {"word", "string"}),
     }
     numeric = frozenset(i for i, name in enumerate(heads) if name not in texts)
-    anchors = tuple(point.name if i == 0 else "" for point in points for i in range(len(point.rows)))
+    anchors = tuple(point.anchor if i == 0 else "" for point in points for i in range(len(point.rows)))
     title = "Trials by point; `order` is the place of a trial in the run"
     yield document.DocumentTable(
         title=title, columns=heads, rows=tuple(rows), names=heads, data=tuple(data), numeric=numeric, anchors=anchors
@@ -708,10 +733,8 @@ class _RawFiles:
 
     def links(self) -> tuple[Link, ...]:
         """A link to the directory, and to each file in it."""
-        return tuple(
-            Link(name, quote(f"{self.place}/{end}"))
-            for name, end in zip(self.names, ("", *self.names[1:]), strict=False)
-        )
+        ends = ("", *self.names[1:]) if self.names else ()
+        return tuple(Link(end or "all", quote(f"{self.place}/{end}")) for end in ends)
 
 
 def _raw_files(

@@ -71,9 +71,7 @@ class Summary:
         return self.trials - self.valid
 
 
-def summarise(
-    db: Path, experiment: str | None = None, rows: str | None = None, named: Sequence[str] = ()
-) -> Summary:
+def summarise(db: Path, experiment: str | None = None, rows: str | None = None, named: Sequence[str] = ()) -> Summary:
     """The summary of all runs of an experiment, or of the plan that ran last; or of these rows of the experiment.
 
     It is by the metrics that are `named`, if one of them varies, else by those that the workload is usually judged by.

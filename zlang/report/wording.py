@@ -29,7 +29,7 @@ def level(value: object, type_: str) -> str:
 def measured(value: float, unit: str) -> str:
     """Something measured in a unit of the database: `1.25 ms`."""
     size, name = step(value, unit)
-    shown = _digits(value / size)
+    shown = digits(value / size)
     return shown + name if name == "%" else f"{shown} {name}".rstrip() if _ladder(unit) else shown
 
 
@@ -48,5 +48,6 @@ def _ladder(unit: str) -> tuple[tuple[float, str], ...]:
     return tuple((float(units.parse(f"1{name}").amount * parts_of(unit)), name) for name in steps)
 
 
-def _digits(value: float) -> str:
+def digits(value: float) -> str:
+    """Three digits, and all of those before the decimal point."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004
