@@ -11,14 +11,14 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from reports import PROGRAM, hostile, ingested, many, plain, printed
+from reports import hostile, ingested, many, plain, printed
 from run_folders import RunBuilder, factor
 
-from zlang.check.check import Overrides
-from zlang.pipeline import programs, reports
-from zlang.report import compose, page, series
+from zlang.check.questions import Expectation, Term
+from zlang.pipeline import reports
+from zlang.report import answers, compose, page, series
+from zlang.report.answers import JudgedCombination
 from zlang.report.document import Paragraph
-from zlang.source import Source
 from zlang.text import LAYOUT
 
 pytestmark = pytest.mark.usefixtures("told")
@@ -115,21 +115,11 @@ def test_the_answer_comes_first_and_numbers_have_three_digits(tmp_path: Path) ->
     assert all(re.fullmatch(r"\d+(\.\d)?", share) for share in shares)
 
 
-def test_an_answer_that_is_inconclusive_says_why(tmp_path: Path) -> None:
-    run = RunBuilder(
-        tmp_path / "runs" / "r",
-        experiment="e",
-        factors=(factor("bs", "size"),),
-        clauses=tuple(
-            programs.check(Source("e.zexp", PROGRAM), Overrides({"top": "64KiB"})).program.experiments["e"].clauses
-        ),
-    )
-    for bs in (4096, 65536):
-        run.measured(f"p{bs}", 1, {"bs": bs}, printed({"read_iops": float(bs)}))
-    run.done()
-    db, runs = ingested(tmp_path)
-    text = page.markdown(reports.report(db, None, runs, tmp_path)).replace("\\", "")
-    assert "bs=64KiB / bs=4KiB = 16 (by geometric means) (n = 1): nothing was repeated." in text
+def test_an_answer_that_is_inconclusive_says_why() -> None:
+    expected = Expectation("it is faster", "", Term("value"), ())
+    found = JudgedCombination((), answers.Verdict.INCONCLUSIVE, (), "set up once", "a / b = 3.6 (by means)")
+    judged = answers.Judged(expected, found.verdict, (found,))
+    assert compose._outcome(judged) == "it is faster: inconclusive, a / b = 3.6 (by means) (n = 0): set up once."
 
 
 def test_an_end_of_a_very_wide_interval_has_no_digits(tmp_path: Path) -> None:

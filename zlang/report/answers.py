@@ -63,6 +63,8 @@ from zlang.syntax import parse
 T = TypeVar("T")
 _FEW = 2
 """A side with fewer values has no verdict, unless only one was planned."""
+_ADVISED = 3
+"""Replicates that an interval needs to be of any use."""
 
 
 class Verdict(StrEnum):
@@ -372,6 +374,8 @@ def _reason_for_no_verdict(side: Side, least: int) -> str:
         return f"no trial was carried out for {text}"
     if side.term.op == "count" or (side.n >= least and side.value is not None):
         return ""
+    if side.n == side.tried:
+        return f"{side.n} trial{'s' if side.n > 1 else ''} of {text} cannot be judged: `repeat = {_ADVISED}`"
     return f"{side.n or 'none'} of {side.tried} trial{'s' if side.tried > 1 else ''} has a value for {text}"
 
 
