@@ -1,6 +1,7 @@
 #!/bin/sh
 # build.sh WHEEL [DIRECTORY]: a Debian package of zlang with the libraries that it needs, for the Python of this machine.
 # Needs dpkg-deb, pip and the network. Debian has no or older versions of several libraries, so the package brings its own.
+# EXTRAS are the extras of the wheel to include, "lsp,plots" unless it is set: EXTRAS=lsp sh build.sh WHEEL
 set -eu
 
 wheel=$1
@@ -17,7 +18,7 @@ chmod 755 "$root"
 # An environment of its own: what it brings is seen by nothing else.
 own=/usr/lib/zlang
 /usr/bin/python3 -m venv --without-pip "$root$own"
-/usr/bin/python3 -m pip --python "$root$own/bin/python3" --disable-pip-version-check --quiet install --no-compile "${wheel}[lsp,plots]"
+/usr/bin/python3 -m pip --python "$root$own/bin/python3" --disable-pip-version-check --quiet install --no-compile "${wheel}[${EXTRAS:-lsp,plots}]"
 find "$root$own/bin" ! -type d ! -name zlang ! -name 'python*' -delete
 sed -i "1s|.*|#!$own/bin/python3|" "$root$own/bin/zlang"
 sed -i '/^command/d' "$root$own/pyvenv.cfg"
@@ -38,7 +39,7 @@ Version: $version
 Architecture: $architecture
 Maintainer: The authors of zlang <zlang@localhost>
 Installed-Size: $(du -sk "$root/usr" | cut -f1)
-Depends: python3 (>= $python), python3 (<< $next)
+Depends: libc6, libgcc-s1, libstdc++6, python3 (>= $python), python3 (<< $next), zlib1g
 Recommends: fio, util-linux-extra
 Suggests: sysstat, xfsprogs, btrfs-progs
 Section: utils
