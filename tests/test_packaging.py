@@ -1,8 +1,9 @@
-"""The wheel holds what an installed zlang needs, and an installed zlang writes nothing beside itself."""
+"""The wheel and the Debian package hold what zlang needs, and an installed zlang writes nothing beside itself."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -169,3 +170,98 @@ def test_an_installed_zlang_whose_kept_form_is_of_another_time_still_works(
         path.parent.chmod(0o555)
     assert checked.returncode == 0, checked.stderr
     assert "24 trials" in checked.stdout
+
+
+# --- the Debian package
+
+
+_IN_A_COPY = """
+mount --make-rprivate /
+mount -t tmpfs -o size=3g,mode=755 tmpfs "$1"
+mkdir "$1/up" "$1/work" "$1/root"
+mount -t overlay -o "lowerdir=/,upperdir=$1/up,workdir=$1/work" overlay "$1/root"
+mount -t proc proc "$1/root/proc"
+mount --rbind /dev "$1/root/dev"
+mount -t tmpfs -o mode=1777 tmpfs "$1/root/tmp"
+cp "$2" "$1/root/tmp/zlang.deb"
+exec chroot "$1/root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 sh -euc "$3"
+"""
+_USED = """
+cd /tmp
+dpkg --no-triggers --force-unsafe-io --install zlang.deb >/dev/null
+zlang --version
+cp /usr/lib/zlang/lib/python3*/site-packages/zlang/examples/quickstart.zexp .
+find /usr/lib/zlang | sort >before
+setpriv --reuid=65534 --regid=65534 --clear-groups zlang plan quickstart.zexp
+find /usr/lib/zlang | sort >after
+cmp before after
+echo libraries
+find /usr/lib/zlang -type f -name '*.so*' -exec ldd {} +
+dpkg --no-triggers --force-unsafe-io --remove zlang >/dev/null
+test ! -e /usr/lib/zlang && test ! -L /usr/bin/zlang
+"""
+
+
+@pytest.fixture(scope="module")
+def package(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package, not compressed, without the libraries of plots: each would take minutes."""
+    if shutil.which("dpkg-deb") is None:
+        pytest.skip("there is no dpkg-deb")
+    at = tmp_path_factory.mktemp("debian")
+    variables = {"EXTRAS": "lsp", "DPKG_DEB_COMPRESSOR_TYPE": "none", "PIP_CONSTRAINT": str(ROOT / "constraints.txt")}
+    command = ["sh", str(ROOT / "packaging/debian/build.sh"), str(wheel), str(at)]
+    subprocess.run(command, env={**os.environ, **variables}, check=True, timeout=900)
+    (package,) = at.iterdir()
+    return package
+
+
+def test_what_the_debian_package_holds(package: Path) -> None:
+    listed = subprocess.run(["dpkg-deb", "--contents", package], check=True, capture_output=True, text=True).stdout
+    names: dict[str, tuple[str, str]] = {}
+    for line in listed.splitlines():
+        mode, owner, _, _, _, name, *_ = line.split(maxsplit=6)
+        names[name.removeprefix("./")] = mode, owner
+    assert {owner for _, owner in names.values()} == {"root/root"}
+    permitted = re.compile(r"l.{9}|[-d][rwx-]{7}-[x-]")  # nothing that others can write to, or that runs as its owner
+    assert not [name for name, (mode, _) in names.items() if not permitted.fullmatch(mode)]
+    outside = {name for name in names if not name.startswith("usr/lib/zlang/") and name[-1:] not in {"", "/"}}
+    assert outside == {
+        "usr/bin/zlang",
+        "usr/share/bash-completion/completions/zlang",
+        "usr/share/doc/zlang/copyright",
+        "usr/share/fish/vendor_completions.d/zlang.fish",
+        "usr/share/man/man1/zlang.1.gz",
+        "usr/share/zsh/vendor-completions/_zlang",
+    }
+
+
+def test_the_debian_package_is_installed_used_by_everybody_and_removed(package: Path, tmp_path: Path) -> None:
+    """And every library of the system that it loads is of a package that it depends on."""
+    if os.geteuid() != 0:
+        pytest.skip("only root installs packages")
+    line = ["unshare", "--mount", "sh", "-euc", _IN_A_COPY, "sh", str(tmp_path), str(package), _USED]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=600)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    used, _, loaded = done.stdout.partition("\nlibraries\n")
+    assert re.match(r"zlang \d+\.\d+\.\d+\n", used)
+    assert "24 trials" in used
+    own = {Path(name).name for name in re.findall(r"^(\S+):$", loaded, re.MULTILINE)}
+    assert set(re.findall(r"(\S+) => not found", loaded)) <= own  # which others of them load first
+    paths = {found[1] for found in re.finditer(r"=> (/(?!usr/lib/zlang/)\S+)", loaded)}
+    owners = {_package_of(path) for path in paths}
+    field = subprocess.run(["dpkg-deb", "--field", package, "Depends"], check=True, capture_output=True, text=True)
+    assert owners <= {word.split()[0] for word in field.stdout.split(",")}
+    assert "libc6" in owners
+
+
+def _package_of(path: str) -> str:
+    """The package of a library; dpkg may know it by the name that it had before /lib became a link to /usr/lib."""
+    command = ["dpkg-query", "--search", f"*/{Path(path).name}"]
+    found = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    names = {line.partition(":")[0] for line in found.splitlines() if _is_same(line.rpartition(": ")[2], path)}
+    (name,) = names
+    return name
+
+
+def _is_same(one: str, other: str) -> bool:
+    return Path(one).exists() and Path(one).samefile(other)
