@@ -363,6 +363,8 @@ def test_factors_come_before_interactions_that_a_few_combinations_cannot_tell_fr
     assert own["bs"].p is not None
     assert own["bs"].p < 0.001
     assert {"depth", "jobs"} <= {*own}
+    (note,) = effects.notes(replace(design, rows=tuple(rows)), list(own.values()))
+    assert note.startswith("each factor is tested as if it had the same effect at all levels of the others")
 
 
 def test_what_two_factors_explain_alike_is_said() -> None:
@@ -371,6 +373,8 @@ def test_what_two_factors_explain_alike_is_said() -> None:
     kept = tuple(row for row in design.rows if row.levels != ("a", 32))
     told = {one.name: one for one in effects.effects(replace(design, rows=kept))}
     assert told["confounded factors"].share > 0.1
+    note = effects.notes(replace(design, rows=kept), list(told.values()))[-1]
+    assert "bs and depth (combinations lack; `design = full` measures all)" in note
     assert sum(one.share for one in told.values()) == pytest.approx(1)
 
 
@@ -382,3 +386,29 @@ def test_levels_without_a_common_combination_are_left_to_effects() -> None:
     found = compare.factors(replace(design, rows=tuple(rows)), "bs", ())
     assert [one.verdict for one in found] == ["inconclusive: no combination of the other factors has both"]
     assert "`zlang effects`" in found[0].note
+    single = replace(design, rows=tuple(row for row in rows if row.replicate == 1))
+    (once,) = compare.factors(single, "bs", ())
+    assert "`repeat = 3`" in once.note
+    assert "`zlang effects`" not in once.note
+
+
+def test_without_repetitions_it_is_said_what_cannot_be_told_apart() -> None:
+    design = simulated(TWO, 1, lambda levels, *_: 0.5 * (levels[0] == "b"), noise=0.02)
+    (by_depth,) = compare.factors(design, "depth", ())
+    assert by_depth.note.startswith("nothing was repeated: judged by how the ratio differs between combinations")
+    told = effects.effects(design)
+    assert all(one.p is None for one in told)
+    (note,) = effects.notes(design, told)
+    assert note.startswith("nothing was repeated, so interactions cannot be told from chance")
+    one_factor = simulated(TWO[:1], 1, lambda levels, *_: 0.5 * (levels[0] == "b"), noise=0.02)
+    (found,) = compare.factors(one_factor, "bs", ())
+    assert (found.verdict, "`repeat = 3`" in found.note) == ("inconclusive: nothing was repeated", True)
+    assert not effects.notes(simulated(TWO, 3, lambda *_: 0.0), effects.effects(simulated(TWO, 3, lambda *_: 0.0)))
+
+
+def test_of_trials_that_do_not_count_it_is_said_that_factors_go_together() -> None:
+    design = simulated(TWO, 5, lambda levels, *_: (levels[0] == "b") * 0.2 + (levels[1] == 32) * 0.2, noise=0.01)
+    kept = tuple(row for row in design.rows if row.levels != ("a", 32) or row.replicate == 1)
+    fewer = replace(design, rows=kept)
+    (note,) = effects.notes(fewer, effects.effects(fewer))
+    assert note.endswith("bs and depth (some points have fewer trials that count)")

@@ -40,8 +40,12 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
     tables.draw(("factor", "level", "against", "ratio", "n", "verdict"), rows, [False] * 4 + [True, False])
     if any(comparison.comparisons > 1 for comparison in result):
         print(f"simultaneous intervals of {result[0].comparisons} comparisons (Bonferroni)")
-    for note in dict.fromkeys(f"{item.factor}: {item.note}" for item in result if item.note):
-        print(render.visible(note))
+    noted: dict[str, dict[str, None]] = {}
+    for item in result:
+        noted.setdefault(item.note, {})[item.factor] = None
+    for note, factors in noted.items():
+        if note:
+            print(render.visible(f"{', '.join(factors)}: {note}"))
     show(result_findings)
     return 0
 
@@ -89,7 +93,7 @@ def _codes(result_findings: Sequence[ResultFinding]) -> str:
 def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
     """Print what the variance comes from."""
     words.form_of_rows(form)
-    result, result_findings, others = results.effects(db, run, metric)
+    result, notes, result_findings, others = results.effects(db, run, metric)
     asking.warn_of_damage(db, run)
     columns = ("metric", "effect", "share %", "df", "p", "over")
     shown = [
@@ -113,6 +117,8 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
     _print_other_factors(others)
     rows = [[name, f"{share:.1f}", str(df), _chance(p), over] for _, name, share, df, p, over in shown]
     tables.draw(columns[1:], rows, [False, True, True, True, False])
+    for note in notes:
+        print(render.visible(note))
     show(result_findings)
     return 0
 

@@ -243,8 +243,10 @@ def _findings_by(trials: Trials, read: Design, metric: str | None) -> list[Resul
     return load_findings(trials) if metric is None else find_in_run(trials, read)
 
 
-def effects(db: Path, run: str | None, metric: str | None) -> tuple[list[Effect], list[ResultFinding], tuple[str, ...]]:
-    """The sources of the variance of a metric, findings about the run, and the metrics to choose from.
+def effects(
+    db: Path, run: str | None, metric: str | None
+) -> tuple[list[Effect], list[str], list[ResultFinding], tuple[str, ...]]:
+    """The sources of the variance of a metric, what they cannot tell, findings, and the metrics to choose from.
 
     Raises RunError.
     """
@@ -255,7 +257,8 @@ def effects(db: Path, run: str | None, metric: str | None) -> tuple[list[Effect]
     with held(db):
         trials = answers.trials_of(db, run)
         read = design.read(trials, metric)
-        return sources.effects(read), _findings_by(trials, read, metric), read.others
+        found = sources.effects(read)
+        return found, sources.notes(read, found), _findings_by(trials, read, metric), read.others
 
 
 def findings(db: Path, run: str | None) -> list[ResultFinding]:

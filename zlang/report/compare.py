@@ -30,6 +30,9 @@ _HUGE = 1_000_000
 _SET_UP_ONCE = "inconclusive: set up once"
 _SET_UP_AGAIN = "a level was set up only once; `zlang run --order blocked --again` sets each up once per replicate"
 _BY_EFFECTS = "`zlang effects` judges a factor over all combinations"
+_ALL_COMBINATIONS = "`design = full` measures both levels with all else alike"
+_BY_COMBINATIONS = "nothing was repeated: judged by how the ratio differs between combinations; `repeat = 3` repeats"
+_REPEAT = "nothing was repeated, so a difference cannot be told from chance; `repeat = 3` repeats"
 _SET_UP_ONCE_IN_RUN = "inconclusive: set up once in a run"
 _SET_UP_AGAIN_IN_RUN = "`zlang run --order blocked --again` sets everything up once per replicate"
 _ONE_RUN = "each run was carried out once: whatever else changed between them is in the ratio"
@@ -201,11 +204,10 @@ def _compared(
     is_set_up = judged.is_of_groups and any(row.setups for side in sides for row in side)
     if is_set_up and judged.units == 1:
         verdict, note = _SET_UP_ONCE, _SET_UP_AGAIN
-    elif judged.ratio is None:
-        verdict, note = verdict_on(None, comparisons, design.unit), _BY_EFFECTS
     else:
         verdict = verdict_on(judged.ratio, comparisons, design.unit)
-        note = f"compared over {judged.units} setups of each level" if is_set_up else ""
+        is_repeated = len({(row.run, row.trial) for row in design.rows}) < len(design.rows)
+        note = _note_on(judged, is_set_up=is_set_up, is_repeated=is_repeated)
     return Comparison(
         metric=design.metric,
         factor=name,
@@ -216,6 +218,15 @@ def _compared(
         verdict=verdict,
         note=note,
     )
+
+
+def _note_on(judged: Difference, *, is_set_up: bool, is_repeated: bool) -> str:
+    """What a ratio was judged by, or what to do to have one."""
+    if judged.ratio is None:
+        return f"{_ALL_COMBINATIONS}; {_BY_EFFECTS}" if is_repeated else f"{_ALL_COMBINATIONS}; {_REPEAT}"
+    if is_repeated:
+        return f"compared over {judged.units} setups of each level" if is_set_up else ""
+    return _REPEAT if judged.ratio.error is None else _BY_COMBINATIONS
 
 
 def _judged(sides: Sequence[Sequence[Row]], others: Sequence[int]) -> Difference:

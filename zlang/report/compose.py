@@ -507,6 +507,7 @@ def _comparisons(answered: _Answered, draw: _Artist) -> Iterator[Block]:
     columns = ("source", "share of variance, %", "degrees of freedom", "p")
     shares = [(item.name, round(100 * item.share, 1), item.df, item.p) for item in answered.sources]
     yield _table(f"Sources of the variance of {read.metric}", columns, shares, frozenset({1, 2, 3}))
+    yield from (Paragraph(_sentence(note)) for note in effects.notes(read, answered.sources))
     yield Paragraph("Main effects: geometric means over all combinations of the other factors.")
     yield from draw.figures_of(f"{read.metric} over factors")
 

@@ -30,6 +30,10 @@ _LARGEST = 2000
 """Parameters of a model: beyond that it takes too long."""
 _SMALL = 1e-10
 _SWEEPS = 1000
+_TIMES = " × "
+_MOST_PAIRS = 6
+"""Most pairs of factors that a note names."""
+CONFOUNDED, REPLICATES = "confounded factors", "replicates"
 
 _Term = tuple[int, ...]
 """The factors whose interaction it is, or the one whose main effect."""
@@ -69,7 +73,7 @@ def effects(design: Design) -> list[Effect]:
         squares, df = model.added(term, terms)
         if df:
             p, is_of_setups = strata.chance(term)
-            name = " × ".join(names[i] for i in term)
+            name = _TIMES.join(names[i] for i in term)
             result.append(
                 Effect(metric=design.metric, name=name, share=squares / total, df=df, p=p, is_of_setups=is_of_setups)
             )
@@ -82,10 +86,43 @@ def effects(design: Design) -> list[Effect]:
     shared = 1 - sum(item.share for item in result) - cells / total
     if shared > _LEAST:
         # Where combinations lack, what two factors explain alike is no one's own.
-        result.append(Effect(design.metric, "confounded factors", shared, 0, None))
+        result.append(Effect(design.metric, CONFOUNDED, shared, 0, None))
     if cells_df > within_df:
         result.append(Effect(design.metric, "blocks", max(cells - within, 0.0) / total, cells_df - within_df, None))
-    result.append(Effect(design.metric, "replicates", within / total, within_df, None))
+    result.append(Effect(design.metric, REPLICATES, within / total, within_df, None))
+    return result
+
+
+def notes(design: Design, found: Sequence[Effect]) -> list[str]:
+    """What the sources of variance cannot tell, and what to type so that they can."""
+    result = []
+    if not any(item.df for item in found if item.name == REPLICATES):
+        result.append("nothing was repeated, so interactions cannot be told from chance: `repeat = 3` repeats")
+    is_crossed = len(design.factors) > 1 and not any(level is None for row in design.rows for level in row.levels)
+    if is_crossed and not any(_TIMES in item.name for item in found):
+        why = "these combinations cannot tell; `design = full` measures all"
+        result.append(f"each factor is tested as if it had the same effect at all levels of the others: {why}")
+    if any(item.name == CONFOUNDED for item in found):
+        levels = [row.levels for row in design.rows]
+        lacking = _confounded(design, list(dict.fromkeys(levels)))
+        pairs = lacking or _confounded(design, levels)
+        shown = ", ".join(f"{one} and {other}" for one, other in pairs[:_MOST_PAIRS])
+        more = f", and {len(pairs) - _MOST_PAIRS:,} more pairs" if len(pairs) > _MOST_PAIRS else ""
+        why = (
+            "combinations lack; `design = full` measures all" if lacking else "some points have fewer trials that count"
+        )
+        result.append(f"{CONFOUNDED}: what both of a pair explain is no one's own: {shown}{more} ({why})")
+    return result
+
+
+def _confounded(design: Design, levels: Sequence[tuple[Cell, ...]]) -> list[tuple[str, str]]:
+    """The pairs of factors whose levels do not occur with each other as often as they would independently."""
+    result = []
+    for i, j in itertools.combinations(range(len(design.factors)), 2):
+        both = [(own[i], own[j]) for own in levels if own[i] is not None and own[j] is not None]
+        counts, ones, others = Counter(both), Counter(one for one, _ in both), Counter(other for _, other in both)
+        if any(counts[one, other] * len(both) != ones[one] * others[other] for one in ones for other in others):
+            result.append((design.factors[i].name, design.factors[j].name))
     return result
 
 
