@@ -362,3 +362,17 @@ def test_what_is_too_small_to_be_made(stack: str, said: list[str]) -> None:
         "fio reads { rw = randread }\nexperiment one { on = data  run = reads  cache = cold  repeat = 3 }\n"
     )
     assert [message for id_, _, message in lint(text) if id_ == "ZL042"] == said
+
+
+def test_an_offset_is_not_rounded() -> None:
+    text = """
+    import fio
+    import filesystems
+    dir here { path = "." }
+    loop raw on here { size = 1GiB  offset = 1MiB + 512B }
+    fio reads { rw = randread  bs = 4KiB  direct = on }
+    experiment e { on = raw  run = reads  repeat = 3 }
+    """
+    checked = programs.check(Source("offset.zexp", text), Overrides())
+    (found,) = [one for one in programs.lint(checked, {}) if one.code.id == "ZL023"]
+    assert found.message == "`raw` starts at 1049088B, which is not a multiple of 4KiB"

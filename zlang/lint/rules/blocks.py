@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from zlang.lint.rule import NOTE, WARNING, Rules, TrialFinding, size, times
 from zlang.lint.trial import Thing, TrialView
+from zlang.units import SIZE, Quantity, show
 
 RULES = Rules()
 _PAGE = Fraction(4096)
@@ -160,7 +161,8 @@ def misaligned(trial: TrialView) -> TrialFinding | None:
     for thing in trial.beneath:
         begins = thing.number("begins")
         if begins is not None and begins % _PAGE:
-            message = f"`{thing.name}` starts at {size(begins)}, which is not a multiple of {size(_PAGE)}"
+            place = show(Quantity(begins, SIZE))  # not rounded: 1MiB + 512B is no 1.0MiB
+            message = f"`{thing.name}` starts at {place}, which is not a multiple of {size(_PAGE)}"
             hint = "start at a multiple of 1MiB, or allow this rule if the offset is what you study"
             return TrialFinding(thing, ("begins",), message, hint)
     return None
