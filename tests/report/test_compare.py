@@ -263,6 +263,23 @@ def test_names_that_are_wrong() -> None:
     assert "its levels are a, b" in caught.value.hint
 
 
+@pytest.mark.parametrize(
+    ("kept", "message", "hint"),
+    [
+        (0, "no trial that counts has a value of `read_iops`", "`zlang status`"),
+        (1, "no factor has two levels in the trials with `read_iops`", "--metric write_iops"),
+    ],
+)
+def test_without_factors_it_is_said_why(kept: int, message: str, hint: str) -> None:
+    design = simulated(TWO, 2, lambda *_: 0.0)
+    alone = replace(design, rows=design.rows[:kept], factors=(), levels=(), others=("write_iops",))
+    for ask in (lambda: compare.factors(alone, None, ()), lambda: effects.effects(alone)):
+        with pytest.raises(RunError) as caught:
+            ask()
+        assert caught.value.message == message
+        assert hint in caught.value.hint
+
+
 def test_effects_are_those_of_the_analysis_of_variance() -> None:
     """Of a balanced design, by the sums of squares of the textbook (Montgomery, Design and Analysis, ch. 5)."""
     design = simulated(TWO, 5, lambda levels, *_: (levels[0] == "b") * 0.2 + (levels == ("b", 32)) * 0.1, noise=0.05)
@@ -337,6 +354,8 @@ def test_a_level_that_was_set_up_once_has_no_p() -> None:
     own = {one.name: one for one in effects.effects(replace(design, rows=tuple(rows)))}
     assert own["fs"].p is None
     assert own["bs"].p is not None
+    (note,) = effects.notes(design, list(own.values()))
+    assert note.startswith("fs: set up once, so not tested; `zlang run --order blocked --again`")
 
 
 def test_combinations_without_a_counterpart_leave_the_others_compared_within_blocks() -> None:

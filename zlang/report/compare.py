@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from zlang.errors import RunError
 from zlang.intervals import exp
 from zlang.report import strata, wording
-from zlang.report.design import Design, Row, groups
+from zlang.report.design import Design, Row, groups, without_factors
 from zlang.report.ratios import Ratio
 from zlang.report.strata import Difference, Observation
 from zlang.report.summary import Cell
@@ -72,7 +72,7 @@ def factors(design: Design, by: str | None, pair: Sequence[str]) -> list[Compari
     """Levels of one factor, or of each: the two that are named, or every other one against the first."""
     candidates = {factor.name: i for i, factor in enumerate(design.factors)}
     if not candidates:
-        raise RunError("no factor has two levels", "`zlang compare RUN RUN` compares runs")
+        raise without_factors(design)
     wanted: list[tuple[int, Cell, Cell]] = []
     for name, i in candidates.items():
         levels = design.levels[i]

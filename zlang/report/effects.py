@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from zlang.errors import RunError
-from zlang.report.design import Design, groups
+from zlang.report.design import Design, groups, without_factors
 from zlang.report.strata import MOST, components
 from zlang.report.summary import Cell
 
@@ -31,6 +31,7 @@ _LARGEST = 2000
 _SMALL = 1e-10
 _SWEEPS = 1000
 _TIMES = " × "
+_SET_UP_AGAIN = "`zlang run --order blocked --again` sets everything up once per replicate"
 _MOST_PAIRS = 6
 """Most pairs of factors that a note names."""
 CONFOUNDED, REPLICATES = "confounded factors", "replicates"
@@ -55,7 +56,7 @@ def effects(design: Design) -> list[Effect]:
     """All sources of variance, the greatest first, those that are no effect at the end. Raises RunError."""
     names = [factor.name for factor in design.factors]
     if not names:
-        raise RunError("no factor has two levels", "`zlang compare RUN RUN` compares runs")
+        raise without_factors(design)
     mains: list[_Term] = [(i,) for i in range(len(names))]
     terms = [*mains, *itertools.combinations(range(len(names)), 2)]
     model = _Model([row.levels for row in design.rows], [row.log for row in design.rows], terms)
@@ -96,8 +97,11 @@ def effects(design: Design) -> list[Effect]:
 def notes(design: Design, found: Sequence[Effect]) -> list[str]:
     """What the sources of variance cannot tell, and what to type so that they can."""
     result = []
+    once = [item.name for item in found if item.is_of_setups and item.p is None]
     if not any(item.df for item in found if item.name == REPLICATES):
         result.append("nothing was repeated, so interactions cannot be told from chance: `repeat = 3` repeats")
+    elif once:
+        result.append(f"{', '.join(once)}: set up once, so not tested; {_SET_UP_AGAIN}")
     is_crossed = len(design.factors) > 1 and not any(level is None for row in design.rows for level in row.levels)
     if is_crossed and not any(_TIMES in item.name for item in found):
         why = "these combinations cannot tell; `design = full` measures all"
