@@ -154,7 +154,7 @@ def test_a_metric_of_ones_own_and_a_run_of_which_nothing_counts(
     make_run("r2", began=1_790_009_000.0).failed("p0", 1, {"bs": 1, "iodepth": 1}, "broken").done()
     ingest(runs, db)
     for command in ("compare", "effects"):
-        assert "no factor has two levels" in told(capsys, db, command, code=1)
+        assert "no trial that counts has a value of `elapsed`" in told(capsys, db, command, code=1)
 
 
 @pytest.mark.parametrize(
