@@ -22,6 +22,7 @@
 set -u
 LC_ALL=C CDPATH=''
 export LC_ALL CDPATH
+unset BLOCKSIZE BLOCK_SIZE DF_BLOCK_SIZE LS_BLOCK_SIZE POSIXLY_CORRECT QUOTING_STYLE TIME_STYLE # they change what tools print
 PATH=${PATH:-/bin:/usr/bin}
 for z_place in /usr/local/sbin /usr/sbin /sbin; do
   case :$PATH: in *:$z_place:*) ;; *) PATH=$PATH:$z_place ;; esac
