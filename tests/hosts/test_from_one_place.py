@@ -81,6 +81,27 @@ def test_every_trial_is_carried_out_on_its_machine(zlang: Zlang) -> None:
     assert isinstance(zlang.events()[-1], Finish)
 
 
+SETTINGS = r"""
+echo; echo "*** WELCOME ***"; printf 'no line end'; echo "a warning" >&2
+export LC_ALL=ja_JP.UTF-8 LANG=de_DE.UTF-8 TZ=Pacific/Auckland POSIXLY_CORRECT=1 CDPATH=/ BLOCK_SIZE=1M QUOTING_STYLE=c
+export TIME_STYLE=full-iso GREP_OPTIONS=--color=always TMPDIR=/nowhere
+umask 077
+set -o noclobber
+cd /usr
+"""
+
+
+def test_what_a_login_shell_prints_and_sets_changes_nothing(zlang: Zlang, bed: Bed) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    bed("exec", "host1", "sh", "-c", 'printf %s "$1" >/root/.bashrc', "sh", SETTINGS)
+    try:
+        assert "*** WELCOME" in bed("hub", "ssh", "-F", str(bed.path / "config"), "host1", "true")
+        assert "reports nothing" not in zlang("doctor", zlang.program(PROGRAM)).out
+        assert "pass: alike" in zlang.run(PROGRAM, "--yes").out
+    finally:
+        bed.on("host1", ": >/root/.bashrc")
+
+
 def test_one_lane_works_at_a_time_if_so_wished(zlang: Zlang) -> None:
     (zlang.at / "zlang.toml").write_text(HOSTS)
     zlang.run(PROGRAM.replace("repeat = 2", "repeat = 1"), "--yes", "--lanes", "1", code=5)

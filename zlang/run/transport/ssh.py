@@ -343,7 +343,9 @@ class Machine:
         import asyncssh
 
         await self.ready()
-        script = f"PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin LC_ALL=C\nexport PATH LC_ALL\n{command}\n".encode()
+        begin = os.urandom(8).hex()  # after what a login shell prints
+        path = "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin"
+        script = f"{path} LC_ALL=C\nexport PATH LC_ALL\nprintf '\\n{begin}\\n'\n{command}\n".encode()
         try:
             done = await self._connected().run(
                 _loader(script), input=script, encoding=None, request_pty=False, timeout=_CONNECT
@@ -353,7 +355,7 @@ class Machine:
         except (OSError, asyncssh.Error) as error:
             raise MachineLost(f"`{self.name}` was lost: {error}") from None
         output = done.stdout if isinstance(done.stdout, bytes) else b""
-        lines = output.decode("utf-8", "replace").splitlines()
+        lines = output.partition(f"\n{begin}\n".encode())[2].decode("utf-8", "replace").splitlines()
         return lines[0].strip() if done.exit_status == 0 and lines else ""
 
     async def sweep(self) -> int:
