@@ -32,12 +32,11 @@ def _kinds(incomplete: str) -> list[str]:
 
 
 def _codes(incomplete: str) -> list[str]:
-    """The codes of findings, and the names of rules, that a shell completes."""
+    """The codes of errors and rules, and the names of rules, that a shell completes."""
     from zlang.diagnostics import Code
-    from zlang.lint.rules import RULES
+    from zlang.lint.levels import LINTS
 
-    names = [*(code.id for code in Code), *(rule.lint.name for rule in RULES)]
-    return [name for name in names if name.startswith(incomplete)]
+    return sorted(name for name in {*(code.id for code in Code), *LINTS} if name.startswith(incomplete))
 
 
 def _run_names(incomplete: str) -> list[str]:
