@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from run_folders import RunBuilder, factor
 
 from zlang.errors import RunError
-from zlang.report.summary import Estimate, estimate, summarise
+from zlang.report.summary import Estimate, estimate, heading, summarise
 from zlang.store.ingest import ingest
 
 T_975_2 = 4.302652729911275  # of Student's t, two degrees of freedom: Fisher & Yates
@@ -114,6 +114,15 @@ def test_the_interval_of_a_median_is_that_of_the_tables(n: int, rank: int) -> No
 @pytest.mark.parametrize("values", [[0.0, 1.0], [-1.0, 2.0], [math.inf, 1.0], [1e-300, 1e300]])
 def test_values_that_have_no_interval(values: list[float]) -> None:
     assert estimate(values).low is None
+
+
+def test_a_heading_says_what_is_shown(run: RunBuilder, tmp_path: Path, db: Path) -> None:
+    for replicate, value in enumerate((0, 1, 2), 1):
+        run.measured("p", replicate, {"bs": 1, "iodepth": 1}, f'{{"metrics": {{"speed": {value}}}}}')
+    run.done()
+    ingest(tmp_path / "runs", db)
+    summary = summarise(db)
+    assert [heading(summary, n) for n in range(len(summary.columns))][-2] == "speed (median)"
 
 
 def test_equal_values_have_an_interval_without_width() -> None:
