@@ -508,7 +508,10 @@ def _comparisons(answered: _Answered, draw: _Artist) -> Iterator[Block]:
     shares = [(item.name, round(100 * item.share, 1), item.df, item.p) for item in answered.sources]
     yield _table(f"Sources of the variance of {read.metric}", columns, shares, frozenset({1, 2, 3}))
     yield from (Paragraph(_sentence(note)) for note in effects.notes(read, answered.sources))
-    yield Paragraph("Main effects: geometric means over all combinations of the other factors.")
+    of_setups = (
+        "; their intervals are of trials, and leave out how setups differ" if any(r.setups for r in read.rows) else ""
+    )
+    yield Paragraph(f"Main effects: geometric means over all combinations of the other factors{of_setups}.")
     yield from draw.figures_of(f"{read.metric} over factors")
 
 
