@@ -87,6 +87,8 @@ _TIMES = {
     "h": Fraction(3600),
     "d": Fraction(86400),
 }
+_DURATION_UNITS = tuple(unit for unit in _TIMES if unit != "m")
+"""As they are shown, from the smallest: without the second name of a minute."""
 _SIZES: dict[str, int] = {"B": 1}
 for _p, _n in _BINARY.items():
     _SIZES[_p] = _SIZES[f"{_p}iB"] = _n
@@ -153,7 +155,7 @@ def _nearest_unit(unit: str) -> Hint | str:
     spelled |= {"hour": "h", "hours": "h", "hr": "h", "day": "d", "days": "d", "bytes": "B", "byte": "B", "b": "B"}
     if unit.lower() in spelled:
         return Hint(f"did you mean `{spelled[unit.lower()]}`?", unit, spelled[unit.lower()])
-    names = "sizes are in B KiB MiB GiB TiB PiB, durations in ns us ms s min h d, and `%`, `/s`"
+    names = f"sizes are in B KiB MiB GiB TiB PiB, durations in {' '.join(_DURATION_UNITS)}, and `%`, `/s`"
     return did_you_mean(unit, UNITS) or names
 
 
@@ -202,7 +204,7 @@ def show(quantity: Quantity) -> str:
     if dimension == DURATION and amount == 0:
         return "0s"
     if dimension == DURATION:
-        for unit in ("d", "h", "min", "s", "ms", "us", "ns"):
+        for unit in reversed(_DURATION_UNITS):
             if (amount / _TIMES[unit]).denominator == 1 and (amount >= _TIMES[unit] or unit == "ns"):
                 return f"{_decimal_text(amount / _TIMES[unit])}{unit}"
         return f"{_decimal_text(amount)}s"
