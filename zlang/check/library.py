@@ -108,7 +108,8 @@ def _metrics(packed: bytes) -> tuple[Metric, ...]:
 
 def _fail_on_finding(finding: Diagnostic) -> None:
     line, _ = finding.span.source.position(finding.span.start)
-    raise AssertionError(f"BUG: {finding.span.source.name}:{line}: {finding.message}")
+    hint = f" ({finding.hint})" if finding.hint else ""
+    raise AssertionError(f"BUG: {finding.span.source.name}:{line}: {finding.message}{hint}")
 
 
 @cache

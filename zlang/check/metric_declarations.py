@@ -264,7 +264,8 @@ def _meaning(value: tree.Expr | None, report: Report) -> str:
     if path and path[-1] in MEANINGS and len(path) <= 2:  # noqa: PLR2004 - of which operations, and what
         return ".".join(path)
     hint = did_you_mean(path[-1] if path else "", MEANINGS) or "it is " + ", ".join(f"`{word}`" for word in MEANINGS)
-    report(Code.NOT_ALLOWED.at(value.span, name="means", value="this", hint=hint))
+    written = f"`{value}`" if path else "this"
+    report(Code.NOT_ALLOWED.at(value.span, name="means", value=written, hint=hint))
     return ""
 
 
