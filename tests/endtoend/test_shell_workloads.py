@@ -194,3 +194,56 @@ def test_an_experiment_about_capacity_alone(zlang: Zlang) -> None:
         {"small": False},
         {"small": True},
     ]
+
+
+COUNTED = r"""
+import events
+import fio
+dir here { path = "." }
+file data on here { size = 1MiB }
+kind starts: wrapper {
+  doc = "Count how often something was started, and with how many words."
+  wrap { sh "set -- {command} && echo \"$# words\" >{out}/starts.txt && echo x >>{out}/starts.txt && \"$@\"" }
+  metric words: count = regex "^([0-9]+) words$" { from = "starts.txt"  doc = "number of words" }
+  metric starts: count = regex "^(1|x)$" { from = "starts.txt"  doc = "what is no number" }
+}
+kind counts: wrapper {
+  doc = "Count words."
+  wrap { sh "set -- {command} && echo \"$# words\" >{out}/words.txt && \"$@\"" }
+  metric words: count = regex "^([0-9]+) words$" { from = "words.txt"  doc = "number of words" }
+}
+fio reads { rw = read  bs = 64KiB  io_size = 1MiB  under = none | counts {} | starts {} }
+shell looks { command = "ls"  writes = off  metrics = [time]  under = counts {} }
+experiment counted { on = data  run = reads }
+experiment plain { on = here  run = looks }
+let naps = shell { command = "sleep 2"  writes = off  under = counts {}  label = "naps" }
+experiment both { on = here  run = [looks with { command = "sleep 2" }, naps] }
+experiment watched { on = data  run = reads with { under = counts {}  time_based = on  runtime = 2s }  during = hog {} }
+"""
+
+
+def test_what_starts_a_workload_has_metrics_beside_its_own(zlang: Zlang) -> None:
+    """A number that is not there counts against the trial, as one of the workload does."""
+    zlang("run", zlang.program(COUNTED), "--experiment", "counted", code=1)
+    rows = zlang.rows("select under, words, read_iops > 0 as measured, valid, why_not from all_trials order by under")
+    assert [list(row.values()) for row in rows] == [
+        ["none", None, True, True, ""],
+        ["counts", 3, True, True, ""],
+        ["starts", 3, True, False, "fio: starts: `x` is not a number"],
+    ]
+
+
+def test_what_starts_a_command_has_metrics(zlang: Zlang) -> None:
+    zlang.run(COUNTED, "--experiment", "plain")
+    assert [row["words"] for row in zlang.rows("select words from trials where elapsed > 0")] == [3]
+
+
+def test_each_stream_has_the_metrics_of_what_starts_it(zlang: Zlang) -> None:
+    zlang.run(COUNTED, "--experiment", "both")
+    (row,) = zlang.rows("select valid, why_not, looks_words, naps_words from all_trials")
+    assert list(row.values()) == [True, "", 3, 3]
+
+
+def test_a_workload_with_events_has_the_metrics_of_what_starts_it(zlang: Zlang) -> None:
+    zlang.run(COUNTED, "--experiment", "watched")
+    assert [row["words"] for row in zlang.rows("select words from trials")] == [3]

@@ -21,7 +21,7 @@ Readers = Mapping[str, tuple[Metric, ...]]
 """The metrics of each reader of the library."""
 _FINDER = "shell"
 """The reader of the metrics that a kind declares itself."""
-_MEASURING = ("run", "together", "watch", "look")
+_MEASURING = ("run", "together", "watch", "look", "wrap")
 """Actions of which the output holds the metrics of a kind."""
 
 
@@ -96,7 +96,7 @@ def read_metrics(context: Context, node: tree.KindDef, actions: dict[tuple[str, 
         return
     measuring = [key for key in actions if key[0] in _MEASURING]
     if not measuring:
-        message = "only a workload and a collector have metrics"
+        message = "only a workload, a wrapper and a collector have metrics"
         context.report(Code.BAD_KIND.at(nodes[0].span, message=message))
     wanted = tuple([(entry, resolve(context, entry.where)) for entry in result])
     argument = Expr(

@@ -6,7 +6,7 @@ argument `metrics` of its reader, what it is told declares them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, islice
 
 from zlang.check import streams, values
@@ -51,7 +51,10 @@ def measured(
     for finding in wrong.values():
         report(finding)
     if "run" in fields:
-        names.update(dict.fromkeys(_of_streams(fields["run"], fields.get("on"), tuple(names), readers)))
+        of_wrappers = dict.fromkeys(chain.from_iterable(map(_of_wrappers, _instances(fields["run"]))))
+        names.update(of_wrappers)
+        of_streams = _of_streams(fields["run"], fields.get("on"), tuple(names), readers, of_wrappers)
+        names.update(dict.fromkeys(of_streams))
     trials = [streams.things_of(value) for value in _values(fields["during"])] if "during" in fields else []
     events = [event for trial in trials for event in trial]
     in_trial = dict.fromkeys(tuple(map(streams.event_name, trial)) for trial in trials)
@@ -63,8 +66,18 @@ def measured(
     return tuple(names)
 
 
+def _of_wrappers(workload: Instance) -> Iterator[tuple[str, Metric]]:
+    """The metrics of what starts a workload."""
+    readers = [r for wrapper in workload.under for action in wrapper.kind.actions.values() for r in action.readers]
+    yield from ((reader.reader, metric) for reader in readers for metric in reader.metrics)
+
+
 def _of_streams(
-    run: Expr, on: Expr | None, measured: Sequence[tuple[str, Metric]], readers: Mapping[str, tuple[Metric, ...]]
+    run: Expr,
+    on: Expr | None,
+    measured: Sequence[tuple[str, Metric]],
+    readers: Mapping[str, tuple[Metric, ...]],
+    of_wrappers: Collection[tuple[str, Metric]],
 ) -> Iterator[tuple[str, Metric]]:
     """Metrics of trials with several streams: those of each, as `STREAM.METRIC`, and those of all together."""
     groups = streams.groups(run, on)
@@ -72,7 +85,7 @@ def _of_streams(
         yield _STREAMS, metric
     for group, kinds in groups.items():
         of_kinds = {reader.reader for kind in kinds for action in kind.actions.values() for reader in action.readers}
-        own = [metric for reader, metric in measured if reader in of_kinds]
+        own = [metric for reader, metric in measured if reader in of_kinds or (reader, metric) in of_wrappers]
         for metric in in_trials(own) if group else ():
             name, doc = f"{group}.{metric.name}", f"{metric.doc}, of {group}"
             yield _STREAMS, metric.replace(name=name, doc=doc, needs="", means="")

@@ -343,6 +343,7 @@ def _commands(action: KindAction, verb: Action, name: str, frame: Frame, host: s
     steps = []
     last_step = _step_name(name, action, len(action.commands))
     reader = reader_of(action.readers[0], frame, f"{last_step}.out") if action.readers else None
+    reader = with_wrappers(reader, action, frame, f"{last_step}.out")
     for i, command in enumerate(action.commands, start=1):
         timeout = command.timeout.value(frame) if command.timeout else None
         if command.request is not None:
@@ -378,13 +379,33 @@ def _commands(action: KindAction, verb: Action, name: str, frame: Frame, host: s
     return steps
 
 
-def _wrapped(command: str, action: KindAction, frame: Frame) -> str:
-    """The command of a workload as its wrappers start it, the outermost first."""
+def _wraps(action: KindAction, frame: Frame) -> Iterator[tuple[Instance, KindAction]]:
+    """The wrappers of a workload, the outermost first, each with what it does on the platform."""
     workload = frame.instance
-    wrappers = workload.under if workload is not None and action.name in _WRAPPED else ()
-    for wrapper in reversed(wrappers):
+    for wrapper in workload.under if workload is not None and action.name in _WRAPPED else ():
         wrap = hosts.action_of(wrapper, "wrap", at=workload.origin if workload and workload.origin else frame.target)
         assert wrap is not None, f"BUG: {wrapper.key} starts nothing on this platform"
+        yield wrapper, wrap
+
+
+def with_wrappers(reader: Reader | None, action: KindAction, frame: Frame, output: str) -> Reader | None:
+    """The reader of a workload, which also reads the metrics of what starts it."""
+    counts: list[object] = []
+    for wrapper, wrap in _wraps(action, frame):
+        for definition in wrap.readers:
+            metrics = definition.fill(Frame(wrapper, frame.target))["found"]
+            assert isinstance(metrics, list | tuple), f"BUG: {wrapper.key} has no list of metrics"
+            counts += metrics
+    if not counts:
+        return reader
+    if reader is None:
+        return Reader("shell", output, {"found": counts})
+    return replace(reader, args={**reader.args, "under": counts})
+
+
+def _wrapped(command: str, action: KindAction, frame: Frame) -> str:
+    """The command of a workload as its wrappers start it, the outermost first."""
+    for wrapper, wrap in reversed([*_wraps(action, frame)]):
         words = ("sh", "-c", command)
         command = wrap.commands[0].fill(Frame(wrapper, frame.target, {"command": words}))
     return command

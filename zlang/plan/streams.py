@@ -19,7 +19,7 @@ from zlang.check.schedules import frame_of, lasts, parts_of
 from zlang.check.streams import Stream, event_name
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.plan import Action, Here, Reader, Step
-from zlang.plan.setups import reader_of, steps_of
+from zlang.plan.setups import reader_of, steps_of, with_wrappers
 from zlang.record import Record
 from zlang.units import Quantity
 
@@ -244,6 +244,10 @@ def _process(numbers: Sequence[int], frames: Sequence[Frame], here: Here, *, is_
         (number, tuple([reader_of(action.readers[0], frame, output) for frame in own]))
         for number, own in sections.items()
     ]
+    if len(readers) == 1:  # of several streams in one process, none has what its wrapper counts
+        ((number, (reader, *parts)),) = readers
+        counted = with_wrappers(reader, action, frames[number], output)
+        readers = [(number, (counted, *parts))] if counted else readers
     # Whatever takes longest, its own time has to be enough.
     every = [frame for own in sections.values() for frame in own]
     longest = max(sum(step.timeout for step in _commands(action, frame, here)) for frame in every)

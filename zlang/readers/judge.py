@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from zlang.plan.plan import ALONE, COUNTED, Action, Fetch, Step, Trial
-from zlang.readers import outside, streams
+from zlang.readers import outside, shell, streams
 from zlang.readers.reading import Histogram, Judgement, Phase, Reading, Sample, StreamReading, Window, text_of
 from zlang.readers.registry import READERS
 
@@ -97,7 +97,7 @@ def _read(step: Step, out: Path, window: Window | None) -> Reading:
     read = READERS.get(step.reader.name)
     if read is None:
         return Reading(problems=("this version of zlang has no such reader",))
-    return read(out, step.reader, step, window)
+    return shell.with_wrappers(read(out, step.reader, step, window), out, step.reader, step, window)
 
 
 def _cache(trial: Trial, out: Path) -> tuple[str, str, list[str]]:

@@ -21,6 +21,7 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -99,6 +100,19 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
         except _MissingError as problem:
             problems.append(str(problem))
     return Reading(metrics, tuple(problems), samples=tuple(samples))
+
+
+def with_wrappers(reading: Reading, directory: Path, reader: Reader, step: Step, window: Window | None) -> Reading:
+    """A reading, with the metrics of what started the workload."""
+    if "under" not in reader.args or reading.problems:
+        return reading
+    of_wrappers = read(directory, replace(reader, args={"found": reader.args["under"]}), step, window)
+    return replace(
+        reading,
+        metrics={**of_wrappers.metrics, **reading.metrics},
+        problems=of_wrappers.problems,
+        samples=(*reading.samples, *of_wrappers.samples),
+    )
 
 
 class _Wanted(NamedTuple):

@@ -21,7 +21,7 @@ from typing import NamedTuple
 from zlang.check import library
 from zlang.metrics import AFTER, PHASE, QUIET, Metric, overlap
 from zlang.plan.plan import CLOCKS, Reader, Step
-from zlang.readers import periods
+from zlang.readers import periods, shell
 from zlang.readers.merging import merged, statistics
 from zlang.readers.reading import (
     Intervals,
@@ -317,7 +317,8 @@ def _read(
     own = directory / str(part["directory"])
     reader = Reader(str(part["reader"]), str(part["artefact"]), arguments)
     ran = _ran(own) or window
-    reading = read_one(own, reader, _renamed(step, str(part["step"])), ran)
+    renamed = _renamed(step, str(part["step"]))
+    reading = shell.with_wrappers(read_one(own, reader, renamed, ran), own, reader, renamed, ran)
     after = [args for args in _listed(part.get("after")) if isinstance(args, Mapping)]
     if after or "lasts" in part:
         others = (Reader(reader.name, reader.artefact, args) for args in after)
@@ -349,7 +350,8 @@ def _declared(part: Mapping[str, object]) -> Iterator[Metric]:
     """The metrics that a stream's reader measures: those of the library, and those that its kind finds."""
     yield from library.load().readers.get(str(part["reader"]), ())
     arguments = part["args"]
-    for wanted in _listed(arguments.get("found")) if isinstance(arguments, Mapping) else ():
+    given = arguments if isinstance(arguments, Mapping) else {}
+    for wanted in (*_listed(given.get("found")), *_listed(given.get("under"))):
         if isinstance(wanted, list | tuple):
             name, type_, *_ = map(str, wanted)
             yield Metric(name, type_)
