@@ -32,8 +32,8 @@ OTHER_TOOLS = {
 ORDINARY = {
     "as_is", "capacity", "check", "cold", "dataset", "dir", "discard", "disk", "export", "external", "file", "fill",
     "find", "host", "hot", "image", "loop", "manual", "md", "meminfo", "mkdir", "nothing", "outside",
-    "partition", "pool", "precondition", "pressure", "readlink", "rebuild", "root", "rounds", "shell", "snapshot",
-    "timeout", "nice", "send", "snapshots", "ssh", "streams", "trim", "warm",
+    "partition", "pool", "precondition", "pressure", "readlink", "rebuild", "root", "rounds", "scope", "shell",
+    "snapshot", "timeout", "nice", "send", "snapshots", "ssh", "streams", "trim", "warm",
 }  # fmt: skip
 """Kinds, readers and commands with a name that is also a word of the language, the system or English."""
 EVERYWHERE = {"elapsed", "rounds"}

@@ -244,6 +244,50 @@ def test_an_array_is_rebuilt_and_checked_meanwhile(guest: Guest, carried_out: Zl
     ]
 
 
+LIMITED = r"""
+import wrappers
+
+dir here { path = "/var/tmp/here" }
+scope half { cpu_max = 50% }
+scope few { device = "/dev/disk/by-id/virtio-disk1"  riops = 50/s  wbps = 1MiB/s }
+scope small { memory_max = 64MiB }
+shell looks {
+  command = "cd /sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup) && cat io.max cpu.max memory.max; sleep 1000 &"
+  writes  = off
+  under   = half | few | small | [few, half]
+}
+experiment limited { on = here  run = looks }
+"""
+
+
+@pytest.fixture
+def control_groups(guest: Guest) -> Iterator[None]:
+    """Control groups of version 2 with their controllers on, as systemd has them."""
+    guest("mount -t cgroup2 none /sys/fs/cgroup && echo +io +cpu +memory >/sys/fs/cgroup/cgroup.subtree_control")
+    yield
+    guest("echo -io -cpu -memory >/sys/fs/cgroup/cgroup.subtree_control && umount /sys/fs/cgroup")
+
+
+@pytest.mark.usefixtures("control_groups")
+def test_a_control_group_limits_a_workload(guest: Guest, carried_out: Zlang) -> None:
+    """The workload reads its limits in its group, which is gone afterwards, with what the workload left running."""
+    carry_out(guest, carried_out, LIMITED)
+    rows = carried_out.rows("select under, trial, valid from all_trials")
+    outputs = {
+        row["under"]: next((carried_out.folder() / "trials").glob(f"{row['trial']}/*/a1/measure.out")).read_text()
+        for row in rows
+    }
+    few = "254:16 rbps=max wbps=1048576 riops=50 wiops=max\n"
+    assert outputs == {
+        "half": "50000 100000\nmax\n",
+        "few": f"{few}max 100000\nmax\n",
+        "small": "max 100000\n67108864\n",
+        "[few, half]": "50000 100000\nmax\n",
+    }
+    assert all(row["valid"] for row in rows)
+    assert guest("ls -d /sys/fs/cgroup/zlang*; pgrep -x -f 'sleep 1000'", check=False).stdout == ""
+
+
 NFS = """
 import fio
 import nfs
