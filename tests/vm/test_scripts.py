@@ -244,6 +244,35 @@ def test_an_array_is_rebuilt_and_checked_meanwhile(guest: Guest, carried_out: Zl
     ]
 
 
+BEGUN = """
+cd /var/tmp/here
+(setsid sh script/plan.sh >said 2>&1 </dev/null & echo $! >pid)
+until test "$(ls -d runs/*/trials/*/*/a*/event* 2>/dev/null | wc -l)" -gt $(cat events) &&
+  grep -q -x -e recover -e check /sys/block/md1*/md/sync_action 2>/dev/null
+do kill -0 -$(cat pid) || exit 1; sleep 0.1; done
+ls -d runs/*/trials/*/*/a*/event* | wc -l >events
+"""
+
+
+@pytest.mark.parametrize("event", ["rebuild { device = 2  speed_max = 1MiB/s }", "check { speed_max = 1MiB/s }"])
+def test_a_script_that_is_ended_while_an_array_is_busy_makes_it_anew(
+    guest: Guest, carried_out: Zlang, event: str
+) -> None:
+    """Killed, it leaves the busy array to its next start; told to stop, it removes the array itself."""
+    changed = MEANWHILE[: MEANWHILE.index("let event")] + f"let event = {event}\n"
+    hand_over(guest, carried_out, changed + "experiment meanwhile { on = data  run = reads  during = event }")
+    guest("echo 0 >/var/tmp/here/events")
+    for signal in ("KILL", "TERM"):
+        guest(BEGUN)
+        guest(f"cd /var/tmp/here && kill -{signal} -$(cat pid); while kill -0 -$(cat pid); do sleep 0.1; done")
+        arrays = guest("ls -d /sys/block/md1*", check=False).stdout
+        assert bool(arrays) == (signal == "KILL")
+    done = guest(START, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    bring_back(guest, carried_out)
+    assert carried_out.rows("select valid, why_not from all_trials") == [{"valid": True, "why_not": ""}]
+
+
 LIMITED = r"""
 import wrappers
 
