@@ -64,7 +64,7 @@ def test_what_differs_between_combinations_is_no_error() -> None:
         (math.log(2.36), 0.36, 9, "ns", "1.05–5.3 times slower"),
         (math.log(200), 0.1, 9, "1/s", "160–251 times faster"),
         (0.001, 0.01, 9, "1/s", "no significant difference (4 % or more would have been detected)"),
-        (0.001, 0.5, 2, "1/s", "inconclusive: only a 80-fold difference was detectable"),
+        (0.001, 0.5, 2, "1/s", "inconclusive: only an 80-fold difference was detectable"),
         (0.001, 5, 1, "1/s", "inconclusive: not even a 100-fold difference was detectable"),
         (0.5, None, 0, "1/s", "inconclusive: nothing was repeated"),
     ],

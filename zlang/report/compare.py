@@ -34,7 +34,7 @@ _ALL_COMBINATIONS = "`design = full` measures both levels with all else alike"
 _BY_COMBINATIONS = "nothing was repeated: judged by how the ratio differs between combinations; `repeat = 3` repeats"
 _REPEAT = "nothing was repeated, so a difference cannot be told from chance; `repeat = 3` repeats"
 _SET_UP_ONCE_IN_RUN = "inconclusive: set up once in a run"
-_SET_UP_AGAIN_IN_RUN = "`zlang run --order blocked --again` sets everything up once per replicate"
+_SET_UP_AGAIN_IN_RUN = "`zlang run --order blocked --again` sets everything up again for each replicate"
 _ONE_RUN = "each run was carried out once: whatever else changed between them is in the ratio"
 
 
@@ -101,7 +101,7 @@ def factor_named(design: Design, name: str) -> str:
     names = [factor.name for factor in design.factors]
     result = [each for each in names if each == name] or [each for each in names if each.endswith(f"_{name}")]
     if len(result) != 1:
-        others = "its factors are " + ", ".join(names) if names else "`zlang compare RUN RUN` compares runs"
+        others = "the factors are " + ", ".join(names) if names else "`zlang compare RUN RUN` compares runs"
         raise RunError(f"there is no factor `{name}` with two levels", did_you_mean(name, names) or others)
     return result[0]
 
@@ -300,7 +300,7 @@ def verdict_on(ratio: Ratio | None, comparisons: int, unit: str) -> str:
         return f"inconclusive: only differences of {_percent(detectable - 1)} % or more were detectable"
     if detectable > _MOST_TIMES:
         return f"inconclusive: not even a {_MOST_TIMES}-fold difference was detectable"
-    return f"inconclusive: only a {_times(detectable)}-fold difference was detectable"
+    return f"inconclusive: only {_with_article(_times(detectable))}-fold difference was detectable"
 
 
 _MORE = {"1/s": "faster", "bytes/s": "faster", "ns": "slower", "s": "slower"}
@@ -334,6 +334,11 @@ def _span(low: str, high: str) -> str:
 def _times(ratio: float) -> str:
     """`1.04`, `3.4`, `120`: as many digits as tell it from one."""
     return f"{ratio:.2f}" if ratio < 1.095 else f"{ratio:.2g}" if ratio < 10 else f"{ratio:,.0f}"  # noqa: PLR2004
+
+
+def _with_article(number: str) -> str:
+    """The number after `a`, or after `an` where it is spoken with a vowel: `an 8`, `an 11`, `an 18`, `an 80`."""
+    return f"{'an' if number.startswith('8') or number.partition('.')[0] in {'11', '18'} else 'a'} {number}"
 
 
 def _percent(part: float) -> str:
