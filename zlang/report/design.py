@@ -70,7 +70,7 @@ def read(trials: Trials, metric: str | None = None) -> Design:
     units = {column: shown for column, shown in trials.metrics.items() if column in measured}
     name, *others = [metric] if metric else primary(trials)
     if name not in units:
-        hint = did_you_mean_part(name, sorted(units)) or "to list them: zlang sql @columns"
+        hint = did_you_mean_part(name, sorted(units)) or "`zlang sql @columns` lists the metrics"
         raise RunError(f"there is no metric `{name}`", hint)
     column, unit = units[name]
     catalogue = run_query(

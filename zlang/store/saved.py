@@ -52,7 +52,9 @@ def named(name: str) -> SavedQuery:
         if file.name == f"{name}.sql":
             return _read(name, place, file)
     candidates = sorted({file.name.removesuffix(".sql") for _, file in _files()})
-    raise RunError(f"there is no saved query `@{name}`", did_you_mean(name, candidates) or "zlang sql @ lists them")
+    raise RunError(
+        f"there is no saved query `@{name}`", did_you_mean(name, candidates) or "`zlang sql @` lists the saved queries"
+    )
 
 
 def value(text: str) -> object:

@@ -1,4 +1,4 @@
--- Median, least and greatest value of a metric for each combination of the factors
+-- Median, minimum and maximum of a metric for each combination of the factors
 -- param metric
 select columns(getvariable('factors')), count(*) as n, median(value) as median, min(value) as least, max(value) as greatest
 from trials join metrics using (run, trial, replicate)
