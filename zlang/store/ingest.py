@@ -32,7 +32,7 @@ from zlang.store.staging import Row, Staging
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_UNTOUCHED = "the runs themselves are untouched"
+_UNTOUCHED = "the run folders have not changed; choose another file with --db"
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ def building(db: Path) -> Iterator[None]:
     try:
         directory = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise RunError(f"{db} cannot be built: {error.strerror}", _UNTOUCHED) from error
+        raise RunError(f"cannot build {db}: {error.strerror}", _UNTOUCHED) from error
     try:
         with suppress(OSError):  # a file system without locks
             fcntl.flock(directory, fcntl.LOCK_EX)
@@ -92,9 +92,9 @@ def ingest(runs: Path, db: Path, progress: Progress | None = None, look: Look | 
             target.with_name(target.name + ".wal").unlink(missing_ok=True)
             _replace_database(built, target)
     except duckdb.Error as error:
-        raise RunError(f"{db} cannot be built: {store.first_line(error)}", _UNTOUCHED) from error
+        raise RunError(f"cannot build {db}: {store.first_line(error)}", _UNTOUCHED) from error
     except OSError as error:
-        raise RunError(f"{db} cannot be built: {error.strerror or error}", _UNTOUCHED) from error
+        raise RunError(f"cannot build {db}: {error.strerror or error}", _UNTOUCHED) from error
     return ingested
 
 

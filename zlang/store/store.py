@@ -147,7 +147,7 @@ def _opened(path: Path, *, write: bool = False) -> duckdb.DuckDBPyConnection:
     if not path.is_file():
         raise RunError(
             f"there is no results database {path}",
-            f"`zlang run FILE` makes one; from run folders: zlang ingest DIR --db {path}",
+            f"`zlang run FILE` creates one; `zlang ingest DIR --db {path}` creates it from run folders",
         )
     if not _is_duckdb(path):
         raise _foreign_file_error(path)
