@@ -133,7 +133,7 @@ def test_an_import_is_formatted_and_has_no_errors() -> None:
         ("group_reporting", "# group_reporting: the reader of fio's results relies on it"),
         ("exec_prerun=rm -rf /", "# exec_prerun=rm -rf /: runs a program unseen by the plan; use a `shell` workload"),
         ("rw=randrw:8", "# rw=randrw:8: only the pattern is taken over, not `:8`"),
-        ("rw=shuffled", "# rw=shuffled: the pattern is unknown, so `read` stands here"),
+        ("rw=shuffled", "# rw=shuffled: the pattern is unknown, so zlang wrote `read`"),
         ("bs=${NOWHERE}", "# bs=${NOWHERE}: the environment has no NOWHERE"),
         ("made_up=3", 'extra = ["made_up=3"]'),
         ("ioengine=http\nhttp_host=a{b}", 'extra = ["ioengine=http", "http_host=a{{b}}"]'),
@@ -142,7 +142,7 @@ def test_an_import_is_formatted_and_has_no_errors() -> None:
         ("invalidate=0", "cache = as_is"),
         (
             "filename=/dev/sdz",
-            "# fio measures /dev/sdz: to do so, declare each device as a `disk`, and write `on` that disk",
+            "# fio measures /dev/sdz: to measure a device, declare it as a `disk`, and name that disk in `on`",
         ),
         ("numjobs=4", "# fio gives each of its workers a file of its own: here they share one"),
         ("size=50%", "# size=50%: write how large the file is"),
@@ -241,7 +241,7 @@ def test_a_file_includes_another(tmp_path: Path, capsys: pytest.CaptureFixture[s
     [
         ("", "has no jobs"),
         ("[global]\nbs=4k\n", "has no jobs"),
-        ("bs=4k\n", "`bs=4k` is in no section"),
+        ("bs=4k\n", "`bs=4k` is not in a section"),
         ("[]\n", "needs a name"),
     ],
 )

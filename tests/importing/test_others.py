@@ -89,7 +89,7 @@ def test_an_import_is_formatted_and_has_no_errors(name: str) -> None:
             "a.ini",
             """\
 # Two devices
-# bench-fio measures /dev/sda: to do so, declare each device as a `disk`, and write `on` that disk
+# bench-fio measures /dev/sda: to measure a device, declare it as a `disk`, and name that disk in `on`
 file data on here { size = 10GiB }
  iodepth = 1 | 16
  rwmixread = 50% | 75%

@@ -233,7 +233,7 @@ def lines_of(options: Mapping[str, Option], every: Mapping[str, Option]) -> Iter
             yield from _remark(option)
     if any(_is_passed_on(name, option) for name, option in options.items()):
         passed_on = [option for name, option in every.items() if _is_passed_on(name, option)]
-        yield "# passed on as it is"
+        yield "# unknown to zlang: passed to fio unchanged"
         yield f"extra = [{', '.join(map(_as_written, passed_on))}]"
 
 
@@ -258,7 +258,7 @@ def _pattern(option: Option) -> Iterator[str]:
     pattern, colon, sequence = (option.value or "").partition(":")
     line = _line(option.replace(value=pattern))
     if line is None:
-        yield from writing.comment(f"{option.written}: the pattern is unknown, so `read` stands here")
+        yield from writing.comment(f"{option.written}: the pattern is unknown, so zlang wrote `read`")
     elif colon:
         yield from writing.comment(f"{option.written}: only the pattern is taken over, not `:{sequence}`")
     yield line or f"{PATTERN} = read"
@@ -277,7 +277,9 @@ def target(options: Mapping[str, Option], tool: str = NAME) -> Target:
         remarks.append(f"{tool} measures several files or devices at once: {file}")
         file = file.partition(":")[0]
     if file.startswith("/dev/"):
-        remarks.append(f"{tool} measures {file}: to do so, declare each device as a `disk`, and write `on` that disk")
+        remarks.append(
+            f"{tool} measures {file}: to measure a device, declare it as a `disk`, and name that disk in `on`"
+        )
     elif elsewhere:
         remarks.append(f"{tool} measures {file}, which is not a file of this machine")
     elif "/" in file:

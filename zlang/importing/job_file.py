@@ -89,7 +89,9 @@ class _Reader:
             elif words.startswith("["):
                 self._begin_section(words, place, depth)
             elif self.section is None:
-                raise RunError(f"{place}: `{words}` is in no section", "a job file begins with `[global]` or `[NAME]`")
+                raise RunError(
+                    f"{place}: `{words}` is not in a section", "a job file begins with `[global]` or `[NAME]`"
+                )
             elif words.startswith("include"):
                 included = _without_comment(words.removeprefix("include")[1:])
                 self.file(*self.read(included, name), depth + 1)

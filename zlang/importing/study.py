@@ -72,7 +72,7 @@ class Study:
     ) -> str:
         """The text of the program. `lets` are the values of names that loads use, `shared` what all loads have."""
         loads, trials = list(loads), [_without_repetitions(each) for each in trials]
-        lines = writing.comment(f"Imported from {self.name}. What zlang cannot express is a comment at its place.")
+        lines = writing.comment(f"Imported from {self.name}. What zlang cannot express has become a comment.")
         lines += [line for comment in head for line in (writing.comment(comment) or [""])]
         lines += ["", f"import {self.kind}", ""]
         for load in loads:
