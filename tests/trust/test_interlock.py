@@ -395,7 +395,7 @@ def test_arming(spare: Disk) -> None:
     ):
         text = kept.read_text()
         kept.write_text(text.replace(was, now))
-        assert "is carried out: its plan.jsonl" in zlang("resume", "--only", "1", code=1).err
+        assert "is executed: its plan.jsonl" in zlang("resume", "--only", "1", code=1).err
         kept.write_text(text)
     zlang("resume", "--only", "1", *armed.split())
 

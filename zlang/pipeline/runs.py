@@ -124,9 +124,10 @@ def require_own(folder: Folder, *, trust: bool) -> None:
 
     why = seals.why_foreign(folder.path)
     if why and not trust:
-        message = f"no command of the run {folder.name} is carried out: {why}"
+        message = f"no command of the run {folder.name} is executed: {why}"
         raise RunError(
-            message, "`zlang ingest` reads it; --trust carries out what is in its plan, as if you had written it"
+            message,
+            "`zlang ingest` reads its results; --trust executes the commands of its plan, as if you had written it",
         )
     if why:
         seal(folder)
