@@ -137,7 +137,7 @@ def test_an_interval_that_is_far_longer_than_the_values_does_not_hide_them() -> 
 
 
 def test_a_picture_says_that_it_cuts_intervals() -> None:
-    sentence = "intervals that reach the end of the axis are longer"
+    sentence = "intervals at the edge of the plot extend beyond it"
     one = drawn(levels=(4096,))
     wide = tuple((*row[:3], Estimate(2, 10.0, 0.1, 1e6), row[4]) for row in one.rows if row[1] == "read")
     assert sentence not in text_of(one)

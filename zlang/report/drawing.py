@@ -221,7 +221,7 @@ def _value_range(drawn: Drawn, measure: int) -> tuple[float, float]:
 def caption(drawn: Drawn) -> str:
     """What its points stand for, and whether the axis cuts intervals."""
     has_cuts = drawn.form is not Form.FIELDS and any(map(_is_cut, pictures(drawn)))
-    cut = "intervals that reach the end of the axis are longer" if has_cuts else ""
+    cut = "intervals at the edge of the plot extend beyond it" if has_cuts else ""
     return "; ".join(text for text in (drawn.note, cut) if text)
 
 
@@ -367,10 +367,10 @@ def _fields_in_terminal(drawn: Drawn, picture: Picture) -> str:
         text += f"{name:>{margin}} │{''.join(shade * wide for shade in shades)}│\n"
     if over.paths:
         marks = "".join(f" {_on_axis(over, level):^{wide}}" for level in levels)
-        return f"{text}{'':>{margin}} {marks}\n{'':>{margin}}  {over.name}; upwards {by}\n"
+        return f"{text}{'':>{margin}} {marks}\n{'':>{margin}}  {over.name} (across), {by} (up)\n"
     most = wording.measured(picture.most, picture.unit)
     ends = " … ".join(dict.fromkeys(_on_axis(over, level) for level in (levels[0], levels[-1]))) if levels else ""
-    return f"{text}{'':>{margin}}  {over.name} {ends}; upwards {by}; {_SHADES[-1]} is {most}\n"
+    return f"{text}{'':>{margin}}  {over.name} {ends} (across), {by} (up); {_SHADES[-1]} is {most}\n"
 
 
 def _sorted(levels: Sequence[Cell]) -> list[Cell]:
