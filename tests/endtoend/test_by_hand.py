@@ -35,7 +35,7 @@ def test_a_run_waits_for_a_person_and_takes_the_results_afterwards(zlang: Zlang)
         asked.append(zlang("resume", "--yes", code=None).err)
     lines = [line for err in asked for line in err.splitlines()]
     said = [line.removeprefix("manual step: ") for line in lines if line.startswith("manual step: ")]
-    assert "time taken, and estimate" in zlang("status", zlang.folder().name).out
+    assert "estimate" in zlang("status", zlang.folder().name).out
     # Nobody is asked twice for what was done before the run stopped; each fan state is asked for once.
     assert sorted(said) == sorted(
         ["switch the fan: on", "switch the fan: off"]

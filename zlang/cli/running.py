@@ -408,9 +408,9 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
         print(f"  trial {number}, replicate {replicate}: {render.visible(why)}")
     took = costs.spent(folder, state)
     if took is not None:
-        print("  time taken, and estimate:")
+        print(f"  {'time':24}  {'taken':>12}  {'estimate':>12}")
         for kind, expected in took[0].items():
-            print(f"    {kind:20}  {words.duration(took[1][kind]):>12}  {words.duration(expected):>12}")
+            print(f"    {kind:22}  {words.duration(took[1][kind]):>12}  {words.duration(expected):>12}")
     named = words.shell(_named(folder))
     if failures:
         print(f"to measure them again: zlang resume {named} --failed      only one: zlang resume {named} --only N")
