@@ -470,7 +470,7 @@ def submit(
     from zlang.cli import submitting
 
     if not slurm:
-        raise typer.BadParameter("add --slurm, the only batch system so far", param_hint="--slurm")
+        raise typer.BadParameter("add --slurm; zlang supports no other batch system", param_hint="--slurm")
     program = (file, settings, profile, experiment, runs, db, seed, order)
     wishes = submitting.Submission(parts=parts, lanes=lanes, limit=limit, wear=wear, failed=failed, again=again)
     raise typer.Exit(submitting.submit(*program, options or [], wishes))
@@ -588,7 +588,9 @@ def ingest(
     if csv is not None:
         asking.bring_in(directory, csv, run_name, program, settings, profile, experiment, seed, order)
     elif run_name is not None or program is not None:
-        raise typer.BadParameter("add what to import: --csv FILE", param_hint="--run" if run_name else "--program")
+        raise typer.BadParameter(
+            "it is only for --csv: add --csv FILE", param_hint="--run" if run_name else "--program"
+        )
     if reports is not None:
         asking.bring_in_reports(directory, reports)
     raise typer.Exit(asking.ingest(directory, db))
@@ -656,7 +658,7 @@ def expect(
     db: Database = DATABASE,
     against: Annotated[
         str | None,
-        typer.Option(metavar="RUN", help="Compare with this run, not the latest one", show_default=False),
+        typer.Option(metavar="RUN", help="compare with this run instead of the latest one", show_default=False),
     ] = None,
     *,
     as_json: Json = False,
