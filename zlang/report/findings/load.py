@@ -191,7 +191,7 @@ def _trials_with(results: Results, *metrics: str) -> list[MeasuredTrial]:
 
 @RULES.add("machines-begin-apart")
 def machines_begin_apart(results: Results) -> Iterator[str]:
-    """The machines of a group began noticeably apart.
+    """The machines of a group began at different times.
 
     Until the last machine has begun, the others have the storage to themselves. A trial counts if its machines began
     within 50 ms, or 1 % of the window if that is more. This rule reports trials above 25 ms. Usually a machine is busy

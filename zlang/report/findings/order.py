@@ -236,8 +236,8 @@ def factor_goes_with_order(results: Results) -> Iterator[str]:
     of two setups always comes first; `zlang plan` warns of this. `zlang run --order blocked --again` sets everything
     up again for each replicate.
 
-    zlang reports this if the same level came first in nine of ten pairs of trials, unless a random order has that for
-    any factor in more than 5 % of cases. It does not check experiments with `repeat … until` or `find`, because there
+    zlang reports this if the same level came first in nine of ten pairs of trials, and if a random order does the same
+    to any factor in at most 5 % of cases. It does not check experiments with `repeat … until` or `find`, because there
     the results decide which trials come later.
 
     ```csv found
