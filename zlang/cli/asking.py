@@ -21,7 +21,7 @@ def ingest(directory: Path, db: Path) -> int:
     """Build the database."""
     done = results.ingest(directory, db)
     unchanged = f" ({done.kept:,} unchanged)" if done.kept else ""
-    print(f"{render.visible(str(db))}: {done.runs:,} runs{unchanged}, ", end="")
+    print(f"{render.visible(str(db))}: {done.runs:,} run{'' if done.runs == 1 else 's'}{unchanged}, ", end="")
     print(f"{done.trials:,} trials, {done.valid:,} of them count", end="")
     print(f", {done.problems:,} problems (table `problems`)" if done.problems else "")
     return 0

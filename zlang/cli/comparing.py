@@ -25,7 +25,9 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
     if len(pair) not in {0, 2}:
         raise typer.BadParameter("give two levels with --by, or two runs, or nothing", param_hint="[A B]")
     if pair and by is None and run is not None:
-        raise typer.BadParameter("two runs are given already", param_hint="--run")
+        raise typer.BadParameter(
+            "two runs are compared; to compare levels of this run, add --by FACTOR", param_hint="--run"
+        )
     result, result_findings, others = results.compare(db, tuple(pair), by, run, metric)
     asking.warn_of_damage(db, *results.compared_runs(db, tuple(pair), by, run))
     if form != "table":

@@ -136,7 +136,7 @@ def _print(
     print(f"{come:,} trials added, {go:,} removed, {changed:,} changed, {plan_difference.same:,} unchanged")
     for title, points in (("added", plan_difference.come), ("removed", plan_difference.go)):
         _list(title, [_named(point, factors) for point in points])
-    _list("change", [_named(point, factors) for point in plan_difference.changed])
+    _list("changed", [_named(point, factors) for point in plan_difference.changed])
     shown: list[tuple[CommandEdit, ...]] = []
     for point in plan_difference.changed[:_LOOKED_AT]:
         mine = edits[point.now]
@@ -145,7 +145,7 @@ def _print(
             print(
                 f"\ncommands of {_named(point, factors)}:"
                 if mine
-                else f"\nno command changes for {_named(point, factors)}"
+                else f"\nno command has changed for {_named(point, factors)}"
             )
             _commands(mine)
 

@@ -291,5 +291,5 @@ def _shown_data(page: PageOfData, *, colour: bool) -> Iterator[str]:
     yield textwrap.indent(page.observed, "    ")
     yield "`zlang findings` says:\n"
     yield textwrap.indent(message_of_data(page, colour=colour), "    ") + "\n"
-    yield "nothing is found in these:\n"
+    yield "no finding in these data:\n"
     yield textwrap.indent(page.clean, "    ").rstrip("\n")

@@ -36,7 +36,7 @@ def hosts(file: str | None, reach: list[str], *, as_json: bool) -> int:
 def reached_text(entry: Reach | None) -> str:
     """How a host is reached, in words."""
     if entry is None:
-        return "not reached: write [hosts.NAME] in zlang.toml, or add --reach NAME=USER@HOST"
+        return "no address: write [hosts.NAME] in zlang.toml, or add --reach NAME=USER@HOST"
     if entry.address is None:
         return "this machine"
     return f"ssh {entry.address}, in {entry.directory}"

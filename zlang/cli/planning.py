@@ -121,7 +121,7 @@ def _overview(
     if header.machines:
         print(f"hosts: {', '.join(header.machines)}; `run` reaches them from here, as `zlang hosts` shows")
     elif len(header.hosts) > 1:
-        print(f"hosts: {', '.join(header.hosts)}; each runs its own trials: --host {header.hosts[0]}")
+        print(f"hosts: {', '.join(header.hosts)}; type --host NAME on each to run its trials there")
     requested = [step.why for setup in setups for step in setup.make if step.action is Action.ASK]
     if requested:
         print("manual steps:" + "".join(f"\n  {visible(text)}" for text in requested))

@@ -22,7 +22,7 @@ class VisitedHost:
 
     name: str
     reach: Reach | None = None
-    visit: Visit = field(default_factory=lambda: Visit("", "it is not said how it is reached"))
+    visit: Visit = field(default_factory=lambda: Visit("", "it has no address"))
     contradictions: tuple[str, ...] = ()
 
     @property
@@ -57,7 +57,7 @@ def visit(checked: Checked, reach: list[str], *, as_json: bool) -> int | None:
         for host in visited.values():
             _show(host)
         some = f"{lacking} of {len(visited)} machines"
-        print("nothing is missing" if not lacking else f"{some} cannot be used as the program says")
+        print("nothing is missing" if not lacking else f"{some} are not ready for this program")
     return 1 if lacking else 0
 
 

@@ -54,7 +54,10 @@ def import_csv(folder: Folder, file: str) -> Imported:
     plan = folder.read_plan()
     trials = [item for item in plan.items() if isinstance(item, Trial) and outside.reader_of(item)]
     if not trials:
-        raise RunError(f"no trial of {folder.name} has external results", "`zlang kinds external`")
+        raise RunError(
+            f"no trial of {folder.name} has external results",
+            "`zlang kinds external` shows how to declare a workload with such results",
+        )
     match = outside.match(text_of(file, None), file, plan.header, trials)
 
     if not match:

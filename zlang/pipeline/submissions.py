@@ -24,7 +24,7 @@ def require_parts(planned: Planned) -> None:
     if len(planned.schedule.hosts) > 1:
         count = len(planned.schedule.hosts)
         message = f"the trials are on {count} hosts: {', '.join(filter(None, planned.schedule.hosts))}"
-        hint = f"a task can run on any node; in an allocation: salloc --nodes={count} zlang run FILE"
+        hint = f"a task can run on any node; to use certain nodes, type: salloc --nodes={count} zlang run FILE"
         raise RunError(message, hint)
     plans.require_distinct(planned)
     if header.is_sequential:

@@ -33,7 +33,7 @@ ENTRIES = {
     "provider": "write `import MODULE`",
     "output": "write `table …` in the experiment",
     "run": "`zlang run FILE` runs experiments: remove the line",
-    **dict.fromkeys(CLAUSES, "it belongs into an experiment: `experiment NAME { … }`"),
+    **dict.fromkeys(CLAUSES, "it belongs in an experiment: `experiment NAME { … }`"),
     "select": "ask results with `zlang sql`, or write `table median(METRIC) by FACTOR` in the experiment",
     "[global]": "write `let base = …`, or `let other = base with { … }` to share options",
 }
