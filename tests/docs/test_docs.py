@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from zlang import units
 from zlang.check.check import Overrides
+from zlang.check.types import SCALARS
+from zlang.cli.commands import COMMANDS
 from zlang.pipeline import plans, programs, runs
 from zlang.source import Source
 from zlang.syntax import parse, tables
@@ -27,6 +30,23 @@ def texts() -> list[tuple[str, str]]:
             line = text.count("\n", 0, block.start()) + 2
             found.append((f"{page.relative_to(ROOT)}:{line}", block.group(1)))
     return found
+
+
+def test_the_language_page_has_every_type_and_unit_in_its_table() -> None:
+    page = (ROOT / "docs/language.md").read_text("utf-8")
+    section = page.partition("\n## Values\n")[2].partition("\n## ")[0]
+    cells = re.findall(r"`([^`\n]+)`", section)
+    missing = SCALARS.keys() - set(cells)
+    assert not missing, f"add a row for {sorted(missing)} to the table of types in docs/language.md, section Values"
+    undescribed = set(units.UNITS) - set(cells)
+    assert not undescribed, f"name {sorted(undescribed)} in docs/language.md, section Values"
+
+
+def test_the_readme_has_every_command() -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    names = {command.__name__.strip("_") for command in COMMANDS}
+    missing = {name for name in names if f"`zlang {name}" not in readme}
+    assert not missing, f"add a row for {sorted(missing)} to the table of commands in README.md"
 
 
 @pytest.mark.parametrize(("name", "text"), texts(), ids=[name for name, _ in texts()])
