@@ -157,7 +157,10 @@ def test_storage_tools_are_named_only_where_their_output_is_read() -> None:
         if text not in NAMES_OF_RULES
         for tool in sorted(sought & words(text))
     ]
-    assert not named, f"{named}: a kind knows it; if it is also an ordinary word, add it to ORDINARY"
+    assert not named, (
+        f"{named}: only kinds, readers and importers name tools: use a trait, or a meaning of a metric; if it is "
+        "also an ordinary word, add it to ORDINARY"
+    )
 
 
 def test_metrics_are_named_only_where_they_are_declared_and_read() -> None:
@@ -172,7 +175,10 @@ def test_metrics_are_named_only_where_they_are_declared_and_read() -> None:
         if text not in OF_PATHS
         for metric in sorted(sought & words(text))
     ]
-    assert not named, f"{named}: ask `Metric.means`, or the traits of a kind"
+    assert not named, (
+        f"{named}: use a meaning instead (`means = …` in the metric's declaration in stdlib; `MEANINGS` in "
+        "zlang/check/metric_declarations.py has all), or a trait of a kind"
+    )
 
 
 def declared_properties() -> set[str]:
