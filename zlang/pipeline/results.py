@@ -257,8 +257,8 @@ def effects(
     with held(db):
         trials = answers.trials_of(db, run)
         read = design.read(trials, metric)
-        found = sources.effects(read)
-        return found, sources.notes(read, found), _findings_by(trials, read, metric), read.others
+        all_effects = sources.effects(read)
+        return all_effects, sources.notes(read, all_effects), _findings_by(trials, read, metric), read.others
 
 
 def findings(db: Path, run: str | None) -> list[ResultFinding]:

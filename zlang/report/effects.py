@@ -94,23 +94,23 @@ def effects(design: Design) -> list[Effect]:
     return result
 
 
-def notes(design: Design, found: Sequence[Effect]) -> list[str]:
+def notes(design: Design, all_effects: Sequence[Effect]) -> list[str]:
     """What the sources of variance cannot tell, and what to type so that they can."""
     result = []
-    once = [item.name for item in found if item.is_of_setups and item.p is None]
-    if not any(item.df for item in found if item.name == REPLICATES):
+    once = [item.name for item in all_effects if item.is_of_setups and item.p is None]
+    if not any(item.df for item in all_effects if item.name == REPLICATES):
         result.append("nothing was repeated, so interactions cannot be told from chance: `repeat = 3` repeats")
     elif once:
         result.append(f"{', '.join(once)}: set up once, so not tested; {_SET_UP_AGAIN}")
     is_crossed = len(design.factors) > 1 and not any(level is None for row in design.rows for level in row.levels)
-    if is_crossed and not any(_TIMES in item.name for item in found):
+    if is_crossed and not any(_TIMES in item.name for item in all_effects):
         why = "these combinations cannot tell; `design = full` measures all"
         result.append(f"each factor is tested as if it had the same effect at all levels of the others: {why}")
-    if any(item.name == CONFOUNDED for item in found):
+    if any(item.name == CONFOUNDED for item in all_effects):
         levels = [row.levels for row in design.rows]
         lacking = _confounded(design, list(dict.fromkeys(levels)))
         pairs = lacking or _confounded(design, levels)
-        shown = ", ".join(f"{one} and {other}" for one, other in pairs[:_MOST_PAIRS])
+        shown = ", ".join(f"{first} and {second}" for first, second in pairs[:_MOST_PAIRS])
         more = f", and {len(pairs) - _MOST_PAIRS:,} more pairs" if len(pairs) > _MOST_PAIRS else ""
         why = (
             "combinations lack; `design = full` measures all" if lacking else "some points have fewer trials that count"
@@ -124,8 +124,12 @@ def _confounded(design: Design, levels: Sequence[tuple[Cell, ...]]) -> list[tupl
     result = []
     for i, j in itertools.combinations(range(len(design.factors)), 2):
         both = [(own[i], own[j]) for own in levels if own[i] is not None and own[j] is not None]
-        counts, ones, others = Counter(both), Counter(one for one, _ in both), Counter(other for _, other in both)
-        if any(counts[one, other] * len(both) != ones[one] * others[other] for one in ones for other in others):
+        counts, firsts, seconds = (
+            Counter(both),
+            Counter(first for first, _ in both),
+            Counter(second for _, second in both),
+        )
+        if any(counts[a, b] * len(both) != firsts[a] * seconds[b] for a in firsts for b in seconds):
             result.append((design.factors[i].name, design.factors[j].name))
     return result
 
