@@ -29,8 +29,8 @@ from mutate_run import VALUES
 
 from zlang.errors import RunError
 from zlang.run import hashes, journal, seal
-from zlang.run.account import UNVERIFIED
 from zlang.run.folder import Folder
+from zlang.run.unverified import UNVERIFIED
 
 PROGRAM = """
 let n = 1..4

@@ -10,8 +10,8 @@ from command_line import Zlang
 from forge_run import FORGERIES, KEYS, forge
 
 from zlang.run import hashes, journal
-from zlang.run.account import UNVERIFIED
 from zlang.run.events import Session
+from zlang.run.unverified import UNVERIFIED
 
 PROGRAM = """
 let n = 1 | 2

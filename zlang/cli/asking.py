@@ -14,7 +14,12 @@ from zlang.errors import RunError
 from zlang.pipeline import outside, plans, programs, results, runs
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from zlang.report.summary import Summary
+
+_NAMED = 3
+"""How many runs that cannot be verified are named."""
 
 
 def ingest(directory: Path, db: Path) -> int:
@@ -24,6 +29,7 @@ def ingest(directory: Path, db: Path) -> int:
     print(f"{render.visible(str(db))}: {done.runs:,} run{'' if done.runs == 1 else 's'}{unchanged}, ", end="")
     print(f"{done.trials:,} trials, {done.valid:,} of them count", end="")
     print(f", {done.problems:,} problems (table `problems`)" if done.problems else "")
+    warn_of_unverified(done.unverified)
     return 0
 
 
@@ -90,7 +96,19 @@ def what_does_not_count(summary: Summary) -> None:
 
 def warn_of_damage(db: Path, *run_names: str | None) -> None:
     """Say what is wrong with the runs that an answer is about; without a name with that worked on last."""
-    for run_name, problem in results.damage(db, *run_names):
+    _warn(results.damage(db, *run_names))
+
+
+def warn_of_unverified(runs: Sequence[tuple[str, str]]) -> None:
+    """Name the runs whose results cannot be verified: a few, and the number of the others."""
+    _warn(runs[:_NAMED])
+    if len(runs) > _NAMED:
+        where = "zlang sql \"select run, problem from problems where problem like '%cannot be verified%'\""
+        print(f"warning: and {len(runs) - _NAMED:,} more: {where}", file=sys.stderr)
+
+
+def _warn(problems: Sequence[tuple[str, str]]) -> None:
+    for run_name, problem in problems:
         print(f"warning: {render.visible(run_name)}: {render.visible(problem)}", file=sys.stderr)
 
 

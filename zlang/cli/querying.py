@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from zlang.cli import query_results, render, streams, words
+from zlang.cli import asking, query_results, render, streams, words
 from zlang.cli.query_results import QueryOptions
 from zlang.errors import RunError
 from zlang.files import replace_file
@@ -36,6 +36,7 @@ def sql(query: str | None, file: Path | None, params: Sequence[str], db: Path, q
     if query_options.form == "parquet":
         return _parquet(db, text, given, query_options)
     with results.session(db, write=query_options.write, unsafe=query_options.unsafe) as session:
+        unverified_runs = session.unverified_runs()
         result = session.ask(text, given)
         if query_options.form == "table" and query_options.out is None:
             query_results.print_table(
@@ -43,6 +44,7 @@ def sql(query: str | None, file: Path | None, params: Sequence[str], db: Path, q
             )
         else:
             _write(result, query_options)
+    asking.warn_of_unverified(unverified_runs)
     return 0
 
 
@@ -67,6 +69,8 @@ def _parquet(db: Path, text: str, given: Mapping[str, object], query_options: Qu
         raise typer.BadParameter("parquet needs a file: add --out FILE", param_hint="--format")
     count = results.write_parquet(db, text, given, query_options.out, query_options.partition)
     print(f"{render.visible(str(query_options.out))}: {count:,} rows", file=sys.stderr)
+    with results.session(db, write=False, unsafe=False) as session:
+        asking.warn_of_unverified(session.unverified_runs())
     return 0
 
 

@@ -24,7 +24,6 @@ V = TypeVar("V", bound=TrialVerdict)
 NOT_CARRIED_OUT = "it was not run"
 PLAN_CHANGED = "the plan was changed after the run had begun"
 FILES_CHANGED = "its output was changed after the measurement"
-UNVERIFIED = "its results cannot be verified"
 LOST = "the journal is damaged and does not mention an attempt"
 
 _UNREADABLE = (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError)

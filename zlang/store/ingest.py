@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -22,8 +22,8 @@ import orjson
 from zlang.errors import RunError
 from zlang.files import scratch
 from zlang.metrics import Metric
-from zlang.run.account import UNVERIFIED
-from zlang.store import incremental, joining, load, store
+from zlang.run.unverified import UNVERIFIED
+from zlang.store import incremental, joining, load, query, store
 from zlang.store.experiment import StoredExperiment
 from zlang.store.folders import FolderSource, run_folders
 from zlang.store.run_rows import AFTER, Progress, RunRows, stage_problem
@@ -37,13 +37,17 @@ _UNTOUCHED = "the run folders have not changed; choose another file with --db"
 
 @dataclass(slots=True)
 class Ingested:
-    """The content of the database in numbers; `kept` runs of it were not read again."""
+    """The content of the database in numbers; `kept` runs of it were not read again.
+
+    `unverified` are the runs whose results cannot be verified, each with its sentence.
+    """
 
     runs: int = 0
     kept: int = 0
     trials: int = 0
     valid: int = 0
     problems: int = 0
+    unverified: list[tuple[str, str]] = field(default_factory=list)
 
 
 class Look(Protocol):
@@ -139,6 +143,7 @@ def _build(
             before = incremental.Before(connection, target, list(unchanged_runs))
             load.everything(connection, staging, list(experiments.values()), target.stem, before)
             ((ingested.problems,),) = connection.execute("SELECT count(*) FROM main.problems").fetchall()
+            ingested.unverified = connection.execute(query.UNVERIFIED_RUNS, [UNVERIFIED]).fetchall()
         finally:
             connection.close()
         if look is not None:

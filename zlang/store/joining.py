@@ -19,11 +19,12 @@ from zlang.plan.plan import CLOCKS, LOCAL, Action, Header, Plan, Trial
 from zlang.readers.judge import judge
 from zlang.readers.reading import Judgement, text_of
 from zlang.run import hashes
-from zlang.run.account import UNVERIFIED, Account
+from zlang.run.account import Account
 from zlang.run.events import Begin, Commit, End, Fail, Finish, Interrupt, Recorded, Session, Start
 from zlang.run.folder import Folder
 from zlang.run.journal import Gap, Lines, Writer
 from zlang.run.run_state import Attempt
+from zlang.run.unverified import UNVERIFIED
 
 _INSTANT = "instant"
 """The file in which a script keeps when all machines began a trial."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from zlang.errors import RunError
 from zlang.files import scratch
 from zlang.frozen import frozen
+from zlang.run.unverified import UNVERIFIED
 from zlang.store import hints, store
 from zlang.text import as_unicode
 
@@ -37,6 +38,8 @@ class Result:
     rows: tuple[tuple[object, ...], ...]
 
 
+UNVERIFIED_RUNS = "SELECT run, problem FROM main.problems WHERE trial IS NULL AND contains(problem, ?) ORDER BY ALL"
+"""The runs whose problems say `UNVERIFIED`, with their sentences."""
 _AGAIN = 0.1
 """Seconds between two requests to end a query: DuckDB ignores a request before the query has begun."""
 _ENDS_THE_PROCESS = re.compile(r"\benable_(?:logging|profiling)\b", re.IGNORECASE)
@@ -124,6 +127,14 @@ class QuerySession:
         except UnicodeDecodeError:  # in a message of DuckDB's
             return duckdb.Error("DuckDB refuses this, with a message that is not text")
         return Result(_distinct(d[0] for d in described), tuple(str(d[1]) for d in described), rows)
+
+    def unverified_runs(self) -> list[tuple[str, str]]:
+        """The runs whose results cannot be verified, each with its sentence."""
+        try:
+            rows = self.ask(UNVERIFIED_RUNS, [UNVERIFIED]).rows
+        except RunError:  # somebody has dropped the table with `--write`
+            return []
+        return [(str(run), str(problem)) for run, problem in rows]
 
     def columns(self) -> list[NamedColumn]:
         """Every column of every table, with what the catalogue says of it."""
