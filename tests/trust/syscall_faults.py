@@ -39,7 +39,11 @@ FAULTS = {
     "getdents64": ("EIO", "KILL"),
     "flock": ("EIO", "KILL"),
     "fstat": ("EIO",),
+    "newfstatat": ("EIO", "KILL"),
+    "readlink": ("EIO",),
+    "lseek": ("EIO",),
     "mmap": ("ENOMEM",),
+    "mprotect": ("ENOMEM",),
 }
 """What can befall each call."""
 _WHOLE_EVERY = 40
