@@ -19,12 +19,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from machine import LET_GO
-
 MIB = 1 << 20
 SIZE = 8 * MIB
 PAGE = os.sysconf("SC_PAGE_SIZE")
 SWAP = 16 * PAGE
+LET_GO = Path(__file__).resolve().parents[1] / "let_go.sh"
 
 
 @dataclass(frozen=True, slots=True)
