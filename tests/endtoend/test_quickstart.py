@@ -149,7 +149,7 @@ def test_ingest_builds_the_same_database_again(zlang: Zlang) -> None:
     tables = ("trials", "all_metrics", "steps", "runs", "latency")
     before = [zlang("sql", f"select * from {table} order by all", "--format", "csv").out for table in tables]
     (zlang.at / "results.duckdb").unlink()
-    assert "1 runs, 4 trials, 4 of them count" in zlang("ingest", "runs").out
+    assert "1 run, 4 trials, 4 of them count" in zlang("ingest", "runs").out
     zlang("ingest", "runs")
     assert [zlang("sql", f"select * from {table} order by all", "--format", "csv").out for table in tables] == before
     zlang("ingest", str(zlang.folder()), "--db", "one.duckdb")

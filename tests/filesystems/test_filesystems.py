@@ -157,7 +157,8 @@ def program(kind: str, properties: str = "", loop: str = "allocation = sparse") 
 
 def answers(sql: str) -> list[list[object]]:
     said = zlang("sql", sql, "--format", "json")
-    return [list(row.values()) for row in json.loads(said[said.index("[") :])]
+    rows, _ = json.JSONDecoder().raw_decode(said[said.index("[") :])  # warnings follow
+    return [list(row.values()) for row in rows]
 
 
 def test_a_sweep_over_three_file_systems() -> None:
