@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,9 @@ def test_a_heading_says_what_is_shown(run: RunBuilder, tmp_path: Path, db: Path)
     ingest(tmp_path / "runs", db)
     summary = summarise(db)
     assert [heading(summary, n) for n in range(len(summary.columns))][-2] == "speed (median)"
+    columns = [replace(column, name=f"median({column.name})") for column in summary.columns]
+    named = replace(summary, columns=tuple(columns))
+    assert [heading(named, n) for n in range(len(named.columns))][-2] == "median(speed)"
 
 
 def test_equal_values_have_an_interval_without_width() -> None:

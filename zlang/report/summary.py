@@ -148,11 +148,13 @@ def _geometric_mean(values: Sequence[float]) -> Estimate:
 
 def heading(summary: Summary, n: int) -> str:
     """The heading of a column of estimates: what they are, and whether they have intervals."""
+    name = summary.columns[n].name
     estimates = [value for row in summary.rows if isinstance(value := row[n], Estimate)]
     statistic = next((value.statistic for value in estimates if value.statistic), "")
+    has_said = name.startswith(f"{statistic}(")
     level = "95 %" if any(value.low is not None for value in estimates) else ""
-    shown = ", ".join(filter(None, (statistic, level)))
-    return summary.columns[n].name + (f" ({shown})" if shown else "")
+    shown = ", ".join(filter(None, ("" if has_said else statistic, level)))
+    return name + (f" ({shown})" if shown else "")
 
 
 def shown(value: Cell, column: TableColumn) -> str:
