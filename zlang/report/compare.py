@@ -34,7 +34,6 @@ _ALL_COMBINATIONS = "`design = full` measures both levels with all else alike"
 _BY_COMBINATIONS = "nothing was repeated: judged by how the ratio differs between combinations; `repeat = 3` repeats"
 _REPEAT = "nothing was repeated, so a difference cannot be told from chance; `repeat = 3` repeats"
 _SET_UP_ONCE_IN_RUN = "inconclusive: set up once in a run"
-_SET_UP_AGAIN_IN_RUN = "`zlang run --order blocked --again` sets everything up again for each replicate"
 _ONE_RUN = "each run was carried out once: whatever else changed between them is in the ratio"
 
 
@@ -266,7 +265,7 @@ def compare_runs(runs: tuple[str, str], item: Design, other: Design) -> Comparis
     is_set_up = any(row.setups for _, row in rows)
     is_repeated = len({(side, row.trial) for side, row in rows}) < len(rows)
     if ratio is not None and is_set_up and is_repeated and judged.units == 1:
-        verdict, note = _SET_UP_ONCE_IN_RUN, f"{_SET_UP_AGAIN_IN_RUN}; {_ONE_RUN}"
+        verdict, note = _SET_UP_ONCE_IN_RUN, f"{wording.SET_UP_AGAIN}; {_ONE_RUN}"
     else:
         verdict = verdict_on(ratio, 1, item.unit)
         note = f"compared over {judged.units} setups or blocks of each run; {_ONE_RUN}" if is_set_up else _ONE_RUN

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from zlang.errors import RunError
+from zlang.report import wording
 from zlang.report.design import Design, groups, without_factors
 from zlang.report.strata import MOST, components
 from zlang.report.summary import Cell
@@ -31,7 +32,6 @@ _LARGEST = 2000
 _SMALL = 1e-10
 _SWEEPS = 1000
 _TIMES = " × "
-_SET_UP_AGAIN = "`zlang run --order blocked --again` sets everything up once per replicate"
 _MOST_PAIRS = 6
 """Most pairs of factors that a note names."""
 CONFOUNDED, REPLICATES = "confounded factors", "replicates"
@@ -101,7 +101,7 @@ def notes(design: Design, all_effects: Sequence[Effect]) -> list[str]:
     if not any(item.df for item in all_effects if item.name == REPLICATES):
         result.append("nothing was repeated, so interactions cannot be told from chance: `repeat = 3` repeats")
     elif once:
-        result.append(f"{', '.join(once)}: set up once, so not tested; {_SET_UP_AGAIN}")
+        result.append(f"{', '.join(once)}: set up once, so not tested; {wording.SET_UP_AGAIN}")
     is_crossed = len(design.factors) > 1 and not any(level is None for row in design.rows for level in row.levels)
     if is_crossed and not any(_TIMES in item.name for item in all_effects):
         why = "these combinations cannot tell; `design = full` measures all"

@@ -35,7 +35,7 @@ Leaf = Callable[[Term], object]
 _Part = tuple[Hashable, Hashable]
 """A combination of all factors, and the aggregates that its trials are of."""
 _NOT_REPEATED = "nothing was repeated"
-_SET_UP_ONCE = "set up only once; `zlang run --order blocked --again` sets everything up again for each replicate"
+_SET_UP_ONCE = f"set up only once; {wording.SET_UP_AGAIN}"
 
 
 @frozen

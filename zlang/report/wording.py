@@ -10,6 +10,8 @@ from zlang.check.types import DIMENSION_OF, SCALARS, parts_of, scalar_of
 from zlang.text import visible
 from zlang.units import Quantity
 
+SET_UP_AGAIN = "`zlang run --order blocked --again` sets everything up again for each replicate"
+
 
 @lru_cache(maxsize=4096, typed=True)
 def level(value: object, type_: str) -> str:
