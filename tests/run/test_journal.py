@@ -337,3 +337,55 @@ def test_a_missing_line_of_a_journal_that_grows_is_a_gap(tmp_path: Path) -> None
     path = tmp_path / "journal.jsonl"
     path.write_bytes(journal.encode(Finish(1.0), 1) + journal.encode(Finish(3.0), 3))
     assert list(journal.Tail(path, lambda: False)) == [Finish(1.0), journal.Gap(2, 2), Finish(3.0)]
+
+
+# -- signatures
+
+
+def _sign(line: bytes) -> str:
+    return f"{journal.cksum(line):032x}"
+
+
+def _forged(body: bytes) -> bytes:
+    return b'%b,"crc":%d}\n' % (body, journal.cksum(body))
+
+
+SIGNED = journal.encode(Commit(1.0, "ab12", 1, "trials/ab12/1/a1"), 1, _sign)
+_BODY = SIGNED[: SIGNED.index(b',"crc"')]
+
+
+def test_a_signed_line_is_known() -> None:
+    assert journal.is_signed(SIGNED, _sign)
+    assert journal.decode(SIGNED) == (1, Commit(1.0, "ab12", 1, "trials/ab12/1/a1"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        journal.encode(Commit(1.0, "ab12", 1, "trials/ab12/1/a1"), 1),
+        _forged(_BODY.replace(b'"n":1', b'"n":2')),
+        _forged(_BODY + b',"replicate":2'),
+        _forged(_BODY + b',"crc":1'),
+        _forged(_BODY[:-1] + b'0"'),
+        _BODY,
+        b"",
+    ],
+    ids=["without", "of another line", "a member behind it", "two checksums", "too long", "no checksum", "nothing"],
+)
+def test_a_line_that_nobody_signed_is_known(line: bytes) -> None:
+    assert not journal.is_signed(line, _sign)
+
+
+def test_lines_are_signed_as_they_are_written(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with journal.Writer(path, sign=_sign) as writer:
+        writer.write(Session(1.0, "run", "boot"), Finish(2.0))
+    with journal.Writer(path, 2) as writer:
+        writer.write(Session(3.0, "run", "boot"))
+    assert [journal.is_signed(line, _sign) for line in path.read_bytes().splitlines(keepends=True)] == [
+        True,
+        True,
+        False,
+    ]
+    assert run_state.read(path, _sign).unsigned == [3]
+    assert run_state.read(path).unsigned == []

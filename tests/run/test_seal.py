@@ -215,3 +215,44 @@ def test_parts_cannot_be_moved_into_each_other() -> None:
     key = bytes(32)
     assert seal.authenticate(key, [b"ab", b"c"]) != seal.authenticate(key, [b"a", b"bc"])
     assert seal.authenticate(key, [b"a"]) != seal.authenticate(bytes(31) + b"x", [b"a"])
+
+
+SIGNED = "282e05afbb78f3ac76538f0c505ee554"
+
+
+def test_who_sealed_a_folder_can_verify_the_lines_of_its_journal(folder: Folder) -> None:
+    sign, verify, other = seal.signer(folder.name), seal.verifier(folder.path), seal.signer("another run")
+    assert sign is not None
+    assert verify is not None
+    assert other is not None
+    assert verify(b"line") == sign(b"line")
+    assert len({sign(b"line"), sign(b"line "), other(b"line")}) == 3
+
+
+def test_a_signature_is_what_later_releases_verify() -> None:
+    """Journals that were signed stay their owner's: this figure never changes."""
+    seal.load_key()
+    seal.key_file().write_bytes(bytes(32))
+    sign = seal.signer("run")
+    assert sign is not None
+    assert sign(b"line") == SIGNED
+
+
+def _replace_key() -> None:
+    seal.key_file().unlink()
+    seal.load_key()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda at: (at / "seal").unlink(),
+        lambda _at: _replace_key(),
+        lambda _at: seal.key_file().unlink(),
+        lambda _at: seal.key_file().chmod(0o644),
+    ],
+    ids=["no seal", "another key", "no key", "a key that others can read"],
+)
+def test_nobody_else_can_verify_the_lines_of_a_journal(folder: Folder, change: Callable[[Path], object]) -> None:
+    change(folder.path)
+    assert seal.verifier(folder.path) is None
