@@ -219,6 +219,7 @@ def test_a_word_of_another_property_is_said_to_be_one() -> None:
         ('improt "./lab.zexp"', "did you mean `import`?"),
         ("use zfs", "did you mean `import zfs`?"),
         ("gven dir d { path = bytes }", "did you mean `given`?"),
+        ("let given = 4KiB\nlet bytes = given", "`given` is a keyword, which cannot be a name"),
         ("profil p { bytes = 2MiB }", "did you mean `profile`?"),
         ("experiment e { target = data  run = reads }", "did you mean `on`?"),
         ("experiment e { on = data  workload = reads }", "did you mean `run`?"),

@@ -336,7 +336,8 @@ class Driver:
             is_alone = _STANDS_ALONE.match(self.source.text, token.end) is not None
             other = f", or `NAME = {token.text}`" if is_alone else ""
             return f"write a field as `{token.text} = {'on' if is_alone else '…'}`{other}"
-        return ""
+        is_keyword = expected == "a value" and token.text.isalpha() and token.type == token.text.upper()
+        return f"`{token.text}` is a keyword, which cannot be a name" if is_keyword else ""
 
     def _how_to_define(self, last: _Part, token: Token) -> str:
         kind = _KIND_BEHIND_EQUAL_SIGN.match(self.source.text, token.end)
