@@ -142,8 +142,8 @@ def slow_operations_hide_others(results: Results) -> Iterator[str]:
 
 def _tail_latencies(trial: MeasuredTrial) -> tuple[float, float] | None:
     """p99 of operations and of time, in ns, of the direction in which they differ most."""
-    names = [pair for pair in trial.pairs("completion.p99", "completion.p99" + OF_TIME) if pair[0] > 0]
-    return max(names, key=lambda pair: pair[1] / pair[0], default=None)
+    latencies = [pair for pair in trial.pairs("completion.p99", "completion.p99" + OF_TIME) if pair[0] > 0]
+    return max(latencies, key=lambda pair: pair[1] / pair[0], default=None)
 
 
 @RULES.add("generator-limited")
@@ -240,33 +240,33 @@ def more_than_there_can_be(results: Results) -> Iterator[str]:
     """
     yield from _above_trait(results, "link", "throughput", "bytes/s", "the link carries")
     yield from _above_trait(results, "seeks", "operations", "1/s", "the disks do")
-    seen = [
+    readers = [
         (trial, trial.metrics["read.device"], trial.metrics["read.bytes"])
         for trial in _trials_with(results, "read.device", "read.bytes")
         if trial.cache_state != "hot"
         and "transfer" not in trial.traits
         and trial.metrics["read.bytes"] >= _ENOUGH_BYTES
     ]
-    result = [pair for pair in seen if pair[1] < _FROM_DEVICES * pair[2]]
+    result = [item for item in readers if item[1] < _FROM_DEVICES * item[2]]
     if result:
-        worst, gave, read = min(result, key=lambda pair: pair[1] / pair[2])
-        text = in_trials([trial for trial, *_ in result], worst, [trial for trial, *_ in seen])
+        worst, from_devices, read = min(result, key=lambda item: item[1] / item[2])
+        text = in_trials([trial for trial, *_ in result], worst, [trial for trial, *_ in readers])
         yield (
             f"the workload read {wording.measured(read, 'bytes')}, but the devices only "
-            f"{wording.measured(gave, 'bytes')}, {text}: the rest came from a cache, or was compressed"
+            f"{wording.measured(from_devices, 'bytes')}, {text}: the rest came from a cache, or was compressed"
         )
 
 
 def _above_trait(results: Results, trait: str, means: str, unit: str, words: str) -> Iterator[str]:
-    names = [
+    limited = [
         (trial, math.fsum(trial.each(means)), limit)
         for trial in results.trials
         if (limit := trial.traits.get(trait)) and (trait != "seeks" or trial.traits.get("random"))
     ]
-    result = [pair for pair in names if pair[1] > _ROOM * pair[2]]
+    result = [item for item in limited if item[1] > _ROOM * item[2]]
     if result:
-        worst, did, limit = max(result, key=lambda pair: pair[1] / pair[2])
-        text = in_trials([trial for trial, *_ in result], worst, [trial for trial, *_ in names])
+        worst, measured, limit = max(result, key=lambda item: item[1] / item[2])
+        text = in_trials([trial for trial, *_ in result], worst, [trial for trial, *_ in limited])
         of = " operations per second" if unit == "1/s" else ""
-        shown = [wording.measured(value, unit) + of for value in (did, limit)]
+        shown = [wording.measured(value, unit) + of for value in (measured, limit)]
         yield f"the result is {shown[0]}, but {words} at most {shown[1]}, {text}: data came from a cache"

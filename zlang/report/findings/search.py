@@ -161,13 +161,13 @@ def _tail_by_trial(trials: Trials) -> Mapping[_Key, Mapping[str, float]]:
 
 def _busiest_streams(trials: Trials, metrics: Sequence[tuple[str, str]]) -> Mapping[_Key, Mapping[str, float]]:
     """For each trial of several streams, the share of a processor of the one that has the most."""
-    names = ", ".join(literal(name) for name, means in metrics if means == _PROCESSOR)
-    if not names:
+    processor = ", ".join(literal(name) for name, means in metrics if means == _PROCESSOR)
+    if not processor:
         return defaultdict(dict)
     rows = run_query(
         trials.db,
         "WITH each AS (SELECT run, trial, replicate, sum(value) AS share FROM stream_metrics "
-        f"WHERE valid AND metric IN ({names}) AND run IN ({_runs(trials)}) GROUP BY run, trial, replicate, stream) "
+        f"WHERE valid AND metric IN ({processor}) AND run IN ({_runs(trials)}) GROUP BY run, trial, replicate, stream) "
         "SELECT run, trial, replicate, max(share) FROM each GROUP BY ALL",
     ).rows
     result: dict[_Key, dict[str, float]] = defaultdict(dict)
