@@ -68,14 +68,8 @@ class Margin:
     def named(self, subject: str) -> str:
         """Its value and interval, after what it is called."""
         low, high = self.interval()
-        shown = [_three_digits(exp(end) if self.is_ratio else end) for end in (self.value, low, high)]
+        shown = [wording.digits(exp(end) if self.is_ratio else end) for end in (self.value, low, high)]
         return f"{subject} {shown[0]}" + (f" [{shown[1]} … {shown[2]}]" if self.error is not None else "")
-
-
-def _three_digits(value: float) -> str:
-    """`0.00249`, `5.57`, `5,570`: three digits, and no power of ten for a large number."""
-    text = f"{value:.3g}"
-    return f"{float(text):,.0f}" if 1000 <= abs(value) < 1e9 else text  # noqa: PLR2004 - from here on the power is shorter
 
 
 @frozen
