@@ -136,6 +136,7 @@ CASES = [
     case("kinds-property-unknown", "", "kinds", "ext4.blocksiz", code=1),
     case("kinds-property-alone", "", "kinds", "blocksize", code=1),
     case("explain-metric", "", "explain", "read_clat_p99"),
+    case("explain-metric-of-wrapper", "", "explain", "task_clock"),
     case("explain-distribution", "", "explain", "sync_lat"),
     case("kinds-json", "", "kinds", "vmstat", "--json"),
 ]

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 def sql(query: str | None, file: Path | None, params: Sequence[str], db: Path, query_options: QueryOptions) -> int:
     """Answer one question; without one, on a terminal, answer many."""
     words.form_of_rows(query_options.form, "parquet")
+    if query_options.partition and query_options.form != "parquet":
+        raise typer.BadParameter("only parquet is partitioned: add --format parquet", param_hint="--partition")
     if query is not None and file is not None:
         raise typer.BadParameter("the query is given both as an argument and with --file", param_hint="--file")
     if query == "@":
