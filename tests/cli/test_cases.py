@@ -125,6 +125,7 @@ CASES = [
     case("sql-saved-unknown", "", "sql", "@driff", code=1),
     case("sql-nothing", "", "sql", code=2),
     case("sql-param", "", "sql", "select 1", "--param", "bs", code=2),
+    case("sql-partition-of-nothing", "", "sql", "select 1", "--partition", "bs", code=2),
     case("sql-parquet-nowhere", "", "sql", "select 1", "--format", "parquet", code=2),
     case("sql-garbage", SHORT, "sql", "select 1", "--db", "program.zexp", code=1),
     case("init", "", "init", "first.zexp"),

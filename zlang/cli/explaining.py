@@ -17,10 +17,11 @@ import re
 import shlex
 import sys
 import textwrap
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
 from zlang.check import library
+from zlang.check.program import ReaderDef
 from zlang.check.traits import TRAITS
 from zlang.cli import checking, render, words
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
@@ -127,16 +128,22 @@ def address(code: str) -> str:
 
 
 def _metrics() -> dict[str, tuple[Metric, str]]:
-    """The metrics and distributions of the library, each with its reader, by name."""
-    readers = library.load().readers
+    """The metrics and distributions of the library, each with where it comes from, by name."""
+    loaded = library.load()
+    kinds = {kind: list(_readers_of(kind)) for kind in sorted(loaded.names())}
+    own = [(f"the kind `{kind}`", reader.metrics) for kind, readers in kinds.items() for reader in readers]
+    of_readers = [
+        (_source(name, [kind for kind, readers in kinds.items() if name in {item.reader for item in readers}]), metrics)
+        for name, metrics in loaded.readers.items()
+    ]
     return {
-        metric.name: (metric, reader)
-        for reader, declared in readers.items()
-        for metric in (*declared, *in_trials(declared))
+        metric.name: (metric, source)
+        for source, metrics in (*own, *of_readers)
+        for metric in (*metrics, *in_trials(metrics))
     }
 
 
-def _shown_metric(metric: Metric, reader: str) -> Iterator[str]:
+def _shown_metric(metric: Metric, source: str) -> Iterator[str]:
     yield f"{metric.name}: {metric.type}"
     yield textwrap.fill(metric.doc, 100) + "\n"
     if metric.unit:
@@ -148,12 +155,18 @@ def _shown_metric(metric: Metric, reader: str) -> Iterator[str]:
     if metric.is_distribution:
         text = ", ".join(f"`{item.name}`" for item in statistics_of(metric).values())
         yield f"each trial has {text}; for several trials together write, for example, `p99({metric.name})`"
-    kinds = [f"`{kind}`" for kind in sorted(library.load().names()) if reader in _readers_of(kind)]
-    yield f"source: the reader `{reader}`" + (f", which these kinds use: {', '.join(kinds)}" if kinds else "")
+    yield f"source: {source}"
 
 
-def _readers_of(kind: str) -> set[str]:
-    return {reader.reader for action in library.load().kind(kind).actions.values() for reader in action.readers}
+def _source(reader: str, kinds: Sequence[str]) -> str:
+    return f"the reader `{reader}`" + (
+        f", which these kinds use: {', '.join(map('`{}`'.format, kinds))}" if kinds else ""
+    )
+
+
+def _readers_of(kind: str) -> Iterator[ReaderDef]:
+    for action in library.load().kind(kind).actions.values():
+        yield from action.readers
 
 
 def _hint_for(wanted: str, names: Collection[str]) -> str:
