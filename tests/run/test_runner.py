@@ -29,7 +29,7 @@ from run_fakes import (
 
 from zlang.errors import RunError
 from zlang.plan.plan import Action, Plan, Reader, Setting, Setup, Step, Trial
-from zlang.run import hashes, journal, machine, run_state, runner
+from zlang.run import hashes, journal, machine, run_state, runner, seal
 from zlang.run.events import (
     Altered,
     Ask,
@@ -402,6 +402,40 @@ def test_a_lost_journal_is_told_after_tidying(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(RunError, match="No space left on device"):
         list(fake_run(folder, executor))
     assert executor.order[-3:] == ["stop iostat", "stop vmstat", "unmake-s"]
+
+
+def test_a_run_without_memory_says_so_after_tidying(tmp_path: Path) -> None:
+    def fail(_: Signals) -> None:
+        raise MemoryError
+
+    executor = FakeExecutor(during={"measure": fail})
+    with pytest.raises(RunError) as caught:
+        list(fake_run(new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s"))), executor))
+    assert (caught.value.message, caught.value.hint) == (
+        "the run cannot continue: there is not enough memory",
+        "free some memory",
+    )
+    assert executor.order[-1] == "unmake-s"
+
+
+@pytest.mark.parametrize("place", ["facts", "trials/t1/1"])
+def test_nothing_is_written_through_a_link_in_the_folder(tmp_path: Path, place: str) -> None:
+    folder = new_folder(tmp_path, plan(trial(1), facts=[step("uname", Action.FACT)]))
+    (tmp_path / "theirs").mkdir()
+    (folder.path / place).parent.mkdir(parents=True, exist_ok=True)
+    (folder.path / place).symlink_to(tmp_path / "theirs")
+    with pytest.raises(RunError, match=f"^the folder {folder.name} was changed: .*{place}.*") as caught:
+        list(fake_run(folder, FakeExecutor()))
+    assert caught.value.hint == "delete the link"
+    assert list((tmp_path / "theirs").iterdir()) == []
+
+
+def test_each_line_of_the_journal_is_signed(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, plan(trial(1)))
+    seal.write(folder.path, folder.run)
+    list(fake_run(folder, FakeExecutor()))
+    account = run_state.read(folder.journal, seal.verifier(folder.path))
+    assert (account.number > 0, account.unsigned) == (True, [])
 
 
 @pytest.mark.parametrize("error", [RunError("no"), OSError(5, "no")])
