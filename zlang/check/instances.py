@@ -34,8 +34,8 @@ from zlang.units import Quantity
 Answer = TypeVar("Answer")
 LEFT_OUT = Symbol("none")
 """Given to a property that need not have a value, it is as if the property were not given."""
-_WHOLE = "use `round(…)`"
-_WHOLE_SIZE = f"{_WHOLE}, or `ceil(… / 1MiB) * 1MiB` for whole MiB"
+_WHOLE = "write a whole number; `round(…)` makes one of a computed value"
+_WHOLE_SIZE = f"{_WHOLE}, `ceil(… / 1MiB) * 1MiB` whole MiB"
 
 
 class Frame:
