@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 from command_line import Zlang
 
+from zlang.pipeline import runs
+from zlang.run.folder import Folder
+
 STUCK = """
 kind litter: resource on dir {
   offers dir = "{on.dir}"
@@ -92,6 +95,15 @@ def test_a_renamed_folder_removes_what_its_run_made(left: Zlang) -> None:
     said = json.loads(left("clean", "--json").out)
     assert said["removed"][-1] == f"dir here (./zlang-{folder.name})"
     assert list(left.at.glob("zlang-*")) == []
+
+
+def test_a_renamed_run_is_resumed_and_shows_its_results(left: Zlang) -> None:
+    folder = left.folder()
+    other = Folder(folder.rename(folder.with_name("other")))
+    assert runs.still_standing(other)[0] == f"dir here (./zlang-{folder.name})"
+    said = left("resume", "other")
+    assert said.out.startswith("n   elapsed\n")
+    assert "error" not in said.err
 
 
 def _lose_session(journal: bytes) -> bytes:

@@ -71,7 +71,7 @@ def conclude(folder: Folder, db: Path, *, is_whole: bool = True) -> Closing:
         with building(db):  # no other run's database takes its place before this one has been asked
             _build(folder.path.parent, db)
             with held(db):
-                return _closing_of(db, folder.name, is_whole=is_whole)
+                return _closing_of(db, folder.run, is_whole=is_whole)
 
     return apart.call(work, f"building {db}")
 

@@ -351,7 +351,7 @@ def still_standing(folder: Folder) -> list[str]:
     remaining = run_state(folder).leftovers
     items = folder.read_plan().items() if remaining else ()
     named = {item.signature: item.creates for item in items if isinstance(item, Setup) and item.signature in remaining}
-    return [named[signature].replace("$RUN", folder.name) for signature in remaining if named.get(signature)]
+    return [named[signature].replace("$RUN", folder.run) for signature in remaining if named.get(signature)]
 
 
 @frozen
