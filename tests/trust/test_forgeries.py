@@ -65,7 +65,7 @@ def test_whoever_asks_for_forged_figures_is_told(measured: Zlang) -> None:
             line = b'%b,"crc":%d}\n' % (body, journal.cksum(body))  # noqa: PLW2901
         written += line
     (run / "journal.jsonl").write_bytes(written)
-    assert "1 problems" in measured("ingest").out
+    assert "1 problem (table" in measured("ingest").out
     for words in ASKED:
         ended = measured(*(run.name if word == "RUN" else word for word in words))
         assert "999" in ended.out or words[0] not in {"table", "resume"}

@@ -26,9 +26,9 @@ def ingest(directory: Path, db: Path) -> int:
     """Build the database."""
     done = results.ingest(directory, db)
     unchanged = f" ({done.kept:,} unchanged)" if done.kept else ""
-    print(f"{render.visible(str(db))}: {done.runs:,} run{'' if done.runs == 1 else 's'}{unchanged}, ", end="")
-    print(f"{done.trials:,} trials, {done.valid:,} of them count", end="")
-    print(f", {done.problems:,} problems (table `problems`)" if done.problems else "")
+    print(f"{render.visible(str(db))}: {words.counted(done.runs, 'run')}{unchanged}, ", end="")
+    print(f"{words.counted(done.trials, 'trial')}, {done.valid:,} of them count", end="")
+    print(f", {words.counted(done.problems, 'problem')} (table `problems`)" if done.problems else "")
     warn_of_unverified(done.unverified)
     return 0
 

@@ -233,8 +233,8 @@ def _print_order(planned: Planned, estimates: dict[str, PlanEstimate]) -> None:
     if schedule.order.has_plots:
         plots = schedule.plots.count
         factors = ", ".join(map(visible, header.whole_plot_factors))
-        whole_plots = _counted_noun(plots, "whole plot") + (f" of {factors}" if factors else "")
-        print(f"  {whole_plots}; {_counted_noun(schedule.blocks, 'block')}, each in a new random order")
+        whole_plots = words.counted(plots, "whole plot") + (f" of {factors}" if factors else "")
+        print(f"  {whole_plots}; {words.counted(schedule.blocks, 'block')}, each in a new random order")
     about = "" if header.at_most <= EXACT else "about "
     own = estimates[header.order]
     if all((item.made, item.altered) == (own.made, own.altered) for item in estimates.values()):
@@ -248,7 +248,7 @@ def _print_order(planned: Planned, estimates: dict[str, PlanEstimate]) -> None:
 
 def _changes(estimate: PlanEstimate, about: str) -> str:
     changed = f", changes {about}{round(estimate.altered):,} in place" if estimate.altered else ""
-    return f"creates {about}{_counted_noun(round(estimate.made), 'resource')}{changed}"
+    return f"creates {about}{words.counted(round(estimate.made), 'resource')}{changed}"
 
 
 def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
@@ -282,12 +282,8 @@ def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
     if ROOT in header.tools:
         print(f"  must be run by root: {header.tools[ROOT]}")
     if estimate.manual_steps:
-        times = _counted_noun(round(estimate.manual_steps), "time")
+        times = words.counted(round(estimate.manual_steps), "time")
         print(f"  asks for a manual step {times}; waiting for a person is not included")
-
-
-def _counted_noun(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' if count != 1 else ''}"
 
 
 def _guarded(header: Header, program: str) -> None:

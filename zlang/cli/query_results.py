@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zlang.check.types import NANOSECONDS
-from zlang.cli import tables
+from zlang.cli import tables, words
 from zlang.pipeline import results
 from zlang.report import wording
 
@@ -123,7 +123,7 @@ def print_table(result: Result, meanings: Mapping[str, Meaning]) -> None:
     rows = [[_short(v, cell(v), way) for v, way in zip(row, ways, strict=True)] for row in result.rows]
     numeric = [all(isinstance(row[i], int | float | None) for row in result.rows) for i in range(len(result.columns))]
     tables.draw(result.columns, rows, numeric)
-    print(f"{len(rows):,} row{'' if len(rows) == 1 else 's'}", file=sys.stderr)
+    print(words.counted(len(rows), "row"), file=sys.stderr)
 
 
 def _short(value: object, text: str, way: Meaning | None) -> str:

@@ -33,6 +33,11 @@ def documentation(page: str) -> str:
     return visible(f"{site}/{page}" if site else page)
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 run`, `2,000 runs`."""
+    return f"{count:,} {noun}{'s' if count != 1 else ''}"
+
+
 def shell(text: str) -> str:
     """A word as it can be typed; what would steer the terminal is spelled as bash, zsh and POSIX of 2024 take it."""
     if is_visible(text):
