@@ -170,6 +170,7 @@ HAVE_FIXES = {
     *("E301", "E302", "E306", "E316", "W504"),
 }
 
+ON_LOOP = "import filesystems\nloop l on disk { size = 64MiB }\nexperiment e { on = l  run = reads "
 LAB = 'import "./lab.zexp"\nimport fio\n'
 
 
@@ -228,6 +229,13 @@ def test_a_word_of_another_property_is_said_to_be_one() -> None:
         (
             "experiment e { on = data  run = reads  collect = [capacity] }",
             "`capacity` is a kind: write the name of a declaration, or declare one here: `capacity {}`",
+        ),
+        (f"{ON_LOOP} where l == loop }}", "write `l is loop`"),
+        (f"{ON_LOOP} where l != loop }}", "write `l is not loop`"),
+        (f"{ON_LOOP} expect max(read_bw where l == loop) > 5MiB/s }}", "write `l is loop`"),
+        (
+            "experiment e { on = data  run = reads  expect median(read_iops, bs == 4KiB) > 5/s }",
+            "write a condition as `median(read_iops where bs == 4KiB)`",
         ),
         (
             "fio v { rw = read  rate_iops = 5/s }\nfio w { rw = read  number_ios = rate_iops }",

@@ -43,6 +43,10 @@ FOREIGN = {
 """Functions of other languages, and what to write instead."""
 
 
+_WITH_CONDITION = 2
+"""Arguments of an aggregate, if the second is meant as the condition of the trials."""
+
+
 def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Expr:
     """Resolve a call."""
     name = str(node.function)
@@ -55,7 +59,10 @@ def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Ex
             return given
     is_known = name in FUNCTIONS or name in types.AGGREGATES
     if is_known and (node.where is not None or name not in FUNCTIONS):
-        hint = "`expect`, `table` and `plot` are of several"
+        hint = Hint("`expect`, `table` and `plot` are of several")
+        if len(node.arguments) == _WITH_CONDITION and node.where is None:
+            meant = f"{name}({node.arguments[0].span.text} where {node.arguments[1].span.text})"
+            hint = Hint(f"write a condition as `{meant}`", node.span.text, meant, is_safe=False)
         context.report(Code.AGGREGATE_HERE.at(node.span, name=name, hint=hint))
         return unknown(node.span)
     function = FUNCTIONS.get(name)

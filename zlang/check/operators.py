@@ -136,6 +136,8 @@ def _resolve_comparison(context: Context, node: tree.Binary, may_be_word: Callab
         left = resolve(context, node.left, right.type)
     else:
         left = resolve(context, node.left)
+        if (kind := _compared_kind(context, node, left.type)) is not None:
+            return kind
         right = resolve(context, node.right, left.type)
     span, operator = node.span, node.operator
     if left.type.unknown or right.type.unknown:
@@ -163,6 +165,17 @@ def _resolve_comparison(context: Context, node: tree.Binary, may_be_word: Callab
         hint = words or same_unit([left, right])
         context.report(Code.MIXED_UNITS.at(span, verb="compare", left=left.type, right=right.type, hint=hint))
     return combine(context, span, types.BOOL, _comparing(span, operator, left, right), [left, right])
+
+
+def _compared_kind(context: Context, node: tree.Binary, type_: Type) -> Expr | None:
+    """Report that a thing is compared with its kind, as in `volume == ext4`."""
+    name = str(node.right)
+    if name not in type_.kinds or context.scope.lookup(name, node.right.span) is not None:
+        return None
+    meant = f"{node.left.span.text} {'is not' if node.operator == '!=' else 'is'} {name}"
+    hint = Hint(f"write `{meant}`", node.span.text, meant)
+    context.report(Code.UNKNOWN_NAME.at(node.right.span, name=name, hint=hint))
+    return unknown(node.span)
 
 
 def _comparing(span: Span, operator: str, left: Expr, right: Expr) -> Callable[[Any], Value]:
