@@ -27,7 +27,9 @@ def ingest(directory: Path, db: Path) -> int:
     done = results.ingest(directory, db)
     unchanged = f" ({done.kept:,} unchanged)" if done.kept else ""
     print(f"{render.visible(str(db))}: {words.counted(done.runs, 'run')}{unchanged}, ", end="")
-    print(f"{words.counted(done.trials, 'trial')}, {done.valid:,} of them count", end="")
+    print(
+        f"{words.counted(done.trials, 'trial')}, {done.valid:,} of them count{'s' if done.valid == 1 else ''}", end=""
+    )
     print(f", {words.counted(done.problems, 'problem')} (table `problems`)" if done.problems else "")
     warn_of_unverified(done.unverified)
     return 0

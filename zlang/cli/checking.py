@@ -158,7 +158,7 @@ def report(findings: Iterable[Diagnostic], *, hint: str = "") -> None:
     for finding in shown:
         print(render.diagnostic(finding, colour=colour), file=sys.stderr)
     counts = [(sum(item.code.severity is severity for item in shown), severity.value) for severity in Severity]
-    parts = [f"{n} {word}{'s' if n > 1 else ''}" for n, word in counts if n]
+    parts = [words.counted(n, word) for n, word in counts if n]
     mendable = sum(any(fix.is_safe for fix in finding.fixes) for finding in shown)
     if parts:
         print(", ".join(parts) + (f"; {hint.format(mendable)}" if hint and mendable else ""), file=sys.stderr)

@@ -177,7 +177,7 @@ def _confirm(trials: int, header: Header, *, yes: bool) -> None:
     """Ask before the first command, where there is somebody to ask."""
     if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
-    some = f"{'at most ' if header.is_sequential else ''}{trials:,} trial{'s' if trials > 1 else ''}"
+    some = ("at most " if header.is_sequential else "") + words.counted(trials, "trial")
     question = f"{header.experiment}: run {some}? `zlang plan` shows them"
     if not typer.confirm(question, default=True, err=True):
         raise typer.Abort

@@ -68,7 +68,7 @@ def submit(
         submissions.discard(created)
         raise
     trials = sum(folder.read_plan().header.trials for folder in folders)
-    print(f"submitted job {job}: {len(folders):,} part{'s' if len(folders) > 1 else ''}, {trials:,} trials")
+    print(f"submitted job {job}: {words.counted(len(folders), 'part')}, {words.counted(trials, 'trial')}")
     runs_option = "" if runs_dir == words.RUNS else f" --runs {words.file(str(runs_dir))}"
     print("\ntry next:")
     print(f"  zlang status{runs_option}")
