@@ -106,6 +106,17 @@ def test_a_renamed_run_is_resumed_and_shows_its_results(left: Zlang) -> None:
     assert "error" not in said.err
 
 
+def test_a_run_whose_folder_is_renamed_meanwhile_is_resumed_by_its_new_name(tmp_path: Path) -> None:
+    zlang = Zlang(tmp_path)
+    place = tmp_path / "runs"
+    renames = f'shell renames {{ command = "test -d {place}/other || mv {place}/slow-* {place}/other" }}'
+    text = f'dir here {{ path = "." }}\n{renames}\nexperiment slow {{ on = here  run = renames  repeat = 2 }}\n'
+    said = zlang("run", zlang.program(text), code=1)
+    assert said.err.endswith("was renamed or deleted. To continue: zlang resume NAME, with its new name\n")
+    assert "2 of 2 trials count" in zlang("resume", "other").out
+    assert list(tmp_path.glob("zlang-*")) == []
+
+
 def _lose_session(journal: bytes) -> bytes:
     return journal.replace(b'"event":"session"', b'"event":"sessiom"', 1)
 

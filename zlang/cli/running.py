@@ -260,7 +260,11 @@ def _resume(
         return stop.exit_code
     except RunError as error:
         print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
-        print(f"all measurements are kept. To continue: {_resume_line(folder, db)}", file=sys.stderr)
+        if folder.path.is_dir():
+            print(f"all measurements are kept. To continue: {_resume_line(folder, db)}", file=sys.stderr)
+        else:
+            gone = f"the run folder {render.visible(str(folder.path))} was renamed or deleted"
+            print(f"{gone}. To continue: zlang resume NAME, with its new name", file=sys.stderr)
         return 1
     if not is_answered:
         return 1 if failures else 0
