@@ -170,7 +170,8 @@ def _resolve_comparison(context: Context, node: tree.Binary, may_be_word: Callab
 def _compared_kind(context: Context, node: tree.Binary, type_: Type) -> Expr | None:
     """Report that a thing is compared with its kind, as in `volume == ext4`."""
     name = str(node.right)
-    if name not in type_.kinds or context.scope.lookup(name, node.right.span) is not None:
+    is_label = type_.variant(name) is not None
+    if name not in type_.kinds or is_label or context.scope.lookup(name, node.right.span) is not None:
         return None
     meant = f"{node.left.span.text} {'is not' if node.operator == '!=' else 'is'} {name}"
     hint = Hint(f"write `{meant}`", node.span.text, meant)
