@@ -372,6 +372,24 @@ def test_links_are_not_made_where_another_user_can_replace_them(spare: Disk) -> 
     assert not [*(place / "links").iterdir()]
 
 
+@pytest.mark.parametrize("part", [False, True])
+def test_two_declarations_of_one_device_are_named_before_the_run(spare: Disk, *, part: bool) -> None:
+    two = spare.at / "by-id" / "two"
+    if part:
+        subprocess.run(["sfdisk", "-q", spare.node], input="start=1MiB, size=8MiB\n", text=True, check=True, timeout=60)
+        say("partx", "--update", spare.node)
+        wait_for(lambda: Path(f"{spare.node}p1").is_block_device())
+    two.symlink_to(f"{spare.node}p1" if part else spare.node)
+    more = f'disk second {{ id = "{two}"  serial = "{spare.image}"  size = {"8MiB" if part else "32MiB"} }}'
+    name = spare.program(more=more, on="[spare, second]")
+    said = "a device and its partition" if part else "the same device"
+    assert said in spare.zlang("plan", name).out
+    assert said in spare.zlang("run", name, "--arm", str(two), "--arm", spare.link, code=1).err
+    assert said not in spare.zlang("plan", spare.program()).out
+    if part:
+        say("partx", "--delete", spare.node)
+
+
 def test_arming(spare: Disk) -> None:
     zlang, program = spare.zlang, spare.program()
     armed = f"--arm {spare.link}"

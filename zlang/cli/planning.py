@@ -117,7 +117,7 @@ def _overview(
     _print_tree(_creations(setups))
     if planned.schedule.plots.count > len(setups) and planned.schedule.order.has_plots:
         print(f"  … in {planned.schedule.plots.count:,} states, one after another")
-    _guarded(header, program)
+    _devices(planned, program)
     if header.machines:
         print(f"hosts: {', '.join(header.machines)}; `run` reaches them from here, as `zlang hosts` shows")
     elif len(header.hosts) > 1:
@@ -284,6 +284,13 @@ def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
     if estimate.manual_steps:
         times = words.counted(round(estimate.manual_steps), "time")
         print(f"  asks for a manual step {times}; waiting for a person is not included")
+
+
+def _devices(planned: Planned, program: str) -> None:
+    """Print what the run writes to and does not make, and which of the declared devices are the same."""
+    _guarded(planned.plan.header, program)
+    for sentence in plans.shared_devices(planned):
+        print(f"  warning: {visible(sentence)}")
 
 
 def _guarded(header: Header, program: str) -> None:

@@ -113,7 +113,8 @@ def _require_machines(planned: Planned, reached: Mapping[str, Reach]) -> None:
         plans.require_no_devices(planned)
         machines.require_reached(planned, reached)
     visits = machines.visit(header, reached, is_strict=True) if header.machines else []
-    for sentence in machines.contradictions(planned, visits) if visits else plans.contradictions(planned):
+    contradictions = machines.contradictions(planned, visits) if visits else plans.contradictions(planned)
+    for sentence in (*contradictions, *plans.shared_devices(planned)):
         print(f"warning: {render.visible(sentence)}", file=sys.stderr)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -158,6 +159,26 @@ def contradictions_of(planned: Planned, here: str, answer: Callable[[str], str])
     return [
         f"`{here}` has {name} = {show(value)} in the program, and this machine has {show(other)}"
         for name, value, other in hosts.contradicted(host, host_facts)
+    ]
+
+
+def shared_devices(planned: Planned) -> list[str]:
+    """Names of disks of the program that lead to one device of this machine, or to one and its partition."""
+    from zlang.check import naming
+    from zlang.run import machine
+
+    named = {
+        (each.thing.label, name): machine.block_device(name)
+        for each in naming.devices_of(planned.experiment)
+        for name in each.names
+    }
+    present = [(label, name, device) for (label, name), device in named.items() if device]
+    return [
+        f"`{label}` ({name}) and `{other_label}` ({other_name}) are "
+        + ("the same device" if device == other else "a device and its partition")
+        + f" ({', '.join(dict.fromkeys((device[0], other[0])))}): no trial can write to both"
+        for (label, name, device), (other_label, other_name, other) in combinations(present, 2)
+        if name != other_name and (device[0] in other or other[0] in device)
     ]
 
 

@@ -9,6 +9,7 @@ import os
 import platform
 import re
 import shutil
+import stat
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -105,6 +106,18 @@ def look(command: str, directory: Path, wipe: str) -> tuple[list[str], list[str]
     return result, against or (
         [f"inspecting it failed with exit code {completed.returncode}"] if completed.returncode else []
     )
+
+
+def block_device(path: str) -> tuple[str, ...]:
+    """The block device that a path leads to, and that of which it is a partition; empty if there is none."""
+    try:
+        status = Path(path).stat()
+    except (OSError, ValueError):
+        return ()
+    if not stat.S_ISBLK(status.st_mode):
+        return ()
+    there = Path(f"/sys/dev/block/{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}").resolve()
+    return (there.name, there.parent.name) if (there / "partition").exists() else (there.name,)
 
 
 def boot() -> str:
