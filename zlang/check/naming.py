@@ -149,6 +149,8 @@ def findings(experiment: Experiment, trial: TrialThings, every: Iterable[NamedTh
         if is_resource and not _is_one_of_them(each.thing, chain(each.by)):
             parents = " or ".join(f"a `{parent}`" for parent in each.by.kind.parents) or "nothing"
             hint = f"a resource is made only from what it stands on, here {parents}: `on {each.thing.label}`"
+            if each.by.kind.armed and each.thing.kind.armed:
+                hint = "they are the same device, or one is a partition of the other: use one declaration of it"
             yield Code.NOT_BENEATH.at(span, name=each.by.label, other=each.thing.label, hint=hint)
         elif not _is_one_of_them(each.thing, made):
             others = [other.label for other in trial.with_]
