@@ -172,6 +172,7 @@ def test_what_is_none_and_why(tmp_path: Path, name: str, args: dict[str, Any], p
         (b"fio: engine nope not loadable\n", "fio.json holds no JSON: engine nope not loadable"),
         (b'{"jobs": []}', "its report has no jobs"),
         (b"{}", "fio.json is not a fio report (KeyError: 'jobs')"),
+        (b'{"jobs": [{"error": NaN}]}', "fio.json is incomplete or damaged (unexpected character"),
         (b'{"jobs": 7}', "fio.json is not a fio report (TypeError"),
         (b'{"jobs": [{"jobname": "a", "error": "x"}]}', "fio.json is not a fio report (TypeError"),
     ],

@@ -157,10 +157,11 @@ def _start(data: bytes) -> int | None:
 
 def _describe_broken_json(text: str, name: str, error: orjson.JSONDecodeError) -> str:
     try:
-        end = json.JSONDecoder().raw_decode(text)[1]
+        rest = text[json.JSONDecoder().raw_decode(text)[1] :].strip()
     except (ValueError, RecursionError):
-        return f"{name} is incomplete or damaged ({error})"
-    return f"{name} continues after its end: {_short(text[end:].strip())}"
+        rest = ""
+    # Python also reads numbers that are not JSON, such as NaN.
+    return f"{name} continues after its end: {_short(rest)}" if rest else f"{name} is incomplete or damaged ({error})"
 
 
 # --- what fio said beside its report
