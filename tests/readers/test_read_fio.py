@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import time
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -180,6 +181,18 @@ def test_what_is_none_and_why(tmp_path: Path, name: str, args: dict[str, Any], p
 def test_what_is_no_report(tmp_path: Path, data: bytes, problem: str) -> None:
     (tmp_path / "fio.json").write_bytes(data)
     assert samples.read(tmp_path, "fio", "fio.json").problems[0].startswith(problem)
+
+
+@pytest.mark.parametrize(("seed", "is_taken"), [("7", True), ("8", False), (None, True)])
+def test_the_report_of_another_trial_is_refused(tmp_path: Path, seed: str | None, *, is_taken: bool) -> None:
+    report = samples.report("single")
+    report["jobs"][0].setdefault("job options", {}).update({"randseed": seed} if seed else {})
+    (tmp_path / "fio.json").write_text(json.dumps(report))
+    step = replace(samples.step("measure", "fio", "fio.json"), command="fio --name=rr --randseed=7 --rw=randread")
+    assert step.reader is not None
+    reading = fio.read(tmp_path, step.reader, step)
+    refused = ("job rr has the seed 8, not 7: the report is of another trial",)
+    assert reading.problems == (() if is_taken else refused)
 
 
 def _changed(**changes: object) -> tuple[str, ...]:

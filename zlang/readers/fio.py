@@ -57,6 +57,7 @@ _FILTERED = {"libaio", "io_uring", "io_uring_cmd"}
 _REFUSED = {errno.EPERM, errno.ENOSYS}
 
 _STARTS = re.compile(rb"^\{[ \t]*\r?$", re.MULTILINE)
+_SEED = re.compile(r"--randseed=(\d+)")
 _KILLED = re.compile(r"got signal=\d+|terminating on signal \d+|terminated on signal \d+")
 _READ_BYTES = re.compile(r"^read_bytes: (\d+)$", re.MULTILINE)
 _BANNER = re.compile(
@@ -78,7 +79,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     if not data or data.isspace():
         missing = "was not written" if data is None else "is empty"
         return _failed([f"{reader.artefact} {missing}"], messages)
-    reading = parse(data, reader.args, messages, reader.artefact)
+    reading = parse(data, reader.args, messages, reader.artefact, frozenset(_SEED.findall(step.command)))
     logs, stream = reader.args.get("logs"), reader.args.get("stream")
     if isinstance(logs, str) and isinstance(stream, str) and not reading.problems:
         reading = replace(reading, intervals=fio_intervals.find(directory / logs, stream, reading))
@@ -92,8 +93,14 @@ def _fetched(directory: Path, name: object) -> float | None:
     return None if result is None else float(result[1])
 
 
-def parse(data: bytes, args: Mapping[str, object], text: str = "", name: str = "fio.json") -> Reading:
-    """Read a report; `said` is the text that fio printed elsewhere."""
+def parse(
+    data: bytes,
+    args: Mapping[str, object],
+    text: str = "",
+    name: str = "fio.json",
+    seeds: frozenset[str] = frozenset(),
+) -> Reading:
+    """Read a report; `text` is what fio printed elsewhere, `seeds` are those of its jobs, if they are known."""
     start = 0 if data[:1] == b"{" else _start(data)
     if start is None:
         return _failed([f"{name} holds no JSON"], text + data.decode("utf-8", "replace"))
@@ -111,6 +118,7 @@ def parse(data: bytes, args: Mapping[str, object], text: str = "", name: str = "
             shared = report.get("global options")
             is_alone = not {"jobs", "stream"} & args.keys()
             contradicting = chain(
+                _of_another_trial(jobs, seeds),
                 fio_figures.doubled(jobs, shared) if is_alone else (),
                 *(fio_figures.contradictions(job, shared) for job in jobs),
             )
@@ -219,6 +227,15 @@ def _problems(jobs: _Part, args: Mapping[str, object], text: str) -> Iterator[st
         yield "none of its jobs did I/O"
     if len(jobs) > 1:
         yield from _waiting(jobs, args)
+
+
+def _of_another_trial(jobs: list[_Part], seeds: frozenset[str]) -> Iterator[str]:
+    """Jobs with a seed that was not given to this fio: each trial has its own."""
+    for job in jobs:
+        seed = job.get("job options", {}).get("randseed")
+        if seeds and seed is not None and seed not in seeds:
+            own = " or ".join(sorted(seeds))
+            yield f"job {job['jobname']} has the seed {seed}, not {own}: the report is of another trial"
 
 
 def _job_problems(job: _Part, args: Mapping[str, object]) -> Iterator[str]:
