@@ -165,11 +165,11 @@ def _start(data: bytes) -> int | None:
 
 def _describe_broken_json(text: str, name: str, error: orjson.JSONDecodeError) -> str:
     try:
-        rest = text[json.JSONDecoder().raw_decode(text)[1] :].strip()
+        after = text[json.JSONDecoder().raw_decode(text)[1] :].strip()
     except (ValueError, RecursionError):
-        rest = ""
+        after = ""
     # Python also reads numbers that are not JSON, such as NaN.
-    return f"{name} continues after its end: {_short(rest)}" if rest else f"{name} is incomplete or damaged ({error})"
+    return f"{name} continues after its end: {_short(after)}" if after else f"{name} is incomplete or damaged ({error})"
 
 
 # --- what fio said beside its report
