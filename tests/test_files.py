@@ -231,6 +231,12 @@ def test_a_users_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert files.user_directory("XDG_TEST", "below") is None
 
 
+def test_a_home_that_is_not_there_is_not_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("XDG_TEST", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path / "nonexistent"))
+    assert files.user_directory("XDG_TEST", "below") is None
+
+
 def test_a_hole_is_not_read_but_a_file_with_some_holes_is(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x" * 4096)

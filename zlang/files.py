@@ -164,11 +164,15 @@ def _sync_file(path: str) -> None:
 
 
 def user_directory(variable: str, default: str) -> Path | None:
-    """The directory that `variable` names, else `default` below the home; None for a user without a home."""
+    """The directory that `variable` names, else `default` below the home; None for a user without a home.
+
+    A home that is not there stays so: that of a user who is to have none is named `/nonexistent`.
+    """
     given = os.environ.get(variable)
     if given:
         return Path(given)
     try:
-        return Path.home() / default
+        home = Path.home()
     except RuntimeError:
         return None
+    return home / default if home.is_dir() else None
