@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from command_line import COMMAND, Zlang, left_of
+from waiting import wait_for
 
 from zlang.run.events import Fail, Finish, Interrupt
 from zlang.sink import Sink
@@ -130,6 +131,25 @@ def test_a_terminal_that_hangs_up_stops_the_run(zlang: Zlang) -> None:
     assert isinstance(zlang.events()[-1], Interrupt)
     assert zlang.names() == {"program.zexp", "runs", "begun"}
     assert left_of(zlang.folder().name) == []
+
+
+def test_a_terminal_that_hangs_up_ends_a_query(zlang: Zlang) -> None:
+    """Of a session that zlang leads, as in `ssh -t HOST zlang sql …`, only zlang itself is told."""
+    zlang.run(FAILS_AT_FIRST, code=1)
+    child, terminal = pty.fork()
+    if child == 0:
+        os.chdir(zlang.at)
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        query = "select count(*) from range(1000000000) a, range(1000) b where a.range % 7 = b.range"
+        os.execve(COMMAND[0], [*COMMAND, "sql", query], {**zlang.variables(), "TERM": "xterm"})
+    wait_for(lambda: Path(f"/proc/{child}/task/{child}/children").read_text())
+    os.close(terminal)
+    try:
+        wait_for(lambda: os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT), 15)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) in {-signal.SIGHUP, 128 + signal.SIGHUP}
 
 
 def test_nohup_goes_on_when_the_terminal_hangs_up(zlang: Zlang) -> None:

@@ -28,7 +28,7 @@ _WAITED_FOR = (*_PASSED_ON, signal.SIGCHLD)
 _LOOK_EVERY = 1.0
 """Seconds between looks at the child: another thread may take the signal that it has ended."""
 _BY_THE_TERMINAL = 0x80
-"""SI_KERNEL (sigaction(2)): the terminal sent the signal, and to the child as well."""
+"""SI_KERNEL (sigaction(2)): the terminal sent the signal, and Ctrl-C to the child as well."""
 _PR_SET_PDEATHSIG = 1
 _REASON = re.compile(rb'what\(\): .*?"exception_message":"((?:[^"\\]|\\.)*)"|what\(\): *([^\n]+)')
 """The C++ library's message about why it aborts; DuckDB prints JSON."""
@@ -87,7 +87,8 @@ def _wait(child: int) -> int:
     while True:
         signal_info = signal.sigtimedwait(_WAITED_FOR, _LOOK_EVERY)
         if signal_info is not None and signal_info.si_signo != signal.SIGCHLD:
-            if signal_info.si_code != _BY_THE_TERMINAL:
+            # A terminal that hangs up signals only the leader of its session, which may be us.
+            if signal_info.si_code != _BY_THE_TERMINAL or signal_info.si_signo == signal.SIGHUP:
                 os.kill(child, signal_info.si_signo)
             continue
         done, status = os.waitpid(child, os.WNOHANG)
