@@ -256,6 +256,16 @@ def test_pressure_is_of_the_measurement(tmp_path: Path) -> None:
     assert samples.read(tmp_path, "pressure", "p").problems == ("p has no sample of the measurement",)
 
 
+def test_uses_of_memory_are_means_over_the_measurement(tmp_path: Path) -> None:
+    """In the format of /proc/meminfo; the last snapshot is after the measurement."""
+    lines = "MemTotal:        8131304 kB\nMemFree:         {} kB\nDirty:               {} kB\nHugePages_Total: 0\n"
+    amounts = ((10, 1000, 8), (11, 1000, 8), (12, 2000, 16), (13, 4000, 24), (14, 9000, 96))
+    (tmp_path / "m").write_text("".join(f"@ {t}\n{lines.format(free, dirty)}" for t, free, dirty in amounts))
+    reading = samples.read(tmp_path, "meminfo", "m", (11.0, 13.0))
+    assert reading.metrics == {"mem_free_bytes": 3000 * 1024, "mem_dirty_bytes": 20 * 1024}
+    assert samples.read(tmp_path, "meminfo", "absent").problems == ("absent was not written",)
+
+
 # --- shell
 
 OUTPUT = """[INFO] start
