@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,12 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
 def test_every_reader_is_declared() -> None:
     """The reader of a trial with several streams is none of a tool: it is given theirs."""
     assert set(DECLARED) == {*READERS, streams.NAME}
+
+
+def test_every_reader_of_metrics_has_a_test() -> None:
+    text = "".join(path.read_text("utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    untested = [name for name in READERS if DECLARED[name] and not re.search(rf"\b{name}\b", text)]
+    assert untested == [], "add a test in tests/readers that reads a sample of real output"
 
 
 @pytest.mark.parametrize(("tool", "artefact", "args"), CASES, ids=[artefact for _, artefact, _ in CASES])
