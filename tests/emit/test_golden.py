@@ -20,6 +20,7 @@ def test_as_blessed(name: str) -> None:
     path = (GOLDEN / EMITTERS[name].file).with_stem("full")
     if os.environ.get("BLESS"):
         path.write_text(text, "utf-8")
+    assert path.exists(), f"no golden file of `{name}`: type BLESS=1 .venv/bin/pytest tests/emit"
     assert text == path.read_text("utf-8")
 
 
