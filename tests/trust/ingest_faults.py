@@ -1,0 +1,135 @@
+"""Let each system call of `zlang ingest` fail in turn, or kill the process there: what was measured stays as it was.
+
+strace follows the process that builds the database, too. Then `ingest` without a fault must give the same results.
+
+    python tests/trust/ingest_faults.py [--seed N] [--count N] [--seconds N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import random
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import aftermath
+import syscall_faults
+from aftermath import PROGRAM, Score, Share
+from command_line import Ended
+from syscall_faults import Fault
+
+FAULTS = {
+    **syscall_faults.FAULTS,
+    "clone": ("EAGAIN",),
+    "clone3": ("EAGAIN",),
+    "fcntl": ("EIO",),
+    "memfd_create": ("EMFILE",),
+    "pread64": ("EIO", "KILL"),
+    "pwrite64": ("ENOSPC", "EIO", "KILL"),
+    "statfs": ("EIO",),
+}
+"""What can befall each call; threads, locks and writes at an offset are DuckDB's."""
+_CALL = re.compile(r"^(\d+) +(\w+)\(", re.MULTILINE)
+_QUESTION = "select run, trial, replicate, n, position, elapsed from trials order by all"
+
+
+class IngestFaults:
+    """A run whose database is built again and again, each time with another fault."""
+
+    def __init__(self, scratch: Path) -> None:
+        self._root, self._calls = scratch / "disk", scratch / "calls"
+        self._root.mkdir()
+        (self._root / "program.zexp").write_text(PROGRAM)
+        self._environment = {"PATH": aftermath.stand_in(scratch / "bin")}
+        for arguments in (("run", "program.zexp"), ("ingest",)):
+            ended = self._call(*arguments)
+            assert ended.code == 0, ended.err
+        self._rows, self._files = self._results(), self._hashes()
+        assert self._rows.count("\n") == 1 + 3, self._rows
+        ended = self._ingest()
+        assert ended.code == 0, ended.err
+        found = Counter(_CALL.findall(self._calls.read_text("utf-8", "replace")))
+        # strace counts the calls of each process and thread on its own.
+        self.calls = {name: max((n for (_, call), n in found.items() if call == name), default=0) for name in FAULTS}
+
+    def run(self, seed: int, count: int, seconds: float, share: Share) -> Score:
+        """Try so many faults, or as many as the time allows."""
+        score = Score(sum(self.calls.values()))
+        chance = random.Random(seed)
+        every = [
+            Fault(name, n + 1, how) for name, most in self.calls.items() for n in range(most) for how in FAULTS[name]
+        ]
+        chance.shuffle(every)
+        late = time.monotonic() + seconds
+        for fault in every[:count][share[0] :: share[1]]:
+            if time.monotonic() > late:
+                break
+            score.add(str(fault), self._problems(fault))
+            score.tried[fault.how] += 1
+        return score
+
+    def _problems(self, fault: Fault) -> list[str]:
+        ended = self._ingest(fault)
+        found = aftermath.said_wrong("ingest", ended, {-signal.SIGKILL} if fault.how == "KILL" else frozenset())
+        if ended.code == 0 and "3 of them count\n" in ended.out and self._results() != self._rows:
+            found.append(f"ingest ended with 0, and the results are {self._results()}")
+        again = self._call("ingest")
+        if again.code != 0 or self._results() != self._rows:
+            found.append(f"ingest again: {again}, {self._results()}")
+        if self._hashes() != self._files:
+            found.append("the run folder is not as it was")
+        left = {path.name for path in self._root.iterdir()} - {"program.zexp", "runs", "results.duckdb"}
+        return found + ([f"left behind: {sorted(left)}"] if left else [])
+
+    def _ingest(self, fault: Fault | None = None) -> Ended:
+        """Build the database from nothing."""
+        for path in self._root.iterdir():
+            if path.name not in {"program.zexp", "runs"}:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+        inject = [fault.option()] if fault else []
+        trace = f"--trace={','.join(FAULTS)}"
+        tracer = ["strace", "--follow-forks", f"--output={self._calls}", trace, *inject, "--attach"]
+        return aftermath.call(self._root, "ingest", environment=self._environment, tracer=tracer)
+
+    def _call(self, *arguments: str) -> Ended:
+        return aftermath.call(self._root, *arguments, environment=self._environment)
+
+    def _results(self) -> str:
+        return self._call("sql", "--format", "csv", _QUESTION).out
+
+    def _hashes(self) -> Mapping[Path, str]:
+        files = [path for path in sorted((self._root / "runs").rglob("*")) if path.is_file()]
+        return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def fail_ingest(seed: int, count: int, seconds: float = 1e9, place: Path | None = None, share: Share = (0, 1)) -> Score:
+    """Try faults."""
+    with tempfile.TemporaryDirectory(prefix="ingest-", dir=place) as at:
+        return IngestFaults(Path(at)).run(seed, count, seconds, share)
+
+
+def main() -> int:
+    """Say how it went."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=300)
+    parser.add_argument("--seconds", type=float, default=3600)
+    options = parser.parse_args()
+    score = fail_ingest(options.seed, options.count, options.seconds)
+    lines = [f"{how:7} {tried:6,} tried" for how, tried in sorted(score.tried.items())]
+    lines.append(f"{score.tried.total():,} faults in {score.places:,} calls; {score.cases_wrong:,} wrong")
+    lines += [f"WRONG: {one}" for one in score.wrong]
+    sys.stdout.write("\n".join(lines) + "\n")
+    return 1 if score.wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
