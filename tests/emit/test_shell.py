@@ -116,7 +116,9 @@ def test_what_will_not_go_is_not_called_gone(tmp_path: Path) -> None:
 
 
 @each_shell
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGQUIT, 131), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_a_signal_stops_tidies_and_can_be_gone_on_from(
     tmp_path: Path, shell: str, number: signal.Signals, code: int
 ) -> None:

@@ -75,7 +75,7 @@ def test_a_killed_run_goes_on(zlang: Zlang, seed: int) -> None:
     assert left_of(zlang.folder().name) == []
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGQUIT, 131), (signal.SIGTERM, 143)])
 def test_an_interrupted_run_tidies_up(zlang: Zlang, number: signal.Signals, code: int) -> None:
     """Forked workers of fio write on when their parent is killed: they have to be found, too."""
     process = zlang.start("run", zlang.program(LONG))

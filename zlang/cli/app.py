@@ -25,6 +25,7 @@ EXIT_CODES = {
     6: "two plans differ (`diff`, `snapshot --validate`)",
     129: "the terminal was closed (SIGHUP); `zlang resume` continues a run",
     130: "interrupted by Ctrl-C, or not confirmed; `zlang resume` continues a run",
+    131: "interrupted by Ctrl-\\ (SIGQUIT); `zlang resume` continues a run",
     143: "ended by SIGTERM; `zlang resume` continues a run",
 }
 TIDY_UP = ("run", "resume", "clean")

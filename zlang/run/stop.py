@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP as something that can be waited for: signals -> `Stop`.
+"""Ctrl-C, Ctrl-\\, SIGTERM and SIGHUP as something that can be waited for: signals -> `Stop`.
 
 Rules: the first signal interrupts nothing by itself: it makes `Stop` readable, and the runner asks at points where
 everything is known. A second one raises `Interrupted` wherever the program is.
@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Self
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 _DOUBLE = 0.3
 """Seconds in which a second signal is the same request: timeout(1) signals the process and then its group."""
 

@@ -37,7 +37,7 @@ z_help() {
     '  --list      print the trials and do nothing' \
     '  -h, --help  print this' '' \
     'Ctrl-C stops the run and tidies up. Exit codes: 0 every trial was carried out, 1 some failed or the run' \
-    'could not go on, 2 wrong usage, 130 Ctrl-C, 143 TERM.'
+    'could not go on, 2 wrong usage, 130 Ctrl-C, 131 QUIT, 143 TERM.'
 }
 
 # ---- Time ----
@@ -476,6 +476,7 @@ begin_run() {
     sync "$z_dir" "$z_runs" 2>/dev/null || sync
   fi
   trap 'z_hear 130' INT
+  trap 'z_hear 131' QUIT
   trap 'z_hear 143' TERM
   trap 'z_hear 129' HUP
   z_boot=
@@ -518,7 +519,7 @@ end_run() {
   z_sweep
   z_now
   if [ "$z_done" -ge "$z_trials" ] && [ -z "${z_standing# }" ]; then z_write_through '"finish"'; fi
-  trap '' INT TERM HUP
+  trap '' INT QUIT TERM HUP
   rm -rf "$z_dir/.done" "$z_dir/.line" "$z_dir/.files"
   z_say "$z_done of $z_trials trials are done, $z_failed of them failed; their output is in $z_dir"
   z_say "to read the results: zlang ingest $z_shown_runs"
