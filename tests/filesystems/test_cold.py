@@ -77,8 +77,8 @@ def is_refilled(why: str) -> bool:
     The kernel may read some of it all the same: metadata that was dropped again, and pages of fio itself.
     """
     read = re.fullmatch(
-        r"cache not cold: the load read ([\d,]+) bytes from devices, "
-        "not at least 8,388,608 of the 8,388,608 bytes that it read",
+        r"cache not cold: only ([\d,]+) of the 8,388,608 bytes that the workload read came from devices, "
+        "not at least 4,194,304",
         why,
     )
     return read is not None and int(read[1].replace(",", "")) < 8_388_608 / 2

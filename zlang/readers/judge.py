@@ -132,9 +132,10 @@ def _cached(trial: Trial, fetch: Fetch, reading: Reading, out: Path) -> Iterator
             counts[key] = float(after) - float(before)
     due = min(fetch.share * reading.read, fetch.most)
     for source, count in counts.items():
-        if count < _LEAST_FETCHED * due:
-            least = f"at least {due:,.0f} of the {reading.read:,.0f} bytes that it read"
-            yield f"cache not {trial.cache_state}: the load read {max(count, 0):,.0f} bytes from {source}, not {least}"
+        least = _LEAST_FETCHED * due
+        if count < least:
+            came = f"only {max(count, 0):,.0f} of the {reading.read:,.0f} bytes that the workload read came from {source}"
+            yield f"cache not {trial.cache_state}: {came}, not at least {least:,.0f}"
 
 
 def _claims(trial: Trial, out: Path) -> tuple[list[str], list[str]]:
