@@ -1,4 +1,4 @@
-"""Ctrl-C, Ctrl-\\, SIGTERM and SIGHUP as something that can be waited for: signals -> `Stop`.
+"""Ctrl-C, SIGQUIT, SIGTERM and SIGHUP as something that can be waited for: signals -> `Stop`.
 
 Rules: the first signal interrupts nothing by itself: it makes `Stop` readable, and the runner asks at points where
 everything is known. A second one raises `Interrupted` wherever the program is.
