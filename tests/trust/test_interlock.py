@@ -390,6 +390,23 @@ def test_two_declarations_of_one_device_are_named_before_the_run(spare: Disk, *,
         say("partx", "--delete", spare.node)
 
 
+def test_two_ids_that_lead_to_one_device_are_refused(spare: Disk) -> None:
+    image, links = spare.at / "two.img", [spare.at / "by-id" / name for name in ("two", "three")]
+    image.write_bytes(b"")
+    os.truncate(image, 128 * MIB)
+    ids, serials = ", ".join(f'"{link}"' for link in links), f'"{image}", "{image}"'
+    disk = f"disk pair {{ id = [{ids}]  serial = [{serials}]  size = 128MiB }}"
+    volume = "btrfs volume on pair {}\nfile data on volume { size = 1MiB }"
+    name = spare.program(more=f"import filesystems\n{disk}\n{volume}", on="data")
+    with attached(image) as node:
+        for link in links:
+            link.symlink_to(node)
+        ended = spare.zlang("run", name, *[word for link in links for word in ("--arm", str(link))], code=1)
+        say("sync", node)
+    assert f"{links[1]} is the device of an id before it" in ended.err
+    assert image.stat().st_blocks == 0
+
+
 def test_arming(spare: Disk) -> None:
     zlang, program = spare.zlang, spare.program()
     armed = f"--arm {spare.link}"
