@@ -134,8 +134,8 @@ def _cached(trial: Trial, fetch: Fetch, reading: Reading, out: Path) -> Iterator
     for source, count in counts.items():
         least = _LEAST_FETCHED * due
         if count < least:
-            came = f"only {max(count, 0):,.0f} of the {reading.read:,.0f} bytes that the workload read came from {source}"
-            yield f"cache not {trial.cache_state}: {came}, not at least {least:,.0f}"
+            came = f"only {max(count, 0):,.0f} of the {reading.read:,.0f} bytes that the workload read came"
+            yield f"cache not {trial.cache_state}: {came} from {source}, not at least {least:,.0f}"
 
 
 def _claims(trial: Trial, out: Path) -> tuple[list[str], list[str]]:
