@@ -27,9 +27,21 @@ def test_what_is_kept_of_the_library_is_the_same_bytes_whichever_python_wrote_it
     monkeypatch.setattr(library, "SAVED", tmp_path / "library.bin")
     library.save()
     kept = library.SAVED.read_bytes()
-    _, _, entries, readers = content = marshal.loads(kept)
+    *_, entries, readers = content = marshal.loads(kept)
     assert tables.marshalled(content) == kept
     for *_, properties, items in entries.values():
         for packed in (*properties.values(), items):
             assert tables.marshalled(marshal.loads(packed)) == packed
     assert all(tables.marshalled(marshal.loads(packed)) == packed for packed in readers.values())
+
+
+def test_what_was_kept_by_a_zlang_whose_records_had_other_fields_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "SAVED", tmp_path / "library.bin")
+    library.save()
+    texts, fields, *content = marshal.loads(library.SAVED.read_bytes())
+    before = {**fields, "Dimension": ("size",)}
+    library.SAVED.write_bytes(marshal.dumps((texts, before, *content)))
+    library.load.__wrapped__()
+    assert marshal.loads(library.SAVED.read_bytes())[1] == fields

@@ -117,9 +117,9 @@ def load() -> Library:
     """The library; its places are noted first if need be."""
     texts = _texts()
     kept = _saved()
-    if kept is None or kept[0] != texts:
+    if kept is None or kept[:2] != (texts, _fields()):
         kept = save(must=False)
-    _, modules, entries, readers = kept
+    _, _, modules, entries, readers = kept
     sources = {name: Source(f"stdlib/{name}.zexp", text) for name, text in texts.items()}
     return Library(modules, sources, entries, LazyMapping(readers, _metrics))
 
@@ -166,7 +166,7 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
                 {i.name.text: _packed(i) for i in kind.items if isinstance(i, tree.Property)},
                 _packed(tuple(i for i in kind.items if not isinstance(i, tree.Property))),
             )
-    made = (texts, modules, entries, readers)
+    made = (texts, _fields(), modules, entries, readers)
     try:
         replace_file(SAVED, tables.marshalled(made))
     except OSError:
@@ -199,6 +199,12 @@ def _place(span: Span) -> _Place:
 
 
 _CLASSES = {item.__name__: item for item in (*vars(tree).values(), Dimension, Quantity) if isinstance(item, type)}
+
+
+def _fields() -> dict[str, tuple[str, ...]]:
+    """The fields of all that is packed: what was packed with others, before they changed, cannot be unpacked."""
+    classes: dict[str, Any] = {**_CLASSES, "Metric": Metric, "_Entry": _Entry}
+    return {name: item.record_fields for name, item in classes.items() if issubclass(item, Record)}
 
 
 def _packed(value: object) -> bytes:
