@@ -1,4 +1,4 @@
-"""Questions to the results of an experiment, as plain data: from its clauses through the plan to the database.
+"""Questions about the results of an experiment, as plain data: from its clauses through the plan to the database.
 
 Rule: nothing but names of metrics, paths of factors and numbers in base units (bytes, seconds, per second, parts of
 one), so that a question means the same wherever its answer is looked for.
