@@ -96,7 +96,7 @@ class Code(Enum):
     NOT_GIVEN = ("E317", "`{kind}` cannot be `given`: it has no command that verifies that it exists")
     NEEDS_AGGREGATE = ("E318", "`{name}` has a value in each trial; here one value over all trials is needed")
     AGGREGATE_HERE = ("E319", "`{name}` aggregates several trials, but here there is only one")
-    NOTHING_MEASURED = ("E320", "this refers to no metric")
+    NOTHING_MEASURED = ("E320", "this does not refer to a metric")
     SAME_MEASUREMENT = ("E322", "{points} are the same measurement")
     DESIGN_TOO_LARGE = ("E321", "`{design}` has {count} {what}; the limit is {limit}")
 

@@ -243,7 +243,10 @@ def _judged(sides: Sequence[Sequence[Row]], others: Sequence[int]) -> Difference
 def compare_runs(runs: tuple[str, str], item: Design, other: Design) -> Comparison:
     """The second of two runs against the first, at the points that both have."""
     if item.metric != other.metric:
-        raise RunError(f"the runs are measured by `{item.metric}` and `{other.metric}`", "say which: --metric")
+        raise RunError(
+            f"the runs have different primary metrics: `{item.metric}` and `{other.metric}`",
+            "choose one: --metric METRIC",
+        )
     ones, others = ({(row.run, row.trial, row.replicate) for row in design.rows} for design in (item, other))
     if ones & others:
         message = f"{len(ones & others):,} measurements are in both runs: one run reused those of the other"
