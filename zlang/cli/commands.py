@@ -145,7 +145,7 @@ Host = Annotated[
     typer.Option(
         "--host",
         metavar="NAME",
-        help="only the trials of this host; use it on the machine that is this host",
+        help="only the trials of this host; type the command on that machine",
         autocompletion=_hosts,
     ),
 ]
@@ -169,7 +169,11 @@ Arm = Annotated[
 ]
 Wipe = Annotated[
     list[str] | None,
-    typer.Option("--wipe", metavar="DEVICE", help="permit it even if the device is not empty; can be repeated"),
+    typer.Option(
+        "--wipe",
+        metavar="DEVICE",
+        help="permit zlang to overwrite this device even if it is not empty; can be repeated",
+    ),
 ]
 _MOST_PARTS = 1000
 """Tasks that a job array can have where Slurm is set up as it comes: MaxArraySize is 1,001."""
@@ -201,7 +205,7 @@ Trust = Annotated[
     bool,
     typer.Option(
         "--trust",
-        help="run the commands of this folder although its seal is missing or is not yours",
+        help="run the commands of this folder even if its seal does not show that you created it on this machine",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON instead of text")]
@@ -297,7 +301,7 @@ def plan(
         typer.Option(
             "--emit",
             metavar="FORMAT",
-            help=f"write the plan as {', '.join(EMITTERS)}, or as the job files of a tool, by its name",
+            help=f"write the plan as {', '.join(EMITTERS)}, or as the job files of a tool, such as fio",
         ),
     ] = None,
     out: Annotated[
@@ -479,13 +483,15 @@ def submit(
 def hosts(
     file: Annotated[
         str | None,
-        typer.Argument(metavar="[FILE]", help="default: the hosts of zlang.toml here", show_default=False),
+        typer.Argument(
+            metavar="[FILE]", help="default: the hosts in zlang.toml, in this directory or above", show_default=False
+        ),
     ] = None,
     reach: Reached = None,
     *,
     as_json: Json = False,
 ) -> None:
-    """List the hosts of a program, and how each is reached. It connects to none of them; `zlang doctor FILE` does."""
+    """List the hosts of a program, and how each is reached. It does not connect to them; `zlang doctor FILE` does."""
     from zlang.cli import hosting
 
     raise typer.Exit(hosting.hosts(file, reach or [], as_json=as_json))
@@ -544,7 +550,10 @@ def status(
     *,
     as_json: Json = False,
     follow: Annotated[
-        bool, typer.Option("--follow", help="watch a run (default: the latest) that is being carried out elsewhere")
+        bool,
+        typer.Option(
+            "--follow", help="watch a run (default: the latest) while it runs, for example in another terminal"
+        ),
     ] = False,
 ) -> None:
     """Show the progress of runs, and what failed and why."""
