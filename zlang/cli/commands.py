@@ -301,7 +301,7 @@ def plan(
         typer.Option(
             "--emit",
             metavar="FORMAT",
-            help=f"write the plan as {', '.join(EMITTERS)}, or as the job files of a tool, such as fio",
+            help=f"write the plan as {', '.join(EMITTERS)}, or as the job files of a tool: then FORMAT is its name",
         ),
     ] = None,
     out: Annotated[
@@ -591,7 +591,7 @@ def ingest(
     seed: Seed = None,
     order: Order = None,
 ) -> None:
-    """Rebuild the results database from run folders."""
+    """Rebuild the results database from run folders. It then has the runs in DIR, and no others."""
     from zlang.cli import asking
 
     if csv is not None:
