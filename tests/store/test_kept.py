@@ -11,6 +11,7 @@ import orjson
 import pytest
 from run_folders import FACTORS, MakeRun, RunBuilder, factor
 
+from zlang.run.account import FILES_CHANGED, UNREAD, Account
 from zlang.store.ingest import ingest
 from zlang.store.query import run_query
 
@@ -84,6 +85,19 @@ def test_what_comes_out_is_what_reading_everything_would_give(
     assert (again.kept, fresh.kept) == (unchanged, 0)
     assert (again.trials, again.valid, again.problems) == (fresh.trials, fresh.valid, fresh.problems)
     assert rows(db) == rows(db.with_name("fresh.duckdb"))
+
+
+@pytest.mark.parametrize("why", [FILES_CHANGED, f"{UNREAD}: Input/output error"])
+def test_what_could_not_be_read_is_read_again(
+    runs: Path, db: Path, three: list[RunBuilder], why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when a disk has an error, or no more files may be open."""
+    with monkeypatch.context() as patched:
+        patched.setattr(Account, "reason_for_distrust", lambda _self, attempt: why if "p0" in attempt.out else "")
+        assert ingest(runs, db).valid == 0
+    found = ingest(runs, db)
+    assert (found.kept, found.valid) == (0, len(three))
+    assert ingest(runs, db).kept == len(three)
 
 
 def test_a_run_that_is_as_it_was_is_not_read(runs: Path, db: Path, three: list[RunBuilder]) -> None:

@@ -32,7 +32,7 @@ from zlang.metrics import PERCENTILES
 from zlang.plan.plan import Reader, Step
 from zlang.readers import fio_figures, fio_intervals
 from zlang.readers.fio_figures import DIRECTIONS
-from zlang.readers.reading import LONGEST, Histogram, Reading, Window, merge, percentiles, text_of
+from zlang.readers.reading import LONGEST, OF_THE_MACHINE, Histogram, Reading, Window, merge, percentiles, text_of
 
 KINDS = ("clat", "lat", "slat")
 """fio's names of latencies: from submission to completion, in total, and until submission."""
@@ -72,6 +72,8 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     except FileNotFoundError:
         data = None
     except OSError as error:
+        if error.errno in OF_THE_MACHINE:
+            raise
         return _failed(
             [f"{reader.artefact} cannot be read: {error.strerror}"], _messages(directory, step, reader.artefact)
         )

@@ -7,6 +7,7 @@ percent for shares of a processor or of time), and what was not measured is abse
 
 from __future__ import annotations
 
+import errno
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +21,8 @@ from zlang.plan.plan import Reader, Step
 
 LONGEST = 1 << 28
 """Bytes of an artefact that are read; more would be no report but an attack, or a mistake."""
+OF_THE_MACHINE = frozenset({errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC})
+"""Errors that say nothing of a file: the next time it may be read."""
 
 Window = tuple[float, float]
 """Start and end of the measurement in seconds since 1970."""
@@ -176,10 +179,12 @@ def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
 
 
 def text_of(path: Path) -> str | None:
-    """A file's text, with what is not UTF-8 replaced, or None where there is no such file."""
+    """A file's text, with what is not UTF-8 replaced, or None where there is no such file. Raises OSError."""
     try:
         return read_regular(path, LONGEST).decode("utf-8", "replace")
-    except OSError:
+    except OSError as error:
+        if error.errno in OF_THE_MACHINE:
+            raise
         return None
 
 

@@ -26,6 +26,10 @@ PLAN_CHANGED = "the plan was changed after the run had begun"
 FILES_CHANGED = "its output was changed after the measurement"
 LOST = "the journal is damaged and does not mention an attempt"
 
+UNREAD = "the output of the tools cannot be read"
+PERHAPS_UNREAD = (PLAN_CHANGED, FILES_CHANGED, UNREAD)
+"""Reasons that may be gone when the files are read again, for a disk or a limit may have kept them from being read."""
+
 _UNREADABLE = (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
 
 
@@ -99,7 +103,7 @@ class Account(Generic[V]):
         try:
             verdict = self._judge(trial, self.inside(attempt.out), self.window(trial, attempt))
         except _UNREADABLE as error:
-            return None, f"the output of the tools cannot be read: {error}"
+            return None, f"{UNREAD}: {error}"
         return verdict, "" if verdict.valid else verdict.why_not
 
     def reason_for_distrust(self, attempt: Attempt) -> str:

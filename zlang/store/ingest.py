@@ -213,6 +213,6 @@ def _stage_run(
     ingested.runs += 1
     ingested.trials += run.done
     ingested.valid += run.valid
-    if mark is not None:
+    if mark is not None and run.is_read:
         row = {**run.named, "mark": mark, "brought": orjson.dumps(run.columns.brought, default=Metric.as_dict).decode()}
         staging.add("sources", row)

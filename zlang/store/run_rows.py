@@ -23,7 +23,7 @@ from zlang.readers import outside
 from zlang.readers.judge import judge
 from zlang.readers.reading import Histogram, Judgement, Phase
 from zlang.run import sequential
-from zlang.run.account import Account
+from zlang.run.account import PERHAPS_UNREAD, Account
 from zlang.run.run_state import Attempt
 from zlang.source import TABLE
 from zlang.store import logs
@@ -74,6 +74,8 @@ class RunRows:
         self.positions = self.state.positions()
         self.identities: set[str] = set()
         self.made: set[str] = set()
+        self.is_read = True
+        """Whether nothing has to be read again at the next time."""
         self.sequential = sequential.of(header)
         self.places: dict[str, list[str]] = {}
         for out in self.state.steps:
@@ -127,6 +129,7 @@ class RunRows:
         row["valid"], row["why_not"] = not why_not, why_not
         if why_not:
             self._problem(why_not, trial=trial.identity, replicate=trial.replicate)
+            self.is_read &= not why_not.startswith(PERHAPS_UNREAD)
         else:
             self.valid += 1
         if verdict is not None:
