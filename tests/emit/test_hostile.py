@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from zlang.emit import json_lines, markdown
 from zlang.emit.registry import EMITTERS
 from zlang.plan.plan import Action, Plan
-from zlang.text import LAYOUT
+from zlang.text import LAYOUT, is_visible
 
 FRAGMENTS = (
     *("'", '"', "`", "\\", "$", "!", "#", "\n", "\r", "\t", ";", "&", "|", ">", "*", "~", "-", "%s", " "),
@@ -28,6 +28,9 @@ FRAGMENTS = (
         "\u2066",
         "\U000e0041",
         "\u00a0",
+        "\u115f",
+        "\u3164",
+        "\ufe0f",
         "\n```\n",
         "````",
         "<script>",
@@ -93,7 +96,7 @@ def test_text_is_inert_in_the_script(made: tuple[Plan, list[str]], shell: str) -
 @given(made=plans())
 def test_nothing_invisible_is_emitted(form: str, made: tuple[Plan, list[str]]) -> None:
     emitted = "".join(EMITTERS[form].emit(made[0]))
-    assert [char for char in emitted if not char.isprintable() and char not in LAYOUT] == []
+    assert [char for char in emitted if not is_visible(char) and char not in LAYOUT] == []
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -33,6 +33,6 @@ def _spelled(text: str) -> str:
 
 
 def _character(c: str) -> str:
-    if c.isalnum() or c in _PLAIN:
-        return c
-    return f"#{ord(c)};" if is_visible(c) else " "
+    if not is_visible(c):
+        return " "
+    return c if c.isalnum() or c in _PLAIN else f"#{ord(c)};"
