@@ -184,7 +184,10 @@ def page_of_data(lint: Lint) -> PageOfData:
     """The page of a rule of results."""
     find = next(rule.find for rule in findings_after.RULES if rule.lint == lint)
     match = _PAGE_OF_DATA.fullmatch(_docstring(find))
-    assert match, f"BUG: {lint.id} has no page"
+    assert match, (
+        f"BUG: the docstring of {lint.name} is not a title, prose, and data after ```csv found and ```csv, "
+        "with an empty line between them"
+    )
     return PageOfData(lint, match["title"], match["prose"], match["found"], match["clean"])
 
 

@@ -95,6 +95,7 @@ class ResultRules(list[ResultRule]):
         """Take a function as the rule of that name."""
 
         def take(find: Find) -> Find:
+            assert name in AFTER, f"BUG: the finding `{name}` has no line in `AFTER` in zlang/lint/after.py"
             self.append(ResultRule(AFTER[name], find))
             return find
 
