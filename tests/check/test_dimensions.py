@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from zlang import units
 from zlang.check import check
+from zlang.check.types import DIMENSION_OF, SCALARS
 from zlang.source import Source
 
 PROGRAM = """
@@ -48,3 +50,22 @@ def test_what_is_computed_in_between_may_have_any_dimension(size: str) -> None:
 )
 def test_unlike_dimensions_are_neither_added_nor_compared(size: str, message: str) -> None:
     assert messages(size) == [message]
+
+
+@pytest.mark.parametrize("scalar", DIMENSION_OF)
+def test_a_number_of_each_dimension_is_read_and_shown(scalar: str) -> None:
+    dimension = DIMENSION_OF[scalar]
+    quantity = units.parse(SCALARS[scalar].example)
+    assert quantity.dimension == dimension, "`parse` in zlang/units.py reads its unit"
+    assert units.parse(units.show(quantity)) == quantity, "`show` in zlang/units.py writes it"
+    assert dimension in units.NAMES
+
+
+def test_dimensions_differ_in_identities_and_in_products() -> None:
+    """Both have to consider each exponent."""
+    dimensions = set(DIMENSION_OF.values())
+    assert len({dimension.key for dimension in dimensions}) == len(dimensions), "`key` in `Dimension`"
+    for dimension in dimensions - {units.SHARE}:
+        for other in dimensions - {units.SHARE}:
+            product = dimension.times(other, 1, share=False)
+            assert product.times(other, -1, share=False) == dimension, "`times` in `Dimension`"
