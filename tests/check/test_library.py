@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from zlang.check import library
+from zlang.check.traits import TRAITS
 from zlang.syntax import tables
 
 
@@ -18,6 +19,12 @@ def test_a_kind_of_the_library_is_sound(name: str) -> None:
     assert kind.doc
     words = {word.name for definition in kind.properties.values() for word in definition.type.words}
     assert not words & {"yes", "no", "true", "false"}, "zlang fmt writes these words as `on` and `off`"
+
+
+def test_every_trait_is_stated_by_a_kind() -> None:
+    loaded = library.load()
+    stated = {trait for name in loaded.names() for trait in loaded.kind(name).traits}
+    assert TRAITS.keys() - stated == set(), "write `trait NAME = …` in the kinds of stdlib that have it"
 
 
 def test_what_is_kept_of_the_library_is_the_same_bytes_whichever_python_wrote_it(
