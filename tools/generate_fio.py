@@ -309,6 +309,10 @@ class Options:
 def load(path: Path = DATA) -> Options:
     """The options of fio, as the data file has them."""
     data = json.loads(path.read_text())
+    for option in data["newer_options"]:
+        if unknown := option.keys() - Entry.__annotations__.keys():
+            message = f"BUG: {option.get('name')} has {', '.join(sorted(unknown))}; the fields are those of `Entry`"
+            raise AssertionError(message)
     return Options(
         data["fio"],
         tuple(data["engines"]),
@@ -398,7 +402,11 @@ def derived_type(option: Entry) -> str:
         return " | ".join(words_of(option))
     if option.get("min") == "0" and option.get("max") == "100" and "INT" in option.get("source_type", "INT"):
         return "share"
-    return DERIVED[option.get("source_type", option["type"])]
+    named = option.get("source_type") or option.get("type")
+    if named not in DERIVED:
+        message = f"BUG: the `type` of {option['name']} is {named}, not one of {', '.join(DERIVED)}"
+        raise AssertionError(message)
+    return DERIVED[named]
 
 
 def words_of(option: Entry) -> list[str]:
