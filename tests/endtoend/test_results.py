@@ -157,6 +157,15 @@ def test_several_experiments_and_runs_side_by_side(zlang: Zlang) -> None:
     assert len(zlang.rows("from trials")) == 2
 
 
+def test_runs_that_are_in_another_directory_are_named_when_they_go(zlang: Zlang) -> None:
+    zlang.run(SAYS)
+    note = "note: results.duckdb no longer has 1 run that is not in"
+    ended = zlang("run", "program.zexp", "--runs", "other", "--again")
+    assert f"{note} {zlang.at / 'other'}\n" in ended.err
+    assert f"{note} runs\n" in zlang("ingest", "runs").err
+    assert "note:" not in zlang("ingest", "runs").err
+
+
 @pytest.mark.parametrize("place", ["a:b", "new\nline\nexec_prerun=touch pwned", "${HOME}", "semi;colon # [x]"])
 def test_job_files_hold_names_or_are_refused(zlang: Zlang, place: str) -> None:
     import subprocess

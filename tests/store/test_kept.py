@@ -83,6 +83,7 @@ def test_what_comes_out_is_what_reading_everything_would_give(
     unchanged = change(runs, three, make_run)
     again, fresh = ingest(runs, db), ingest(runs, db.with_name("fresh.duckdb"))
     assert (again.kept, fresh.kept) == (unchanged, 0)
+    assert (again.dropped, fresh.dropped) == (change is remove, 0)
     assert (again.trials, again.valid, again.problems) == (fresh.trials, fresh.valid, fresh.problems)
     assert rows(db) == rows(db.with_name("fresh.duckdb"))
 

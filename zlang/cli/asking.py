@@ -31,6 +31,7 @@ def ingest(directory: Path, db: Path) -> int:
         f"{words.counted(done.trials, 'trial')}, {done.valid:,} of them count{'s' if done.valid == 1 else ''}", end=""
     )
     print(f", {words.counted(done.problems, 'problem')} (table `problems`)" if done.problems else "")
+    note_of_dropped(done.dropped, db, directory)
     warn_of_unverified(done.unverified)
     return 0
 
@@ -99,6 +100,13 @@ def what_does_not_count(summary: Summary) -> None:
 def warn_of_damage(db: Path, *run_names: str | None) -> None:
     """Say what is wrong with the runs that an answer is about; without a name with that worked on last."""
     _warn(results.damage(db, *run_names))
+
+
+def note_of_dropped(dropped: int, db: Path, directory: Path) -> None:
+    """Say that a database lost runs because their folders are not in the directory from which it was built."""
+    if dropped:
+        gone = f"{words.counted(dropped, 'run')} that {'is' if dropped == 1 else 'are'} not in {directory}"
+        print(f"note: {render.visible(f'{db} no longer has {gone}')}", file=sys.stderr)
 
 
 def warn_of_unverified(runs: Sequence[tuple[str, str]]) -> None:

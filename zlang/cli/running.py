@@ -294,6 +294,7 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
         )
         return 1
     code = answering.close(closing, failures, is_whole=is_whole)
+    asking.note_of_dropped(closing.dropped, db, folder.path.parent)
     took = costs.spent(folder, runs.run_state(folder))
     if took is not None:
         expected, was = (sum(seconds.values()) for seconds in took)

@@ -44,7 +44,7 @@ class Closing:
     """The last words of a run.
 
     `summary` is that of all its trials, by all factors. `tables` and `plots` are those its experiment asks for; of
-    its trials that were carried out `invalid` do not count.
+    its trials that were carried out `invalid` do not count. `dropped` runs were in the database before.
     """
 
     summary: Summary
@@ -55,6 +55,7 @@ class Closing:
     judged: list[Judged]
     findings: list[ResultFinding]
     invalid: int
+    dropped: int
 
 
 def conclude(folder: Folder, db: Path, *, is_whole: bool = True) -> Closing:
@@ -69,19 +70,20 @@ def conclude(folder: Folder, db: Path, *, is_whole: bool = True) -> Closing:
 
     def work() -> Closing:
         with building(db):  # no other run's database takes its place before this one has been asked
-            _build(folder.path.parent, db)
+            built = _build(folder.path.parent, db)
             with held(db):
-                return _closing_of(db, folder.run, is_whole=is_whole)
+                return _closing_of(db, folder.run, built.dropped, is_whole=is_whole)
 
     return apart.call(work, f"building {db}")
 
 
-def _closing_of(db: Path, run: str, *, is_whole: bool) -> Closing:
+def _closing_of(db: Path, run: str, dropped: int, *, is_whole: bool) -> Closing:
     from zlang.report import answers
 
     trials = answers.trials_of(db, run)
     course, sentences = stopping(db, run) if is_whole else (None, [])
     return Closing(
+        dropped=dropped,
         summary=_summary(trials),
         tables=tables(db, run),
         course=course,

@@ -8,7 +8,7 @@ tables; otherwise it is read again, so that what comes out is what reading every
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -68,12 +68,15 @@ def code(more: Sequence[str] = ()) -> str:
     return digest.hexdigest()[:16]
 
 
-def unchanged(db: Path, marks: Mapping[str, str]) -> dict[str, UnchangedRun]:
-    """The runs in a database that have the same mark; none where it is not there or cannot be read."""
+def unchanged(db: Path, marks: Mapping[str, str], present: Collection[str]) -> tuple[dict[str, UnchangedRun], int]:
+    """The runs in a database that have the same mark, and how many of its runs are not `present`.
+
+    Without a database, or where it cannot be read, there are none of either.
+    """
     import duckdb
 
     if not db.is_file() or not db.stat().st_size:
-        return {}
+        return {}, 0
     try:
         with store.reading(db) as connection:
             rows = connection.execute(
@@ -81,7 +84,7 @@ def unchanged(db: Path, marks: Mapping[str, str]) -> dict[str, UnchangedRun]:
                 "FROM sources s JOIN runs r USING (run)"
             ).fetchall()
     except (duckdb.Error, RunError):
-        return {}
+        return {}, 0
     result = {}
     for run, row, experiment, text, last, done, valid in rows:
         if marks.get(run) == row:
@@ -90,7 +93,7 @@ def unchanged(db: Path, marks: Mapping[str, str]) -> dict[str, UnchangedRun]:
                 tuple(map(_factor, data["factors"])), tuple(Metric(**item) for item in data["metrics"])
             )
             result[str(run)] = UnchangedRun(experiment, brought, float(last), done, valid)
-    return result
+    return result, sum(run not in present for run, *_ in rows)
 
 
 def _factor(shown: dict[str, Any]) -> BroughtFactor:

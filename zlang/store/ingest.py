@@ -37,13 +37,14 @@ _UNTOUCHED = "the run folders have not changed; choose another file with --db"
 
 @dataclass(slots=True)
 class Ingested:
-    """The content of the database in numbers; `kept` runs of it were not read again.
+    """The content of the database in numbers; `kept` runs of it were not read again, `dropped` ones are in it no more.
 
     `unverified` are the runs whose results cannot be verified, each with its sentence.
     """
 
     runs: int = 0
     kept: int = 0
+    dropped: int = 0
     trials: int = 0
     valid: int = 0
     problems: int = 0
@@ -129,7 +130,7 @@ def _build(
     copied = {copy.run for copy in copies}
     code = incremental.code(look.code if look else ())
     marks = {source.run: incremental.mark(source, code) for source in sources if source.run not in copied}
-    unchanged_runs = incremental.unchanged(target, marks)
+    unchanged_runs, ingested.dropped = incremental.unchanged(target, marks, {source.run for source in sources})
     with Staging(built.parent) as staging:
         for copy in copies:
             stage_problem(staging, copy.run, None, f"{copy.folder.name} is a copy of the same run and was left out")
