@@ -317,18 +317,20 @@ def _read(
     own = directory / str(part["directory"])
     reader = Reader(str(part["reader"]), str(part["artefact"]), arguments)
     ran = _ran(own) or window
-    renamed = _renamed(step, str(part["step"]))
+    renamed = _step_of(step, part)
     reading = shell.with_wrappers(read_one(own, reader, renamed, ran), own, reader, renamed, ran)
     after = [args for args in _listed(part.get("after")) if isinstance(args, Mapping)]
     if after or "lasts" in part:
         others = (Reader(reader.name, reader.artefact, args) for args in after)
-        every = [reading, *(read_one(own, other, _renamed(step, str(part["step"])), ran) for other in others)]
+        every = [reading, *(read_one(own, other, _step_of(step, part), ran) for other in others)]
         reading = periods.joined(every, float(str(part.get("lasts", 0))), list(_declared(part)))
     return reading if reading.window is not None else replace(reading, window=ran)
 
 
-def _renamed(step: Step, name: str) -> Step:
-    return Step(name, step.action, step.command, step.why, step.timeout)
+def _step_of(step: Step, part: Mapping[str, object]) -> Step:
+    """The step of a stream. On several machines its command is unknown: a trial has that of the first one."""
+    command = "" if part.get("host") else step.command
+    return Step(str(part["step"]), step.action, command, step.why, step.timeout)
 
 
 def _happened(directory: Path, event: Mapping[str, object]) -> _Happened:
