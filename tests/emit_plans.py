@@ -140,9 +140,9 @@ def carry_out(at: Path, plan: Plan, shell_name: str = "dash", *, code: int | Non
 
 
 def begin(at: Path, plan: Plan, shell_name: str = "dash") -> subprocess.Popen[bytes]:
-    """Start the script of a plan, to be stopped. No shell can trap what is ignored, as `nohup` ignores SIGHUP."""
+    """Start the script of a plan, to be stopped. No shell can trap what was ignored before it (nohup, `&`)."""
     script = write(at, plan)
-    command = ["env", "--default-signal=HUP", *SHELLS[shell_name], script.name]
+    command = ["env", "--default-signal=HUP,INT,QUIT", *SHELLS[shell_name], script.name]
     return subprocess.Popen(command, cwd=at, stderr=subprocess.DEVNULL)
 
 
