@@ -6,6 +6,7 @@ in a fork of this process, which costs a hundredth of a second instead of a star
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import os
 import re
@@ -14,7 +15,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,6 +84,22 @@ class Score:
         self.ended += other.ended
         self.cases_wrong += other.cases_wrong
         self.wrong += other.wrong
+
+
+def as_program(
+    about: str, attempt: Callable[[int, int, float], Score], count: int, sum_up: Callable[[Score], str]
+) -> int:
+    """Try as many cases as the command line says, `count` by default, and print how it went; 1 if one went wrong."""
+    parser = argparse.ArgumentParser(description=about)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=count)
+    parser.add_argument("--seconds", type=float, default=3600)
+    options = parser.parse_args()
+    score = attempt(options.seed, options.count, options.seconds)
+    lines = [f"{how:15} {tried:6,} tried" for how, tried in sorted(score.tried.items())]
+    lines.append(f"{score.tried.total():,} {sum_up(score)}; seed {options.seed}, {score.cases_wrong:,} wrong")
+    sys.stdout.write("\n".join([*lines, *(f"WRONG: {one}" for one in score.wrong)]) + "\n")
+    return 1 if score.wrong else 0
 
 
 def stand_in(tools: Path) -> str:

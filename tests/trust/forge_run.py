@@ -9,7 +9,6 @@ the user's own, and yet no command of zlang may fail or remove what the run did 
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import re
@@ -279,16 +278,7 @@ def forge(seed: int, count: int, seconds: float = 1e9, place: Path | None = None
 
 def main() -> int:
     """Say how it went."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=88)
-    options = parser.parse_args()
-    score = forge(options.seed, options.count)
-    lines = [f"{key:15} {tried:6,} tried" for key, tried in sorted(score.tried.items())]
-    lines.append(f"{score.tried.total():,} forgeries with seed {options.seed}; {score.cases_wrong:,} wrong")
-    lines += [f"WRONG: {one}" for one in score.wrong]
-    sys.stdout.write("\n".join(lines) + "\n")
-    return 1 if score.wrong else 0
+    return aftermath.as_program(__doc__, forge, 88, lambda _: "forgeries")
 
 
 if __name__ == "__main__":

@@ -7,9 +7,7 @@ strace follows the process that builds the database, too. Then `ingest` without 
 
 from __future__ import annotations
 
-import argparse
 import hashlib
-import random
 import re
 import shutil
 import signal
@@ -24,7 +22,7 @@ import aftermath
 import syscall_faults
 from aftermath import PROGRAM, Score, Share
 from command_line import Ended
-from syscall_faults import Fault
+from syscall_faults import Fault, drawn
 
 FAULTS = {
     **syscall_faults.FAULTS,
@@ -63,13 +61,8 @@ class IngestFaults:
     def run(self, seed: int, count: int, seconds: float, share: Share) -> Score:
         """Try so many faults, or as many as the time allows."""
         score = Score(sum(self.calls.values()))
-        chance = random.Random(seed)
-        every = [
-            Fault(name, n + 1, how) for name, most in self.calls.items() for n in range(most) for how in FAULTS[name]
-        ]
-        chance.shuffle(every)
         late = time.monotonic() + seconds
-        for fault in every[:count][share[0] :: share[1]]:
+        for fault in drawn(self.calls, FAULTS, seed)[:count][share[0] :: share[1]]:
             if time.monotonic() > late:
                 break
             score.add(str(fault), self._problems(fault))
@@ -118,17 +111,7 @@ def fail_ingest(seed: int, count: int, seconds: float = 1e9, place: Path | None 
 
 def main() -> int:
     """Say how it went."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=300)
-    parser.add_argument("--seconds", type=float, default=3600)
-    options = parser.parse_args()
-    score = fail_ingest(options.seed, options.count, options.seconds)
-    lines = [f"{how:7} {tried:6,} tried" for how, tried in sorted(score.tried.items())]
-    lines.append(f"{score.tried.total():,} faults in {score.places:,} calls; {score.cases_wrong:,} wrong")
-    lines += [f"WRONG: {one}" for one in score.wrong]
-    sys.stdout.write("\n".join(lines) + "\n")
-    return 1 if score.wrong else 0
+    return aftermath.as_program(__doc__, fail_ingest, 300, lambda score: f"faults in {score.places:,} calls")
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ by one. It does not have writes that a disk acknowledged and lost, nor the loss 
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import re
@@ -269,23 +268,15 @@ def lose_power(seed: int, count: int, seconds: float = 1e9, place: Path | None =
         return PowerLoss(Path(at)).run(seed, count, seconds, share)
 
 
+def _sum_up(score: Score) -> str:
+    refused, kept = score.ended["refused"], score.ended["kept"]
+    shown = f"{refused:,} were refused with a message, {kept:,} keep a directory that is named"
+    return f"states at {score.places} fsyncs; {shown}"
+
+
 def main() -> int:
     """Say how it went."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=3600)
-    options = parser.parse_args()
-    score = lose_power(options.seed, options.count, options.seconds)
-    lines = [f"{kind:14} {tried:6,} tried" for kind, tried in sorted(score.tried.items())]
-    lines.append(
-        f"{score.tried.total():,} states at {score.places} fsyncs with seed {options.seed}; "
-        f"{score.ended['refused']:,} were refused with a message, "
-        f"{score.ended['kept']:,} keep a directory that is named; {score.cases_wrong:,} wrong"
-    )
-    lines += [f"WRONG: {one}" for one in score.wrong]
-    sys.stdout.write("\n".join(lines) + "\n")
-    return 1 if score.wrong else 0
+    return aftermath.as_program(__doc__, lose_power, 1000, _sum_up)
 
 
 if __name__ == "__main__":

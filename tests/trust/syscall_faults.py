@@ -8,7 +8,6 @@ of Python are left alone. Which call fails, and how, is drawn by seed from all c
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 import shutil
@@ -17,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,6 +68,13 @@ class Fault:
         return f"--inject={self.name}:{effect}:when={self.number}"
 
 
+def drawn(calls: Mapping[str, int], faults: Mapping[str, Sequence[str]], seed: int) -> list[Fault]:
+    """Every fault of every call, in an order by seed; `calls` says how many there are of each name."""
+    every = [Fault(name, n + 1, how) for name, most in calls.items() for n in range(most) for how in faults[name]]
+    random.Random(seed).shuffle(every)
+    return every
+
+
 class SyscallFaults:
     """A run that is begun again and again in a directory of its own, each time with another fault."""
 
@@ -84,13 +91,8 @@ class SyscallFaults:
     def run(self, seed: int, count: int, seconds: float, share: Share) -> Score:
         """Try so many faults, or as many as the time allows."""
         score = Score(sum(self.calls.values()))
-        chance = random.Random(seed)
-        every = [
-            Fault(name, n + 1, how) for name, most in self.calls.items() for n in range(most) for how in FAULTS[name]
-        ]
-        chance.shuffle(every)
         late = time.monotonic() + seconds
-        for number, fault in [*enumerate(every[:count])][share[0] :: share[1]]:
+        for number, fault in [*enumerate(drawn(self.calls, FAULTS, seed)[:count])][share[0] :: share[1]]:
             if time.monotonic() > late:
                 break
             self._try(fault, score, is_whole=number % _WHOLE_EVERY == 0)
@@ -134,23 +136,14 @@ def inject_faults(
         return SyscallFaults(Path(at)).run(seed, count, seconds, share)
 
 
+def _sum_up(score: Score) -> str:
+    codes = ", ".join(f"{code} ({times:,})" for code, times in sorted(score.ended.items()))
+    return f"faults in {score.places:,} calls; `run` ended with {codes}"
+
+
 def main() -> int:
     """Say how it went."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=300)
-    parser.add_argument("--seconds", type=float, default=3600)
-    options = parser.parse_args()
-    score = inject_faults(options.seed, options.count, options.seconds)
-    lines = [f"{how:7} {tried:6,} tried" for how, tried in sorted(score.tried.items())]
-    codes = ", ".join(f"{code} ({times:,})" for code, times in sorted(score.ended.items()))
-    lines.append(
-        f"{score.tried.total():,} faults in {score.places:,} calls with seed {options.seed}; "
-        f"`run` ended with {codes}; {score.cases_wrong:,} wrong"
-    )
-    lines += [f"WRONG: {one}" for one in score.wrong]
-    sys.stdout.write("\n".join(lines) + "\n")
-    return 1 if score.wrong else 0
+    return aftermath.as_program(__doc__, inject_faults, 300, _sum_up)
 
 
 if __name__ == "__main__":
