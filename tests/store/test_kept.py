@@ -101,6 +101,16 @@ def test_what_could_not_be_read_is_read_again(
     assert ingest(runs, db).kept == len(three)
 
 
+def test_a_run_that_could_not_be_read_counts_among_those_that_go(
+    runs: Path, db: Path, three: list[RunBuilder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(Account, "reason_for_distrust", lambda *_: FILES_CHANGED)
+        ingest(runs, db)
+    shutil.rmtree(three[0].path)
+    assert ingest(runs, db).dropped == 1
+
+
 def test_a_run_that_is_as_it_was_is_not_read(runs: Path, db: Path, three: list[RunBuilder]) -> None:
     ingest(runs, db)
     before = rows(db)

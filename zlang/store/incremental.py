@@ -80,14 +80,14 @@ def unchanged(db: Path, marks: Mapping[str, str], present: Collection[str]) -> t
     try:
         with store.reading(db) as connection:
             rows = connection.execute(
-                "SELECT s.run, s.mark, s.experiment, s.brought, coalesce(epoch(r.last_session), 0), r.done, r.valid "
-                "FROM sources s JOIN runs r USING (run)"
+                "SELECT r.run, s.mark, s.experiment, s.brought, coalesce(epoch(r.last_session), 0), r.done, r.valid "
+                "FROM runs r LEFT JOIN sources s USING (run)"
             ).fetchall()
     except (duckdb.Error, RunError):
         return {}, 0
     result = {}
     for run, row, experiment, text, last, done, valid in rows:
-        if marks.get(run) == row:
+        if row is not None and marks.get(run) == row:
             data = orjson.loads(text)
             brought = RunColumns(
                 tuple(map(_factor, data["factors"])), tuple(Metric(**item) for item in data["metrics"])
