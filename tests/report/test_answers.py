@@ -192,6 +192,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     trials = answered("table count(read_iops where target == soft), write_bw", tmp_path)
     (table,) = answers.tables(trials)
     assert table.rows == ((5, Estimate(5, 5.0, None, None), Estimate(0, None, None, None)),)
+    assert table.note.endswith("no trial has a value for `write_bw`")
     assert answers.judge(trials) == []
     with pytest.raises(RunError, match="there is no run `s`"):
         answers.trials_of(tmp_path / "db", "s")

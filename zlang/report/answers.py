@@ -441,8 +441,16 @@ def _table(trials: Trials, table: Table) -> Summary:
         trials=total,
         valid=valid,
         reasons=why,
-        note=_mixed_rows_caveat(trials, table),
+        note="; ".join(filter(None, (_mixed_rows_caveat(trials, table), _unmeasured_caveat(measures, answered)))),
     )
+
+
+def _unmeasured_caveat(measures: Sequence[Measure], answered: Sequence[_Answer]) -> str:
+    """A caveat if trials count and none has a value, such as a percentile that the tool was not asked for."""
+    if not any(trials for _, trials, _ in answered):
+        return ""
+    empty = [measure.name for n, measure in enumerate(measures) if not any(own[n].n for _, _, own in answered)]
+    return f"no trial has a value for {' or '.join(f'`{name}`' for name in empty)}" if empty else ""
 
 
 def _mixed_rows_caveat(trials: Trials, table: Table) -> str:
