@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from zlang.check import streams
-from zlang.check.factors import FirstLevels
 from zlang.check.instances import Frame, LazyValues
 from zlang.check.program import Experiment, Instance, PartialPoint, Point, Symbol, Value
 from zlang.check.streams import Stream
@@ -183,6 +182,17 @@ def _read_by(term: Term) -> tuple[str, ...]:
     return (distribution(*term.paths),) if term.op in {"percentile", "distribution"} else ()
 
 
+class _FirstOfAll(PartialPoint):
+    """The point at which every factor has its first level; its things know what they were asked for."""
+
+    def __init__(self) -> None:
+        super().__init__({}, frozenset())
+
+    def get(self, key: str, _default: object = None) -> int:
+        """The level of a factor."""
+        return dict.get(self, key, 0)
+
+
 class TrialView:
     """A trial of an experiment, as far as it is asked for; `here` is what is known of this machine.
 
@@ -190,7 +200,7 @@ class TrialView:
     """
 
     def __init__(
-        self, experiment: Experiment, point: PartialPoint | FirstLevels, here: Instance | None = None, stream: int = 0
+        self, experiment: Experiment, point: PartialPoint, here: Instance | None = None, stream: int = 0
     ) -> None:
         self.experiment = experiment
         self._point, self._here, self._stream = point, here, stream
@@ -338,7 +348,7 @@ class TrialView:
     @property
     def first(self) -> TrialView:
         """The trial at which every factor has its first level."""
-        return TrialView(self.experiment, FirstLevels({}))
+        return TrialView(self.experiment, _FirstOfAll())
 
     @property
     def machine(self) -> Thing | None:
@@ -352,7 +362,7 @@ class TrialView:
         return plain(machine.instance.values.get(name)) if machine else None
 
 
-def each(experiment: Experiment, point: PartialPoint | FirstLevels, here: Instance | None) -> Iterator[TrialView]:
+def each(experiment: Experiment, point: PartialPoint, here: Instance | None) -> Iterator[TrialView]:
     """The trial as each of its streams sees it."""
     first = TrialView(experiment, point, here)
     yield first
