@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from command_line import Zlang
+from command_line import REPOSITORY, Zlang
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="loop devices, pools and mounting need root")
 
@@ -63,10 +63,10 @@ kind meanwhile: wrapper {
 """
 
 
-def why_not(zlang: Zlang, text: str, code: int | None = 0) -> list[str]:
+def why_not(zlang: Zlang, text: str, *options: str, code: int | None = 0) -> list[str]:
     """Why trials do not count."""
     (zlang.at / "program.zexp").write_text(text, "utf-8")
-    zlang("run", "program.zexp", "--yes", code=code)
+    zlang("run", "program.zexp", "--yes", *options, code=code)
     last = max((zlang.at / "runs").iterdir(), key=lambda path: path.stat().st_mtime)
     return [one["why"] for one in json.loads(zlang("status", str(last), "--json").out)["failed"]]
 
@@ -163,6 +163,12 @@ def test_devices_without_a_file_system(zlang: Zlang) -> None:
         "experiment one { on = disk  run = reads  cache = cold }"
     )
     assert why_not(zlang, text) == []
+
+
+def test_blocks_that_were_never_written_are_in_no_cache(zlang: Zlang) -> None:
+    program = REPOSITORY / "examples/pitfalls/read-of-never-written.promised.zexp"
+    text = program.read_text("utf-8").replace("./lab.zexp", str(program.with_name("lab.zexp")))
+    assert why_not(zlang, text, "--order", "blocked") == []
 
 
 def test_what_is_in_memory_is_never_cold(zlang: Zlang) -> None:

@@ -316,6 +316,11 @@ class TrialView:
         kinds = [None, *(thing.instance.kind for thing in stack)]
         return tuple(thing for thing, above in zip(stack, kinds, strict=False) if thing.instance.kind is not above)
 
+    @property
+    def never_written(self) -> Thing | None:
+        """What of these holds the data, if its blocks were never written."""
+        return None if self.before is not None else never_written(self.beneath)
+
     def having(self, trait: str) -> Thing | None:
         """The nearest of these that says something of that trait."""
         return next((thing for thing in self.beneath if thing.trait(trait) is not None), None)
@@ -360,6 +365,16 @@ class TrialView:
         """The value of one of the machine's facts."""
         machine = self.machine
         return plain(machine.instance.values.get(name)) if machine else None
+
+
+def never_written(beneath: Iterable[Thing]) -> Thing | None:
+    """What holds the data of a target, if its blocks were never written: the target, or what a device stands on."""
+    for thing in beneath:
+        if thing.trait("unwritten") is not None:
+            return thing if thing.is_("unwritten") else None
+        if "block" not in thing.instance.kind.offers:
+            return None
+    return None
 
 
 def each(experiment: Experiment, point: PartialPoint, here: Instance | None) -> Iterator[TrialView]:

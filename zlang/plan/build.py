@@ -18,7 +18,7 @@ from zlang.check.instances import Frame, chain, leaves_changed
 from zlang.check.program import Instance, Kind, Program
 from zlang.check.traits import TRAITS
 from zlang.diagnostics import ProgramError
-from zlang.lint.trial import Thing
+from zlang.lint.trial import Thing, never_written
 from zlang.plan import footprint, header
 from zlang.plan.identities import Identities
 from zlang.plan.plan import ALONE, Fetch, Finding, Footprint, Plan, Scalar, Setup, Trial
@@ -149,7 +149,10 @@ class Builder:
         if not config.is_cold:
             return written, None
         return written, footprint.of_reads_together(
-            [each.fetched(frame) for each, frame in zip(judged, frames, strict=True)]
+            [
+                each.fetched(frame) if each.was_written or config.before else None
+                for each, frame in zip(judged, frames, strict=True)
+            ]
         )
 
     @cached_property
@@ -208,6 +211,7 @@ class _Judged(Record):
     traits: Callable[[Frame], Mapping[str, Scalar]]
     written: Callable[[Frame], Footprint]
     fetched: Callable[[Frame], Fetch | None]
+    was_written: bool
 
 
 def _judged_on(kind: Kind, on: Instance | None) -> _Judged:
@@ -232,7 +236,15 @@ def _judged_on(kind: Kind, on: Instance | None) -> _Judged:
         remembered.once(traits, reads((*_KEPT_TRAITS, *kind.own_traits))),
         remembered.once(written, reads(footprint.OF_WORKLOADS)),
         remembered.once(fetched, reads(footprint.OF_READS)),
+        _was_written(below),
     )
+
+
+def _was_written(target: Sequence[Thing]) -> bool:
+    """Whether reads of a target reach a device: a block that was never written is on none."""
+    with suppress(ProgramError):  # a trait that has no value at this point is not known
+        return never_written(target) is None
+    return True
 
 
 def _workload(frame: Frame) -> Instance:

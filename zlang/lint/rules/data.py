@@ -8,18 +8,6 @@ from zlang.lint.trial import Thing, TrialView
 RULES = Rules()
 
 
-def _never_written(trial: TrialView) -> Thing | None:
-    """The target, or what a target of blocks stands on, if its blocks were never written."""
-    if trial.before is not None:
-        return None
-    for thing in trial.beneath:
-        if thing.trait("unwritten") is not None:
-            return thing if thing.is_("unwritten") else None
-        if "block" not in thing.instance.kind.offers:
-            return None
-    return None
-
-
 @RULES.add("ZL013", "read-of-never-written", WARNING)
 def read_of_never_written(trial: TrialView) -> TrialFinding | None:
     """Blocks that were never written are read without any device.
@@ -67,7 +55,7 @@ def read_of_never_written(trial: TrialView) -> TrialFinding | None:
     experiment blocks { on = disk  run = all  cache = cold }
     ```
     """
-    target = _never_written(trial)
+    target = trial.never_written
     if target is None or not trial.run.is_("reads"):
         return None
     message = f"`{target.name}` was never written: reads return zeros and reach no device"
@@ -391,7 +379,7 @@ def first_write(trial: TrialView) -> TrialFinding | None:
     experiment blocks { on = disk  run = all }
     ```
     """
-    target = _never_written(trial)
+    target = trial.never_written
     if target is None or not trial.run.is_("modifies"):
         return None
     message = f"the workload writes blocks of `{target.name}` for the first time, which is slower than later writes"
