@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from zlang.lint.rule import ERROR, WARNING, Rules, TrialFinding, share, size, times, write
-from zlang.lint.trial import Thing, TrialView
+from zlang.lint.trial import TrialView
 
 RULES = Rules()
 
