@@ -67,7 +67,7 @@ def is_sequential(program: Path) -> bool:
 
 def ran(program: Path, directory: Path) -> tuple[float, float, bool]:
     """Run an example once: the seconds that it took, those that were expected, and whether these are said to lack."""
-    code = measured.carry_out(directory, [program], *words(program))[program]
+    code = measured.carry_out(directory, {program: words(program)})[program]
     folder = runs.find(directory / "runs", None)
     took = costs.spent(folder, runs.run_state(folder))
     if took is None or code in {1, 2, 3}:

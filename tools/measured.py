@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -27,12 +27,12 @@ _COMMENT = re.compile(r"(?:^(?:#|--).*\n)+", re.MULTILINE)
 _SIGNS = {"pass": "as expected", "fail": "**not** as expected", "inconclusive": "inconclusive"}
 
 
-def carry_out(directory: Path, programs: Iterable[Path], *words: str) -> dict[Path, int]:
+def carry_out(directory: Path, options: Mapping[Path, Sequence[str]]) -> dict[Path, int]:
     """Run programs one after the other in a directory, beside a zfs-fuse of their own; their exit codes. Needs root."""
     directory.mkdir(parents=True, exist_ok=True)
     codes = {}
     with started(directory.resolve(), ARC_MB, *OPTIONS) as here:
-        for path in programs:
+        for path, words in options.items():
             print(f"== {path.stem}", flush=True)
             command = here.zlang_command("run", str(path), *words, "--again", "--yes")
             codes[path] = subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode

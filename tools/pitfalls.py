@@ -81,11 +81,16 @@ def anchor(path: Path) -> str:
 def run(directory: Path, names: list[str]) -> int:
     """Carry out programs; 1 if any did not do what it expects."""
     chosen = [path for path in every() if not names or path.stem in names]
-    codes = measured.carry_out(directory, chosen, "--order", "blocked")
+    codes = measured.carry_out(directory, {path: ("--order", order(path)) for path in chosen})
     for path, code in codes.items():
         if code:
             print(f"{path.stem}: exit code {code}", file=sys.stderr)
     return int(any(codes.values()))
+
+
+def order(path: Path) -> str:
+    """The order of its trials: everything is set up for each replicate, unless the program's head says otherwise."""
+    return "planned" if "`--order planned`" in path.read_text("utf-8") else "blocked"
 
 
 def page(db: Path) -> str:

@@ -44,7 +44,7 @@ def test_what_is_wrong_is_found_and_nothing_else(path: Path) -> None:
 @pytest.mark.parametrize("name", HANDFUL)
 def test_a_pitfall_is_carried_out(zfs_fuse: ZfsFuse, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = pitfalls.PITFALLS / f"{name}.zexp"
-    zfs_fuse.zlang("run", str(path), "--yes", "--order", "blocked")
+    zfs_fuse.zlang("run", str(path), "--yes", "--order", pitfalls.order(path))
     monkeypatch.setattr(pitfalls, "every", lambda: [path])
     page = pitfalls.page(zfs_fuse.place / "results.duckdb")
     assert f"| [{name}](#{name}) | [{pitfalls.NAMES[name]}]" in page
