@@ -209,6 +209,31 @@ REFUSED = {
         "on = here  run = w",
         "E333",
     ),
+    "by a pattern in its directory": (
+        'shell w { command = "cd /dev/disk/by-id && for each in ata-F*; do dd of=$each; done" }',
+        "on = here  run = w",
+        "E333",
+    ),
+    "by a pattern with a class": (
+        'shell w { command = "dd of=/dev/disk/by-id/ata-[[:upper:]]AST_[^2]" }',
+        "on = here  run = w",
+        "E333",
+    ),
+    "from the directory above": (
+        'shell w { command = "cd /dev/disk && dd of=by-id/ata-FAST_1" }',
+        "on = here  run = w",
+        "E333",
+    ),
+    "by its directory in a variable": (
+        'shell w { command = "disks=/dev/disk && dd of=$disks/by-id/ata-FAST_1" }',
+        "on = here  run = w",
+        "E333",
+    ),
+    "a partition by the name that the kernel gives": (
+        'disk raw { id = "/dev/sdb"  serial = "S3"  size = 64MiB }\nshell w { command = "dd of=/dev/sdb1" }',
+        "on = here  run = w",
+        "E333",
+    ),
     "on two lines": (
         f'shell w {{ command = """dd of={ID[:-3]}\\\n{ID[-3:]}""" }}',
         "on = here  run = w",
@@ -320,6 +345,22 @@ def planned(tmp_path: Path, before: str, experiment: str) -> tuple[list[str], se
         return [], set(plan.header.armed), list(plan.items())
     except ProgramError as error:
         return [error.diagnostic.code.id], set(), []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ls /dev/disk/by-id; find . -name '*.log'",
+        "case $x in a*|*) ls /dev/disk/by-id;; esac",
+        "readlink /dev/disk/by-id/ata-OTHER; ls *",
+        "dd of=/other/by-id/ata-FAST_1",
+        "dd of=by-id/ata-FAST_12",
+        "dd of=/dev/sdb10",
+    ],
+)
+def test_other_paths_name_nothing(tmp_path: Path, command: str) -> None:
+    before = f'disk raw {{ id = "/dev/sda"  serial = "S3"  size = 64MiB }}\nshell w {{ command = "{command}" }}'
+    assert planned(tmp_path, before, "on = here  run = w")[:2] == ([], set())
 
 
 @pytest.mark.parametrize("way", GUARDED)

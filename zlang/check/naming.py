@@ -25,6 +25,10 @@ from zlang.units import Quantity
 _SIGNS_OF_THE_SHELL = re.compile(r"\\\n|[\"'\\{}]")
 _BESIDE_THE_POINT = re.compile(r"/(?:\.?/)+")
 _PATTERN = re.compile(r"(?<![^\s;|&<>()=])/[^\s;|&<>()=]*[*?\[][^\s;|&<>()=]*")
+_RELATIVE_PATTERN = re.compile(r"(?<![^\s;|&<>(=])(?!/)[^\s;|&<>()=]*[*?\[][^\s;|&<>()=]*")
+_LABELS = re.compile(r"(?:\bin\b|;;)[^();&]*\)")
+_CLASS = re.compile(r"\[[!^]?[^]]*\[:\w+:\][^]]*\]")
+_ENDS = r"(?![\w.]|-(?!part\d))"
 _UP_AGAIN = re.compile(r"/[^/\s]+/\.\.(?=/)")
 
 
@@ -235,18 +239,28 @@ def _mentions(text: str, path: str) -> bool:
     plain = plain_path(text)
     directory, _, name = path.rpartition("/")
     # Of a partition the device is written to; `disk-1` is another device than `disk`.
-    if name and re.search(rf"{re.escape(path)}(?![\w.]|-(?!part\d))", plain):
+    partition = (r"(?:p\d+)?" if path[-1].isdigit() else r"\d*") if directory == "/dev" else ""
+    if name and re.search(rf"{re.escape(path)}{partition}{_ENDS}", plain):
         return True
     # A name of letters alone is also a word of any text: then it counts only where the directory stands by itself.
     alone = "(?!/[\\w.])" if name.isalpha() else ""
     is_near = directory.count("/") > 1 and re.search(rf"{re.escape(directory)}(?![\w.-]){alone}", plain)
-    if is_near and name and re.search(rf"(?<![\w./-])(?:\.\.?/)*{re.escape(name)}(?![\w.]|-(?!part\d))", plain):
+    if is_near and name and re.search(rf"(?<![\w./-])(?:\.\.?/)*{re.escape(name)}{_ENDS}", plain):
         return True
-    return any(_is_matched(path, pattern) for pattern in _PATTERN.findall(plain))
+    if any(_is_matched(path, pattern) for pattern in _PATTERN.findall(plain)):
+        return True
+    below = "|".join(re.escape("/".join(path.split("/")[count:])) for count in range(1, path.count("/")))
+    if below and re.search(rf"(?<![\w./-])(?:(?:\.\.?|\$\w+)/)*(?:{below}){_ENDS}", plain):
+        return True  # as it is seen from a directory above its own
+    if not is_near or not re.search(rf"{re.escape(directory)}/?(?=[\s;&|)]|$)", plain):
+        return False
+    patterns = _RELATIVE_PATTERN.findall(_LABELS.sub("", plain) if "esac" in plain else plain)
+    return any(_is_matched(name, pattern) for pattern in patterns)
 
 
 def _is_matched(path: str, pattern: str) -> bool:
     """Whether a path is one of those for which a pattern of the shell stands."""
+    pattern = _CLASS.sub("?", pattern).replace("[^", "[!")
     parts, patterns = path.split("/"), pattern.split("/")
     return len(parts) == len(patterns) and all(map(fnmatchcase, parts, patterns))
 
