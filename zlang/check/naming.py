@@ -15,7 +15,7 @@ from itertools import islice
 
 from zlang.check import hosts, streams, values
 from zlang.check.factors import FirstLevels
-from zlang.check.instances import Frame, chain, places
+from zlang.check.instances import Frame, chain, leaves_changed, places
 from zlang.check.program import Absent, Axis, Experiment, Instance, Joined, Symbol, Value, Variable
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.record import Record
@@ -160,6 +160,8 @@ def findings(experiment: Experiment, trial: TrialThings, every: Iterable[NamedTh
             others = [other.label for other in trial.with_]
             hint = f"add `with = {_list([*others, each.thing.label])}` to the experiment"
             yield Code.NOT_TAKEN.at(span, name=each.thing.label, hint=hint)
+        elif each.thing.is_given and leaves_changed(each.by, Frame(each.by)):
+            yield streams.changes_given(span, each.by, each.thing)
 
 
 def _may_be_taken(thing: Instance, under: Instance) -> bool:

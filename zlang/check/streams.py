@@ -14,7 +14,7 @@ from itertools import islice
 
 from zlang.check import schedules
 from zlang.check.factors import each_level
-from zlang.check.instances import Frame, each_member, moved, treatment_site
+from zlang.check.instances import Frame, each_member, leaves_changed, moved, treatment_site
 from zlang.check.program import Axis, Experiment, Expr, Instance, Kind, Point, Value
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.metrics import AFTER, QUIET
@@ -134,11 +134,14 @@ def target_axes(experiment: Experiment) -> list[Axis]:
     return axes + (list(experiment.run.axes) if have_targets(experiment) else [])
 
 
-def _changes_given(span: Span, workload: Instance, on: Instance) -> Diagnostic:
+def changes_given(span: Span, workload: Instance, on: Instance) -> Diagnostic:
+    """The finding where a workload may write to what the run did not create."""
     message = f"`{workload.label}` would change `{on.label}`, which is `given`"
-    return Code.NOT_SHOWN.at(
-        span, message=message, hint="let it only read, or let it run on something that the run creates"
-    )
+    hint = "let it only read, or let it run on something that the run creates"
+    if workload.kind.writes is None:
+        message = f"`{workload.kind.name}` may write, and `{on.label}` is `given`"
+        hint = f"write `writes = off` in `kind {workload.kind.name}`, if it only reads"
+    return Code.NOT_SHOWN.at(span, message=message, hint=hint)
 
 
 def may_differ(experiment: Experiment) -> bool:
@@ -158,8 +161,8 @@ def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diag
     """Findings about what streams do, what they would change that is not the run's, and what they do together."""
     for stream in streams:
         yield from schedules.findings(stream.workload, stream.on)
-        if stream.on is not None and stream.on.is_given and _writes(stream.workload, stream.on):
-            yield _changes_given(experiment.run.span, stream.workload, stream.on)
+        if stream.on is not None and stream.on.is_given and _may_write(stream.workload, stream.on):
+            yield changes_given(experiment.run.span, stream.workload, stream.on)
             return
     seen: dict[tuple[str, ...], Stream] = {}
     for stream in streams if len(streams) > 1 else ():
@@ -218,8 +221,8 @@ def event_findings(
             yield Code.STREAMS_CLASH.at(experiment.during.span, message=message, hint=hint)
         site = event.parent or treatment_site(event, on)
         if site is not None and site.is_given and event.kind.role == "workload":
-            if _writes(event, site) and experiment.during is not None:
-                yield _changes_given(experiment.during.span, event, site)
+            if _may_write(event, site) and experiment.during is not None:
+                yield changes_given(experiment.during.span, event, site)
         elif event.kind.role == "event" and event.kind.needs is not None and (given := _given(site)) is not None:
             assert experiment.during is not None, "BUG: an event that nobody asked for"
             hint = "let the run create it: remove `given`"
@@ -239,6 +242,11 @@ def _given(thing: Instance | None) -> Instance | None:
             return thing
         thing = thing.parent
     return None
+
+
+def _may_write(workload: Instance, on: Instance) -> bool:
+    """Whether a workload writes, or its kind says nothing about that."""
+    return leaves_changed(workload, Frame(workload, on)) or workload.kind.writes is None
 
 
 def _writes(workload: Instance, on: Instance | None) -> bool:
