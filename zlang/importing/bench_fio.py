@@ -35,7 +35,7 @@ _OPTIONS = {
     "ss_ramp": "steadystate_ramp_time",
     "loginterval": "log_avg_msec",
     "ceph_pool": "pool",
-    **{name: name for name in ("iodepth", "numjobs", "runtime", "time_based", "direct", "invalidate", "rwmixread")},
+    **{name: name for name in ("iodepth", "numjobs", "rwmixread", "time_based")},
 }
 _LISTS = ("mode", "block_size", "iodepth", "numjobs", "rwmixread")
 _BY_ITSELF = ("target", "type", "size", "loops", "extra_opts", "entire_device")
@@ -130,8 +130,10 @@ def _load(given: Mapping[str, str], modes: list[str], name: str, target: str) ->
             if key == "time_based":
                 values = ["0" if words.lower() in _FALSE else "1"]
             settings.choose(_OPTIONS[key], values, written)
+        elif key not in _REASONS:
+            settings.put(key, words, written)
         elif words.lower() not in _FALSE:
-            settings.remark(f"{written}: {_REASONS.get(key, f'this is not a setting of {_TOOL}')}")
+            settings.remark(f"{written}: {_REASONS[key]}")
     if given.get("type") == "rbd":
         settings.put("rbdname", target, f"target = {target}")
     for option in _list(given.get("extra_opts", "")):

@@ -13,7 +13,8 @@ from zlang import text, units
 from zlang.check import library, types
 from zlang.check.instances import checked_value
 from zlang.check.program import PropertyDef, Symbol, Value
-from zlang.diagnostics import ProgramError
+from zlang.diagnostics import Code, ProgramError
+from zlang.errors import RunError
 from zlang.source import Source, Span
 from zlang.syntax import format as formatting
 from zlang.syntax import parse
@@ -87,8 +88,11 @@ def _is_name(word: str) -> bool:
 
 
 def program(lines: Iterable[str]) -> str:
-    """The lines of a program in the style."""
+    """The lines of a program in the style. Raises RunError."""
     formatted = formatting.program(Source("import", "\n".join([*lines, ""])))
+    for found in formatted.findings:
+        if found.code is Code.TOO_LONG:
+            raise RunError(found.message, "import a part of the file")
     assert not formatted.findings, f"BUG: the import is not a program: {formatted.findings[0].message}"
     return formatted.text
 
