@@ -5,6 +5,7 @@ Source: elbencho's `--help-all`. Each thread works on a part of its own; all par
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Iterator, Mapping
@@ -85,7 +86,7 @@ _OTHER = {"read": "write", "write": "read"}
 _MOST = 1000
 _RANGE = re.compile(r"\[(\d+)-(\d+)\]")
 _IN_TURN = re.compile(r"&&|\|\||[;&|]")
-_LINE = re.compile(r"^[ \t$>#]*(?:\S+=\S* +|sudo +)*(?:\S*/)?elbencho[ \t]+\S")
+_LINE = re.compile(r"^[ \t$>#]*(?:\S+=\S* +|sudo +)*(?:\S*/)?elbencho[ \t]+\S|^[^#;\n]*\s(?:\S*/)?elbencho[ \t]+-")
 _SUFFIX = ".elbencho"
 
 
@@ -263,8 +264,8 @@ def _load(command: _Command, phase: str, study: Study) -> Load:
         _put(option, value, command.written[option], phase, settings)
     target = _target(command, workers)
     amount = _bytes(options.get("randamount", "")) if is_random else None
-    part = (amount or size or 0) // workers
-    if part and (workers > 1 or amount) and not _is_of_many_files(command):
+    part = (amount or (size or 0) * _number_of_files(command, workers)) // workers
+    if part and (workers > 1 or amount):
         settings.put("io_size", str(part), f"the share of each of {workers} threads")
         if not is_random:
             settings.put("offset_increment", str(part), f"the share of each of {workers} threads")
@@ -320,13 +321,19 @@ def _is_of_many_files(command: _Command) -> bool:
     return bool({"files", "dirs", "mkdirs", "delfiles", "deldirs"} & set(command.options))
 
 
+def _number_of_files(command: _Command, workers: int) -> int:
+    """The number of files of all workers together; a path that is no directory is one file."""
+    if not _is_of_many_files(command):
+        return 1
+    return workers * math.prod(_positive(command.options.get(name, "1")) or 1 for name in ("dirs", "files"))
+
+
 def _target(command: _Command, workers: int) -> Target:
     settings, options = Settings(), command.options
     size = options.get("size", "")
     if _is_of_many_files(command):
         directory = command.paths[0] if command.paths else "."
-        counts = [_positive(options.get(name, "1")) or 1 for name in ("dirs", "files")]
-        number = workers * counts[0] * counts[1]
+        number = _number_of_files(command, workers)
         total = (_bytes(size) or 0) * number
         settings.put("size", str(total) if total else "", f"-s {size}")
         settings.put("directory", directory, directory)
