@@ -180,6 +180,56 @@ def test_a_parameter_file_includes_another(tmp_path: Path, capsys: pytest.Captur
     assert "an included file cannot include another" in capsys.readouterr().err
 
 
+VOLUMES = "sd=default,size=1g\nsd=sd1,lun=/srv/bed/one\nsd=sd2,lun=/srv/bed/two\nwd=wd1,sd=sd1,xfersize=64k\n"
+
+
+@pytest.mark.parametrize(
+    ("run", "parts"),
+    [
+        ("rd=r,wd=wd1,sd=sd2,xfersize=(4k,8k)", ["let xfersize = 4KiB | 8KiB", "fio wd1_sd2 {"]),
+        ("rd=r,sd=sd*,rdpct=0,threads=1", ["fio r_sd2 on data_2 { rw = randwrite bs = 4KiB numjobs = 1 }"]),
+        ("rd=r,wd=wd1,seekpct=random,forrdpct=(0-100,50)", ["let rdpct = 0% | 50% | 100%", "rwmixread = rdpct"]),
+        ("rd=r,wd=wd1,forthreads=(8-2,d)", ["let threads = 8 | 4 | 2"]),
+        ("rd=r,wd=wd1,elapsed=9,maxdata=2,threads=4", ["io_size = 512MiB", "runtime = 9s"]),
+        ("rd=r,wd=wd1,maxdata=8g", ["io_size = 1GiB"]),
+        ("rd=r,wd=wd1,maxdata=8g,threads=(1,2)", ["maxdata=8g: write as `io_size` how much each worker reads"]),
+    ],
+)
+def test_what_a_run_definition_says_itself(run: str, parts: list[str]) -> None:
+    text = imported(f"{VOLUMES}{run}\n")
+    assert errors(text) == []
+    assert [part for part in parts if part not in squeezed(text)] == []
+
+
+def test_a_load_of_limited_data_ends_when_it_has_moved_them() -> None:
+    assert "time_based" not in imported(f"{VOLUMES}rd=r,wd=wd1,elapsed=9,maxdata=2\n")
+
+
+def test_a_file_system_has_files_up_to_its_total_size() -> None:
+    text = imported("fsd=f,anchor=/srv,files=9,size=(1m,50,1g,50),totalsize=2g\nfwd=w,fsd=f\nrd=r,fwd=w\n")
+    assert "files of size=(1m,50,1g,50) up to totalsize=2g: here one file is as large as all of them" in text
+    assert "{ size = 2GiB }" in text
+
+
+def test_options_of_fio_in_a_file_of_bench_fio_are_given_to_fio() -> None:
+    text = squeezed(imported("[benchfio]\nsize=1g\nnorandommap=1\ntime_based=True\nmade_up=3\n"))
+    assert " norandommap = on\n" in text
+    assert " time_based = on\n" in text
+    assert ' extra = ["made_up=3"]\n' in text
+
+
+def test_each_thread_of_elbencho_has_files_of_its_own() -> None:
+    text = squeezed(imported("srun -N2 elbencho -w -t 4 -n 2 -N 3 -s 1m -d -b 1m /srv/bed\n"))
+    assert "{ size = 24MiB }\n" in text
+    assert " io_size = 6MiB\n offset_increment = 6MiB\n" in text
+
+
+def test_a_file_that_would_be_too_long_a_program_is_refused() -> None:
+    volumes = "".join(f"sd=s{number},lun=/srv/{number}\n" for number in range(900))
+    with pytest.raises(RunError, match=r"^the program has [0-9,]+ words and signs; the limit is 200,000$"):
+        imported(f"{volumes}wd=wd1\n" + "".join(f"rd=r{number},wd=wd1\n" for number in range(12)))
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

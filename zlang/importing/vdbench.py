@@ -15,17 +15,18 @@ from zlang.errors import RunError
 from zlang.importing import fio_numbers, fio_options, job_file, vdbench_file
 from zlang.importing.fio_options import Settings
 from zlang.importing.study import Load, LoadStudy, Study, Target
-from zlang.importing.vdbench_file import Entry
+from zlang.importing.vdbench_file import Entry, ParameterFile
 from zlang.record import Record
 
 _TOOL = "vdbench"
 _ENTRY = re.compile(r"(sd|wd|rd|fsd|fwd|hd)=")
 _STEP = re.compile(r"(\d+[kmgt]?)-(\d+[kmgt]?)")
 _MOST = 100
-_SERVED = ("wd", "sd", "fwd", "fsd", "lun", "anchor", "size", "skew", "operation", "depth", "width", "files")
-_LOOPS = {"forxfersize": "xfersize", "forthreads": "threads", "forrdpct": "rdpct", "forseekpct": "seekpct"}
+_MULTIPLES = 100
+_SERVED = "wd sd fwd fsd lun anchor size skew operation depth width files totalsize maxdata"
 _OPTION_OF = {"xfersize": "bs", "threads": "numjobs", "rdpct": "rwmixread", "seekpct": "percentage_random"}
-_OPTIONS = {"threads": "numjobs", "elapsed": "runtime", "warmup": "ramp_time", "maxdata": "io_size", "offset": "offset"}
+"""What a run definition can vary, with or without `for` before the name: `checkForLoop` in its `For_loop.java`."""
+_OPTIONS = {"threads": "numjobs", "elapsed": "runtime", "warmup": "ramp_time", "offset": "offset"}
 _RATIOS = {"compratio": "buffer_compress_percentage", "dedupratio": "dedupe_percentage"}
 _DEFAULTS = {"xfersize": "4k", "threads": "8", "rdpct": "100", "seekpct": "100", "iorate": "max"}
 _RANDOM = {"random": "100", "rand": "100", "seq": "0", "sequential": "0", "eof": "0", "seqnz": "0"}
@@ -79,7 +80,7 @@ def program(
     trials: list[LoadStudy] = []
     lets: dict[str, str] = {}
     for run in runs:
-        importer = _Run(run, file.entries, file.general, study, lets)
+        importer = _Run(run, file, study, lets)
         of_run = importer.loads()
         loads += of_run
         measured = tuple(load for load in of_run if not load.obstacle)
@@ -106,10 +107,8 @@ def _of_machines(entry: Entry) -> str:
 
 
 class _Run:
-    def __init__(
-        self, run: Entry, entries: Sequence[Entry], general: Mapping[str, str], study: Study, lets: dict[str, str]
-    ) -> None:
-        self.run, self.entries, self.general, self.study, self.lets = run, entries, general, study, lets
+    def __init__(self, run: Entry, file: ParameterFile, study: Study, lets: dict[str, str]) -> None:
+        self.run, self.file, self.study, self.lets = run, file, study, lets
         self.remarks: list[str] = []
         self.names: dict[str, str] = {}
 
@@ -118,47 +117,47 @@ class _Run:
         streams = list(self._streams())
         if not streams:
             raise RunError(f"rd={self.run.name} names no workload that is defined", "`wd=` has the name of one above")
-        for loop, name in _LOOPS.items():
-            if values := self.run.parameters.get(loop):
-                self._loop(loop, name, values)
+        for name, option in _OPTION_OF.items():
+            for key in (f"for{name}", name):
+                if values := self.run.parameters.get(key):
+                    self._loop(key, name, option, values)
         self._rate_levels(streams)
         for key in self.run.parameters:
-            if key not in _SERVED and key not in _LOOPS and key not in (*_DEFAULTS, *_OPTIONS, "fwdrate"):
+            if key not in (*_SERVED.split(), *_DEFAULTS, *_OPTIONS, "fwdrate") and key.removeprefix("for") not in _DEFAULTS:
                 self.remarks.append(f"{self.run.written[key]}: {_reason(key)}")
         return [self._load(stream) for stream in streams]
 
     # -- which loads
 
     def _streams(self) -> Iterator[_Stream]:
-        kind, storage = ("fwd", "fsd") if "fwd" in self.run.parameters else ("wd", "sd")
-        workloads = list(self._named(kind, self.run.parameters.get(kind, ("*",))))
+        run = self.run.parameters
+        kind, storage = ("fwd", "fsd") if "fwd" in run or "fsd" in run else ("wd", "sd")
+        default = self.file.defaults.get(kind, Entry(kind, "", {}, {}, ())).replace(name=self.run.name)
+        workloads = list(self._named(kind, run[kind])) if kind in run else [default]
         skews = [_number(_first(each, "skew")) for each in workloads]
         unassigned = (100 - sum((skew for skew in skews if skew), Fraction(0))) / (
             sum(skew is None for skew in skews) or 1
         )
         for workload, skew in zip(workloads, skews, strict=True):
-            wanted = workload.parameters.get(storage, ("*",))
+            wanted = run.get(storage) or workload.parameters.get(storage, ("*",))
             targets = list(self._named(storage, ("*",) if wanted == ("all",) else wanted))
             share = (unassigned if skew is None else skew) / Fraction(100 * (len(targets) or 1))
             yield from (_Stream(workload, target, max(share, Fraction(0))) for target in targets)
 
     def _named(self, kind: str, wanted: tuple[str, ...]) -> Iterator[Entry]:
         patterns = list(vdbench_file.names_of(wanted))
-        for entry in self.entries:
+        for entry in self.file.entries:
             if entry.kind == kind and any(fnmatchcase(entry.name, pattern) for pattern in patterns):
                 yield entry
 
     # -- what varies
 
-    def _loop(self, loop: str, name: str, values: tuple[str, ...]) -> None:
-        words = _steps(values)
-        if name == "seekpct":
-            words = [_RANDOM.get(word, word) for word in words]
-        literals = fio_options.levels(_OPTION_OF[name], words)
+    def _loop(self, key: str, name: str, option: str, values: tuple[str, ...]) -> None:
+        literals = fio_options.levels(option, (_RANDOM.get(word, word) for word in _steps(values)))
         if literals:
             self._let(name, list(dict.fromkeys(literals)))
         else:
-            self.remarks.append(f"{self.run.written[loop]}: not all of these are values of `{_OPTION_OF[name]}`")
+            self.remarks.append(f"{self.run.written[key]}: not all of these are values of `{option}`")
 
     def _rate_levels(self, streams: Sequence[_Stream]) -> None:
         key = next((key for key in ("foriorate", "iorate", "fwdrate") if key in self.run.parameters), None)
@@ -203,7 +202,7 @@ class _Run:
         settings, workload, storage = Settings(), stream.workload, stream.storage
         parameters = {**storage.parameters, **workload.parameters}
         written = {**storage.written, **workload.written}
-        for key in ("threads", "xfersize", "warmup", "elapsed", "rdpct", "seekpct", "maxdata"):
+        for key in ("warmup", "elapsed", "maxdata"):
             if key in self.run.parameters:
                 parameters[key], written[key] = self.run.parameters[key], self.run.written[key]
         if workload.kind == "fwd":
@@ -216,8 +215,13 @@ class _Run:
                 settings.expression(_OPTION_OF[name], self.names[name])
             elif name not in parameters and not (name == "threads" and workload.kind == "fwd"):
                 settings.put(_OPTION_OF[name], _DEFAULTS[name], f"{name}={_DEFAULTS[name]}")
-        self._rate(stream, parameters, settings)
-        for key, words in self.general.items():
+        workers = self.names.get("threads") or parameters.get("threads", (_DEFAULTS["threads"],))[0]
+        if "maxdata" in parameters:
+            _amount(parameters, written["maxdata"], stream.share, workers, settings)
+        elif "elapsed" in parameters:
+            settings.put("time_based", "1", written["elapsed"])
+        self._rate(stream, workers, settings)
+        for key, words in self.file.general.items():
             self._parameter(key, (words.partition("=")[2],), words, settings)
         wanted = workload.name if storage.name == "sd1" else f"{workload.name}_{storage.name}"
         lines = settings.lines()
@@ -239,7 +243,7 @@ class _Run:
         )
         seeks = _RANDOM.get(seeks, seeks)
         random = "" if seeks in {"0", "0%"} else "rand"
-        if not random and parameters.get("threads") != ("1",):
+        if not random and (self.names.get("threads") or parameters.get("threads", ("",))[0]) != "1":
             settings.remark("vdbench's threads go through a file together: here each worker begins at its start")
         if share in {"100", "100%"}:
             settings.put("rw", f"{random}read", "")
@@ -251,20 +255,20 @@ class _Run:
                 settings.expression("rwmixread", share)
             else:
                 settings.put("rwmixread", share, written.get("rdpct", "rdpct"))
+        if seeks in {"0", "0%", "100", "100%"}:
+            return
         if "seekpct" in self.names:
             settings.expression("percentage_random", seeks)
-        elif seeks not in {"0", "0%", "100", "100%"}:
+        else:
             settings.put("percentage_random", seeks, written.get("seekpct", "seekpct"))
 
     def _parameter(self, key: str, values: tuple[str, ...], written: str, settings: Settings) -> None:
-        if key in _SERVED or key in {"rdpct", "seekpct"} or key in self.names:
+        if key in _SERVED.split() or key in {"rdpct", "seekpct"} or key in self.names:
             return
         if key == "xfersize":
             _sizes(values, written, settings)
         elif key in _OPTIONS:
             settings.put(_OPTIONS[key], values[0], written)
-            if key == "elapsed":
-                settings.put("time_based", "1", written)
         elif key == "openflags":
             for flag in values:
                 option, _, value = _FLAGS.get(flag, "").partition("=")
@@ -277,12 +281,11 @@ class _Run:
         else:
             settings.remark(f"{written}: {_reason(key)}")
 
-    def _rate(self, stream: _Stream, parameters: Mapping[str, tuple[str, ...]], settings: Settings) -> None:
+    def _rate(self, stream: _Stream, workers: str, settings: Settings) -> None:
         """The rate of a worker: fio limits each of its workers."""
         rate = self.names.get("iorate")
         if rate is None:
             return
-        workers = self.names.get("threads") or parameters.get("threads", (_DEFAULTS["threads"],))[0]
         if not settings.has("numjobs"):
             settings.remark("the number of threads is unknown, and so is the rate of each")
             return
@@ -307,22 +310,23 @@ def _first(entry: Entry, key: str) -> str:
 
 
 def _steps(values: tuple[str, ...]) -> list[str]:
-    """The values of a list; `1-64,d` doubles, and `100-1000,100` adds."""
+    """The values of a list; `1-64,d` doubles, `64-1,d` halves, and `100-1000,100` adds."""
     matched = _STEP.fullmatch(values[0]) if values else None
     if matched is None:
         return list(values)
     first, last = (int(fio_numbers.size(words) or 0) for words in matched.groups())
     step = values[1] if len(values) > 1 else "d"
     added = int(fio_numbers.size(step) or 0)
-    if not first or (step != "d" and not added):
+    if not added and (step != "d" or not first):
         raise RunError(f"`{','.join(values)}` is not a series", "`(1-64,d)` doubles, `(10-100,10)` adds")
-    result: list[str] = []
-    while first <= last:
-        result.append(str(first))
-        first = first * 2 if step == "d" else first + added
-        if len(result) > _MOST:
-            raise RunError(f"`{','.join(values)}` is a series of more than {_MOST} values")
-    return result
+    halves = not added and last < first
+    result = [first]
+    while len(result) <= _MOST:
+        value = result[-1] // 2 if halves else result[-1] + (added or result[-1])
+        if value < last if halves else value > last:
+            return [str(each) for each in result]
+        result.append(value)
+    raise RunError(f"`{','.join(values)}` is a series of more than {_MOST} values")
 
 
 def _number(words: str) -> Fraction | None:
@@ -341,6 +345,19 @@ def _sizes(values: tuple[str, ...], written: str, settings: Settings) -> None:
             settings.put("bssplit", ":".join(f"{size}/{share}" for size, share in pairs), written)
         case _:
             settings.remark(f"{written}: this is not a distribution of sizes")
+
+
+def _amount(
+    parameters: Mapping[str, tuple[str, ...]], written: str, share: Fraction, workers: str, settings: Settings
+) -> None:
+    """How much a worker reads and writes: all of them together `maxdata`, which below 100 is a multiple of the size."""
+    amount = fio_numbers.size(parameters["maxdata"][0])
+    if amount is not None and amount < _MULTIPLES:
+        amount *= fio_numbers.size(parameters.get("size", ("0",))[0]) or 0
+    if amount and workers.isdecimal() and int(workers[:9]):
+        settings.put("io_size", str(int(amount * share / int(workers[:9]))), written)
+    else:
+        settings.remark(f"{written}: write as `io_size` how much each worker reads and writes")
 
 
 def _of_files(parameters: dict[str, tuple[str, ...]]) -> None:
@@ -367,20 +384,20 @@ def _target(storage: Entry) -> Target:
             settings.put("size", _first(storage, "size"), storage.written["size"])
         return fio_options.target(settings.options, _TOOL)
     settings.put("directory", _first(storage, "anchor") or ".", f"fsd={storage.name}")
-    number, size = _files(storage)
-    settings.put("size", str(number * size) if size else "", storage.written.get("size", ""))
+    number, amount = _files(storage)
+    each, limit = storage.written.get("size", "unknown size"), fio_numbers.size(_first(storage, "totalsize"))
+    files = f"{number} files of {each}"
+    if limit and limit < amount:
+        amount, files = int(limit), f"files of {each} up to {storage.written['totalsize']}"
+    settings.put("size", str(amount) if amount else "", storage.written.get("size", ""))
     target = fio_options.target(settings.options, _TOOL)
-    each = storage.written.get("size", "unknown size")
-    return target.replace(
-        remarks=(f"{_TOOL} measures {number} files of {each}: here one file is as large as all of them",)
-    )
+    return target.replace(remarks=(f"{_TOOL} measures {files}: here one file is as large as all of them",))
 
 
 def _files(storage: Entry) -> tuple[int, int]:
-    """The number of files of a file system definition, and their mean size in bytes."""
+    """The number of files of a file system definition, and the bytes of all of them."""
     depth, width, files = (int(_number(_first(storage, key)) or 1) for key in ("depth", "width", "files"))
-    sizes = storage.parameters.get("size", ())
-    if len(sizes) > 1:
-        pairs = [(fio_numbers.size(size), _number(share)) for size, share in zip(sizes[::2], sizes[1::2], strict=False)]
-        return files * width ** min(depth, 9), int(sum((size or 0) * (share or 0) for size, share in pairs) / 100)
-    return files * width ** min(depth, 9), int(fio_numbers.size(_first(storage, "size")) or 0)
+    number, sizes = files * width ** min(depth, 9), storage.parameters.get("size", ())
+    shares = [_number(share) or 0 for share in sizes[1::2]] or [100]
+    weighted = zip(map(fio_numbers.size, sizes[::2]), shares, strict=False)
+    return number, number * int(sum((size or 0) * share for size, share in weighted) / 100)

@@ -47,10 +47,14 @@ class Entry(Record):
 
 
 class ParameterFile(Record):
-    """The comments at its head, its entries, parameters that hold for all of them, and the comments at its end."""
+    """The comments at its head, its entries, parameters that hold for all of them, and the comments at its end.
+
+    `defaults` has the entry `default` of each kind.
+    """
 
     head: tuple[str, ...]
     entries: tuple[Entry, ...]
+    defaults: Mapping[str, Entry]
     general: Mapping[str, str]
     tail: tuple[str, ...]
 
@@ -60,7 +64,9 @@ def parse(text: str, name: str, variables: Mapping[str, str], read: job_file.Rea
     reader = _Reader(variables)
     reader.file(text, name, read, 0)
     reader.end_statement()
-    return ParameterFile(tuple(reader.head), tuple(reader.entries), reader.general, tuple(reader.comments))
+    return ParameterFile(
+        tuple(reader.head), tuple(reader.entries), reader.defaults, reader.general, tuple(reader.comments)
+    )
 
 
 class _Reader:
@@ -70,7 +76,7 @@ class _Reader:
         self.comments: list[str] = []
         self.entries: list[Entry] = []
         self.general: dict[str, str] = {}
-        self.defaults: dict[str, tuple[dict[str, tuple[str, ...]], dict[str, str]]] = {}
+        self.defaults: dict[str, Entry] = {}
         self.statement, self.place = "", ""
 
     def file(self, text: str, name: str, read: job_file.Read, depth: int) -> None:
@@ -122,12 +128,12 @@ class _Reader:
         name = ",".join(parameters.pop(kind))
         written.pop(kind)
         if name == "default":
-            self.defaults[kind] = (parameters, written)
+            self.defaults[kind] = Entry(kind, name, parameters, written, ())
             return
-        defaults, as_defaults = self.defaults.get(kind, ({}, {}))
-        comments = tuple(self.comments)
+        if default := self.defaults.get(kind):
+            parameters, written = {**default.parameters, **parameters}, {**default.written, **written}
+        self.entries.append(Entry(kind, name, parameters, written, tuple(self.comments)))
         self.comments.clear()
-        self.entries.append(Entry(kind, name, {**defaults, **parameters}, {**as_defaults, **written}, comments))
 
 
 def _parts(statement: str, place: str) -> Iterator[str]:
