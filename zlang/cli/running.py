@@ -297,11 +297,10 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
     asking.note_of_dropped(closing.dropped, db, folder.path.parent)
     took = costs.spent(folder, runs.run_state(folder))
     if took is not None:
-        expected, was = (sum(seconds.values()) for seconds in took)
         unknown = costs.unknown(folder)
         without = f", because the duration of {words.setups_and_trials(unknown)} was unknown" if unknown else ""
         bound = "at least " if unknown else "at most " if folder.read_plan().header.is_sequential else ""
-        print(f"took {words.duration(was)}; the estimate was {bound}{words.duration(expected)}{without}")
+        print(f"took {words.duration(took.elapsed)}; the estimate was {bound}{words.duration(took.estimate)}{without}")
     print("\ntry next:")
     print(f"  {asking.example_query(closing.summary)}{_db_option(db)}")
     print(f"  zlang status {words.shell(_named(folder))}")
@@ -390,7 +389,7 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
         result |= {"done": state.carried_out, "skipped": len(state.skipped)}
         failed = [{"trial": number, "replicate": replicate, "why": why} for number, replicate, why in failures]
         took = costs.spent(folder, state)
-        seconds = {"seconds": {"estimated": took[0], "taken": took[1]}} if took else {}
+        seconds = {"seconds": {"estimated": took.expected, "taken": took.took}} if took else {}
         result |= {"part": header.part} if header.part else {}
         result |= {"task": task} if task else {}
         rows = [{"machines": lane, "done": done, "trials": trials} for lane, done, trials in lanes]
@@ -415,8 +414,8 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
     took = costs.spent(folder, state)
     if took is not None:
         print(f"  {'time':24}  {'taken':>12}  {'estimate':>12}")
-        for kind, expected in took[0].items():
-            print(f"    {kind:22}  {words.duration(took[1][kind]):>12}  {words.duration(expected):>12}")
+        for kind, expected in took.expected.items():
+            print(f"    {kind:22}  {words.duration(took.took[kind]):>12}  {words.duration(expected):>12}")
     named = words.shell(_named(folder))
     if failures:
         print(f"to measure them again: zlang resume {named} --failed      only one: zlang resume {named} --only N")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from zlang.check.program import Experiment, Symbol
 from zlang.errors import RunError
 from zlang.files import read_regular
+from zlang.frozen import frozen
 from zlang.units import Quantity
 
 if TYPE_CHECKING:
@@ -157,11 +158,22 @@ def unknown(folder: Folder) -> int:
     return 0
 
 
-def spent(folder: Folder, ran: RunState) -> tuple[dict[str, float], dict[str, float]] | None:
-    """Seconds by kind of step, as they were expected and as they were; None for a run that is not over.
+@frozen
+class Spent:
+    """Seconds of a run by kind of step, and altogether, as they were expected and as they were.
 
-    They are those of all its sessions, and without the time in which somebody was waited for.
+    They are those of all its sessions, and without the time in which somebody was waited for. Lanes work at the same
+    time, so the seconds of their steps may be more than `elapsed`.
     """
+
+    expected: Mapping[str, float]
+    took: Mapping[str, float]
+    estimate: float
+    elapsed: float
+
+
+def spent(folder: Folder, ran: RunState) -> Spent | None:
+    """How long a run took; None for one that is not over."""
     import json
 
     from zlang.plan import estimate as estimating
@@ -170,10 +182,10 @@ def spent(folder: Folder, ran: RunState) -> tuple[dict[str, float], dict[str, fl
     if not (ran.is_finished and folder.estimate.exists()):
         return None
     try:
-        expected = {
-            str(kind): float(took)
-            for kind, took in json.loads(read_regular(folder.estimate, 1 << 20))["seconds"].items()
-        }
+        saved = json.loads(read_regular(folder.estimate, 1 << 20))
+        expected, lanes = (
+            {str(name): float(took) for name, took in saved[part].items()} for part in ("seconds", "lanes")
+        )
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return None
     if expected.keys() != set(estimating.KINDS):
@@ -198,5 +210,6 @@ def spent(folder: Folder, ran: RunState) -> tuple[dict[str, float], dict[str, fl
                 waited += entry.elapsed
             else:
                 took[estimating.kind_of(step, footprint)] += entry.elapsed
-    took["creating and removing"] += ran.seconds - waited - sum(took.values())
-    return expected, took
+    elapsed = ran.seconds - waited
+    took["creating and removing"] += max(0.0, elapsed - sum(took.values()))
+    return Spent(expected, took, estimating.PlanEstimate(seconds=expected, lanes=lanes).total, elapsed)
