@@ -75,7 +75,7 @@ def _row(host: VisitedHost) -> dict[str, object]:
     visit = host.visit
     row: dict[str, object] = {"host": host.name, "reached": not visit.problem, "problem": visit.problem}
     if visit.problem:
-        return row
+        return {**row, "hint": visit.hint}
     tools = [{"tool": t.name, "path": t.path, "version": t.version, "hint": t.hint} for t in visit.tools]
     row |= {"clock": {"ahead": visit.offset, "error": visit.error}, "tools": tools}
     return {**row, "missing": [tool.name for tool in host.missing], "contradictions": list(host.contradictions)}
@@ -85,7 +85,9 @@ def _show(host: VisitedHost) -> None:
     print(f"{host.name}  {render.visible(reached_text(host.reach))}")
     visit = host.visit
     if visit.problem:
-        print(f"  {render.visible(visit.problem)}" if host.reach else "")
+        if host.reach:
+            print(f"  {render.visible(visit.problem)}")
+        print(f"  help: {render.visible(visit.hint)}\n" if visit.hint else "")
         return
     if host.reach and not host.reach.is_local:
         way = "ahead" if visit.offset >= 0 else "behind"

@@ -42,13 +42,14 @@ _GRACE = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """The state of a machine: why it cannot be used, its tools, its answers, and its clock.
+    """The state of a machine: why it cannot be used and what to do, its tools, its answers, and its clock.
 
     The clock is `offset` seconds ahead of ours, give or take `error`.
     """
 
     host: str
     problem: str = ""
+    hint: str = ""
     tools: Sequence[here.Tool] = ()
     answers: Mapping[str, str] = field(default_factory=dict)
     offset: float = 0.0
@@ -106,7 +107,7 @@ class Machines:
         boots: dict[str, str] = {}
         for machine, result in zip(machines, results, strict=True):
             if isinstance(result, MachineLost):
-                machine.is_given_up = result.message
+                machine.given_up = result
                 problems.append(result)
             elif isinstance(result, BaseException):
                 raise result
@@ -129,9 +130,9 @@ class Machines:
         machine = self._machines.get(host)
         if machine is None:
             answers = {name: here.answer(command) for name, command in probes.items()}
-            return Visit(host, "", here.tools(wanted), answers)
-        if machine.is_given_up:
-            return Visit(host, machine.is_given_up)
+            return Visit(host, tools=here.tools(wanted), answers=answers)
+        if machine.given_up is not None:
+            return Visit(host, machine.given_up.message, machine.given_up.hint)
         tools = [await _tool(machine, name, hint) for name, hint in sorted(wanted.items())]
         answers = {name: await machine.answer(command) for name, command in probes.items()}
         return Visit(host, tools=tools, answers=answers, offset=machine.offset, error=machine.round_trip / 2)
@@ -246,7 +247,7 @@ class Machines:
 
     async def _fetch(self, machines: Iterable[Machine], place: str, out: Path, prefix: str) -> int:
         for machine in machines:
-            if not machine.is_given_up:
+            if machine.given_up is None:
                 try:
                     await machine.fetch(place, out, self._own)
                 finally:
@@ -312,17 +313,17 @@ class Machines:
     def lost(self, host: str) -> str:
         """Why a machine is not tried any more."""
         machine = self._machines.get(host)
-        return machine.is_given_up if machine is not None else ""
+        return machine.given_up.message if machine is not None and machine.given_up is not None else ""
 
     def sweep(self) -> int:
         """End whatever is still running of this run, here and on every machine that is not lost."""
-        machines = [machine for machine in self._machines.values() if not machine.is_given_up]
+        machines = [machine for machine in self._machines.values() if machine.given_up is None]
         counts = self._call(_all(machine.sweep() for machine in machines), None)
         return self._local.sweep() + sum(counts)
 
     def forget(self) -> None:
         """Remove the run's folders on all machines."""
-        machines = [machine for machine in self._machines.values() if not machine.is_given_up]
+        machines = [machine for machine in self._machines.values() if machine.given_up is None]
         self._call(_all(machine.forget() for machine in machines), None)
 
     def _place(self, out: Path) -> str:

@@ -80,7 +80,7 @@ class Machine:
     def __init__(self, reach: Reach, run: str, variables: Mapping[str, str] = MappingProxyType({})) -> None:
         self.reach, self.run = reach, run
         self.boot = ""
-        self.is_given_up = ""
+        self.given_up: MachineLost | None = None
         """Why it is not tried any more."""
         self.offset, self.round_trip = 0.0, 0.0
         """Seconds by which its clock is ahead of ours, and how long it took to ask."""
@@ -202,8 +202,8 @@ class Machine:
     async def ready(self) -> None:
         """Be connected; try again for as long as the host may take, if the connection was lost. Raises MachineLost."""
         async with self._lock:
-            if self.is_given_up:
-                raise MachineLost(self.is_given_up)
+            if self.given_up is not None:
+                raise MachineLost(self.given_up.message, self.given_up.hint)
             if self._agent is not None:
                 return
             deadline, pause = time.monotonic() + self.reach.wait, _FIRST_PAUSE
@@ -214,7 +214,7 @@ class Machine:
                     await self._ask("sweep")
                 except MachineLost as error:
                     if time.monotonic() + pause > deadline:
-                        self.is_given_up = error.message
+                        self.given_up = error
                         raise
                 else:
                     return
