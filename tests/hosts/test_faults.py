@@ -119,6 +119,16 @@ def test_a_changed_or_unknown_host_key_is_refused(zlang: Zlang, bed: Bed) -> Non
     assert not (zlang.at / "runs").exists()
 
 
+def test_a_login_shell_that_reads_what_it_should_not_is_named(zlang: Zlang, bed: Bed) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    bed.on("host1", "echo 'read line' >/root/.bashrc")
+    try:
+        refused = zlang("run", zlang.program(SLOW), "--yes", code=1).err
+    finally:
+        bed.on("host1", ": >/root/.bashrc")
+    assert "`san1` (host1) cannot be used: what its login shell runs at the start (such as ~/.bashrc) reads" in refused
+
+
 def _await_measurements(zlang: Zlang, process: subprocess.Popen[bytes], count: int) -> None:
     while process.poll() is None:
         if list((zlang.at / "runs").glob("*/journal.jsonl")):

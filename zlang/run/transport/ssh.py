@@ -39,6 +39,8 @@ _MARGIN = 60.0
 """Seconds beyond a step's timeout after which a machine that says nothing is lost."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 _BLOCK = 1 << 16
+_FIRST_LINE = b"zlang\n"
+_HAS_READ = "what its login shell runs at the start (such as ~/.bashrc) reads the standard input"
 _ROUND_TRIPS = 12
 _CLOCK_SLACK, _CLOCK_DRIFT = 0.25, 0.001
 """Seconds by which the clocks of one machine may disagree, and share of the time, as in `zlang/run/run_state.py`."""
@@ -70,8 +72,12 @@ def _script(name: str) -> bytes:
 
 
 def _loader(script: bytes) -> str:
-    """The command that reads a script from standard input: any login shell understands it, and none sees the script."""
-    return f"exec sh -c 'eval \"$(head -c {len(script)})\"'"
+    """The command that reads a script from standard input: any login shell understands it, and none sees the script.
+
+    The first line shows that nothing was read before, such as by `read` in ~/.bashrc.
+    """
+    check = f'read -r z_first; test "$z_first" = zlang || {{ printf "\\nrefused {_HAS_READ}\\n"; exit 1; }}'
+    return f"exec sh -c '{check}; eval \"$(head -c {len(script)})\"'"
 
 
 class Machine:
@@ -132,8 +138,9 @@ class Machine:
                 f"{where} does not accept this user", f"`{_by_hand(self.reach)}` has to work without a password"
             ) from None
         except (OSError, asyncssh.Error, asyncio.IncompleteReadError) as error:
+            silent = f"its login shell started no command in {_CONNECT} s" if self._connection else "no answer"
             await self.close()
-            reason = "no answer" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
+            reason = silent if isinstance(error, TimeoutError) else str(error) or type(error).__name__
             raise MachineLost(
                 f"{where} cannot be reached: {reason}", f"`{_by_hand(self.reach)} true` has to work"
             ) from None
@@ -180,7 +187,7 @@ class Machine:
         )
         directory = os.fsencode(self.reach.directory)
         with suppress(BrokenPipeError):  # a shell that has ended already said why
-            agent.stdin.write(script + f"{self.run} {_DEAD} {len(directory)}\n".encode() + directory)
+            agent.stdin.write(_FIRST_LINE + script + f"{self.run} {_DEAD} {len(directory)}\n".encode() + directory)
         heard = ""
         while True:
             line = (await agent.stdout.readline()).decode("utf-8", "replace")
@@ -188,9 +195,10 @@ class Machine:
             if word == "ready":
                 break
             if word == "refused" or not line:
-                reason = rest_of_line if word == "refused" else heard or "its shell ended"
+                is_refused = word == "refused"
+                reason = rest_of_line if is_refused else heard or "its shell ended"
                 message = f"`{self.name}` ({self.reach.address}) cannot be used: {reason}"
-                raise MachineLost(message, f"`{_by_hand(self.reach)} sh -c true` has to work")
+                raise MachineLost(message, "" if is_refused else f"`{_by_hand(self.reach)} sh -c true` has to work")
             heard = line.strip() or heard  # what its login shell prints
         boot = rest_of_line.split()[0]
         self.boot = boot
@@ -348,7 +356,7 @@ class Machine:
         script = f"{path} LC_ALL=C\nexport PATH LC_ALL\nprintf '\\n{begin}\\n'\n{command}\n".encode()
         try:
             done = await self._connected().run(
-                _loader(script), input=script, encoding=None, request_pty=False, timeout=_CONNECT
+                _loader(script), input=_FIRST_LINE + script, encoding=None, request_pty=False, timeout=_CONNECT
             )
         except (TimeoutError, asyncssh.TimeoutError):
             return ""
@@ -436,8 +444,8 @@ class Machine:
         script = _script("fetch.sh")
         fetcher = await self._connected().create_process(_loader(script), encoding=None, request_pty=False)
         directory = os.fsencode(f"{self.reach.directory}/{self.run}")
-        fetcher.stdin.write(script + f"{len(directory)}\n".encode() + directory)
-        await fetching.until_ready(fetcher.stdout)
+        fetcher.stdin.write(_FIRST_LINE + script + f"{len(directory)}\n".encode() + directory)
+        await asyncio.wait_for(fetching.until_ready(fetcher.stdout), _CONNECT)
         return fetcher
 
 
