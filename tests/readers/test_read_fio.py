@@ -315,6 +315,14 @@ def test_the_syncs_of_a_real_run_are_a_distribution_of_their_own(tmp_path: Path)
 
 
 @needs_fio
+@pytest.mark.parametrize("sync", ["fsync=1", "fdatasync=1", "sync_file_range=write:1"])
+def test_syncs_of_a_real_run_are_not_short_operations(tmp_path: Path, sync: str) -> None:
+    job = ("--name=a", "--rw=randrw", "--size=262144", "--bs=4096", "--ioengine=psync", f"--{sync}")
+    assert _run(tmp_path, *job).returncode == 0
+    assert samples.read(tmp_path, "fio", "fio.json", jobs=1).problems == ()
+
+
+@needs_fio
 def test_a_real_write_to_a_full_device(tmp_path: Path) -> None:
     _run(tmp_path, "--name=w", "--filename=/dev/full", "--rw=write", "--bs=4096", "--size=4096", "--ioengine=sync")
     problem = samples.read(tmp_path, "fio", "fio.json", jobs=1).problems[0]
