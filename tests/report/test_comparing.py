@@ -157,6 +157,33 @@ def test_a_metric_of_ones_own_and_a_run_of_which_nothing_counts(
         assert "no trial that counts has a value of `elapsed`" in told(capsys, db, command, code=1)
 
 
+def test_trials_with_zero_are_not_left_out_of_a_ratio(
+    make_run: MakeRun, runs: Path, db: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without the zeros, the level with the fewest errors would have the most."""
+    for name, began in (("r1", 1_790_000_000.0), ("r2", 1_790_009_000.0)):
+        run = make_run(name, factors=(factor("fs", "word"), factor("bs", "size")), began=began)
+        for replicate in (1, 2, 3, 4):
+            for fs, errors in (("ext4", 3.0), ("xfs", 9.0 if replicate > 2 else 0.0)):
+                for bs in (1, 2):
+                    metrics = {"errors": errors + 0.1 * replicate * (errors > 0)}
+                    run.measured(f"{fs}{bs}", replicate, {"fs": fs, "bs": bs}, orjson.dumps({"metrics": metrics}))
+        run.done()
+    ingest(runs, db)
+    rows = json.loads(told(capsys, db, "compare", "--format", "json"))
+    told_of = {row["factor"]: row["verdict"] for row in rows}
+    assert told_of["fs"] == "inconclusive: 4 of 8 values of xfs are not positive, so there is no ratio"
+    assert told_of["bs"].startswith("inconclusive: 2 of 8 values of 1B and 2 of 8 values of 2B are not positive")
+    assert [row["ratio"] for row in rows] == [None, None]
+    assert "R105" not in told(capsys, db, "compare")
+    (between,) = json.loads(told(capsys, db, "compare", "r1", "r2", "--format", "json"))
+    assert between["verdict"].startswith("inconclusive: 4 of 16 values of r1 and 4 of 16 values of r2 are not positive")
+    assert "4 of 16 values of `errors` are not positive" in told(capsys, db, "effects", code=1)
+    plot = told(capsys, db, "plot", "errors over factors")
+    assert "left out: levels with values of errors that are not positive" in plot
+    assert "errors (median)" in told(capsys, db, "table", "errors by bs")
+
+
 @pytest.mark.parametrize(
     ("words", "hint"),
     [

@@ -14,7 +14,7 @@ from zlang.check.questions import ExpectedRatio, FactorRef, Term
 from zlang.errors import RunError
 from zlang.intervals import exp
 from zlang.report import design, formulas, margins
-from zlang.report.compare import compare_runs
+from zlang.report.compare import compare_runs, not_positive
 from zlang.report.design import Design, Row
 from zlang.report.formulas import Side, Trials
 from zlang.report.ratios import Ratio
@@ -59,7 +59,7 @@ def _rows(trials: Trials, term: Term, by: Sequence[FactorRef]) -> list[Row]:
     value = f"{formulas.of_trial(trials, term, 0)}::DOUBLE"
     chosen = ", ".join([own, f"{value} AS figure", *levels])
     source = f"{design.source(trials)}{joined}"
-    query = f"SELECT {chosen} FROM {source} WHERE valid AND figure > 0 AND isfinite(figure) ORDER BY 2, position"
+    query = f"SELECT {chosen} FROM {source} WHERE valid AND isfinite(figure) ORDER BY 2, position"
     return [design.row_of(row) for row in run_query(trials.db, query).rows]
 
 
@@ -78,6 +78,8 @@ def _ratio(runs: tuple[str, str], sides: Sequence[Sequence[Row]]) -> tuple[Ratio
     both = [
         i for i in range(len(sides[0][0].levels)) if all(row.levels[i] is not None for side in sides for row in side)
     ]
+    if why := not_positive(sides, runs):
+        return None, why.removeprefix("inconclusive: ")
     item, other = (_design(rows, both) for rows in sides)
     try:
         comparison = compare_runs(runs, item, other)

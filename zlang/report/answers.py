@@ -620,14 +620,14 @@ def _estimates(
 def _row_estimates(rows: Sequence[Sequence[TrialTerms]], term: int, *, is_named: bool) -> list[Estimate]:
     """The middle of each row's values: of one combination as in a summary, of several the mean over all of them.
 
-    Who names the median gets it, with an interval where it has one.
+    Who names the median gets it, with an interval where it has one, as do values without a geometric mean (zeros).
     """
     kept = [[sample for sample in row if sample.values[term] is not None] for row in rows]
     values = [[value for sample in row if (value := sample.values[term]) is not None] for row in kept]
     is_pooled = any(len({combination.levels for combination in row}) > 1 for row in kept)
-    if is_named:
+    if is_named or (is_pooled and any(value <= 0 for own in values for value in own)):
         return [median(own, has_interval=not is_pooled) for own in values]
-    if not is_pooled or any(value <= 0 for own in values for value in own):
+    if not is_pooled:
         return estimates(values)
     made = []
     for row, own in zip(kept, values, strict=True):

@@ -7,6 +7,7 @@ comparisons are simultaneous.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,6 +26,7 @@ _NARROW = 1.5
 """The verdict is "no significant difference" only if a ratio below this was detectable."""
 _MOST_TIMES = 100
 """The verdict names no detectable ratio above this: it would be as uncertain as the interval."""
+_ROUNDING = 1e-9
 _TINY = 0.001
 _HUGE = 1_000_000
 _SET_UP_ONCE = "inconclusive: set up once"
@@ -85,7 +87,7 @@ def factors(design: Design, by: str | None, pair: Sequence[str]) -> list[Compari
     result = []
     rows_at: dict[tuple[int, Cell], list[Row]] = {}
     for i in {i for i, _, _ in wanted}:
-        for row in design.rows:
+        for row in design.counting:
             rows_at.setdefault((i, row.levels[i]), []).append(row)
     for i, first, second in wanted:
         sides = tuple(rows_at.get((i, level), []) for level in (first, second))
@@ -128,7 +130,7 @@ def selections(design: Design, pair: Sequence[str], by: str | None) -> Compariso
     """
     first, second = (_selection(design, text, by) for text in pair)
     sides = tuple(
-        [row for row in design.rows if all(row.levels[i] == level for i, level in selection.items())]
+        [row for row in design.counting if all(row.levels[i] == level for i, level in selection.items())]
         for selection in (first, second)
     )
     for text, side in zip(pair, sides, strict=True):
@@ -199,6 +201,8 @@ def _compared(
         for i in range(len(design.factors))
         if i not in chosen and all(any(row.levels[i] is not None for row in side) for side in sides)
     ]
+    if verdict := not_positive(sides, shown):
+        return Comparison(design.metric, name, *shown, None, comparisons, verdict, _BY_VALUES)
     judged = _judged(sides, others)
     is_set_up = judged.is_of_groups and any(row.setups for side in sides for row in side)
     if is_set_up and judged.units == 1:
@@ -217,6 +221,21 @@ def _compared(
         verdict=verdict,
         note=note,
     )
+
+
+def not_positive(sides: Sequence[Sequence[Row]], names: Sequence[str]) -> str:
+    """Why two sides have no ratio if some values have no logarithm; else nothing.
+
+    Without these trials, the side with the most zeros would have the largest mean.
+    """
+    counts = [sum(row.log == -math.inf for row in side) for side in sides]
+    parts = [
+        f"{count:,} of {len(side):,} values of {name}"
+        for count, side, name in zip(counts, sides, names, strict=True)
+        if count
+    ]
+    verb = "is" if sum(counts) == 1 else "are"
+    return f"inconclusive: {' and '.join(parts)} {verb} not positive, so there is no ratio" if parts else ""
 
 
 def _note_on(judged: Difference, *, is_set_up: bool, is_repeated: bool) -> str:
@@ -247,10 +266,12 @@ def compare_runs(runs: tuple[str, str], item: Design, other: Design) -> Comparis
             f"the runs have different primary metrics: `{item.metric}` and `{other.metric}`",
             "choose one: --metric METRIC",
         )
-    ones, others = ({(row.run, row.trial, row.replicate) for row in design.rows} for design in (item, other))
+    ones, others = ({(row.run, row.trial, row.replicate) for row in design.counting} for design in (item, other))
     if ones & others:
         message = f"{len(ones & others):,} measurements are in both runs: one run reused those of the other"
         raise RunError(message, "measure again with `zlang run --again`")
+    if verdict := not_positive((item.counting, other.counting), runs):
+        return Comparison(item.metric, "run", *runs, None, 1, verdict, _BY_VALUES)
     same = {row.trial for row in item.rows} & {row.trial for row in other.rows}
     names = [[column.name for column in design.factors] for design in (item, other)]
     shared = [name for name in names[0] if name in names[1]]

@@ -1,8 +1,8 @@
 """The trials of a run as an experiment: logarithms of one metric with their levels, blocks and places in the order.
 
-In: a database and a metric. Out: `Design`. Rules: only trials that count and have a positive value are in it; a factor
-is one only where it has two levels; a trial knows what it stood on, so that levels which were set up are compared over
-setups, not over trials.
+In: a database and a metric. Out: `Design`. Rules: only trials that count and have a value are in it, those without a
+logarithm by themselves; a factor is one only where it has two levels; a trial knows what it stood on, so that levels
+which were set up are compared over setups, not over trials.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STOOD_ON = (
 
 @frozen
 class Row:
-    """One trial: `log` is the natural logarithm of its value, `levels` are those of the design's factors.
+    """One trial: `log` is the natural logarithm of its value (-inf if it is not positive), `levels` those of factors.
 
     `setups` are the numbers of what the run had made for it, from the bottom upwards.
     """
@@ -50,7 +50,7 @@ class Row:
 
 @frozen
 class Design:
-    """The trials of a run, or of two, by one metric.
+    """The trials of a run, or of two, by one metric; those whose value has no logarithm are `not_positive`.
 
     `levels` are those of each factor: numbers ascending, words as the program has them. `others` are the metrics that
     might have been meant as well, where none was named.
@@ -62,6 +62,12 @@ class Design:
     levels: tuple[tuple[Cell, ...], ...]
     rows: tuple[Row, ...]
     others: tuple[str, ...] = ()
+    not_positive: tuple[Row, ...] = ()
+
+    @property
+    def counting(self) -> tuple[Row, ...]:
+        """All trials, whatever their value."""
+        return (*self.rows, *self.not_positive)
 
 
 def read(trials: Trials, metric: str | None = None) -> Design:
@@ -82,7 +88,7 @@ def read(trials: Trials, metric: str | None = None) -> Design:
     chosen = "".join(f", {quoted(factor.name)}" for factor in factors)
     value = f"{quoted(column)}::DOUBLE"
     own = f"trial, coalesce(measured_in, run), replicate, position, block, coalesce(host, ''), {SETUPS}"
-    counted = f"FROM {source(trials)} WHERE valid AND {value} > 0 AND isfinite({value})"
+    counted = f"FROM {source(trials)} WHERE valid AND isfinite({value})"
     answer = run_query(trials.db, f"SELECT {own}, {value}{chosen} {counted} ORDER BY 2, position")
     rows = [row_of(shown) for shown in answer.rows]
     ordered = _levels(trials.db, [factor.name for factor in factors], counted)
@@ -94,14 +100,15 @@ def read(trials: Trials, metric: str | None = None) -> Design:
         unit=unit,
         factors=tuple(factors[i] for i in varied),
         levels=levels,
-        rows=kept,
+        rows=tuple(row for row in kept if row.log > -math.inf),
         others=tuple(others),
+        not_positive=tuple(row for row in kept if row.log == -math.inf),
     )
 
 
 def without_factors(design: Design) -> RunError:
     """What to say where there is nothing to compare: no trial counts, or all with the metric have the same levels."""
-    if not design.rows:
+    if not design.counting:
         return RunError(f"no trial that counts has a value of `{design.metric}`", "`zlang status` says why")
     hint = "`zlang compare RUN RUN` compares runs"
     if design.others:
@@ -129,7 +136,8 @@ def row_of(result: Sequence[object]) -> Row:
     """A trial as it is selected: what it is, what it stood on, its value, its levels."""
     trial, run, replicate, position, block, host, setups, value, *levels = result
     counts = [int(str(n)) if n is not None else 0 for n in (replicate, position, block)]
-    log = math.log(float(str(value)))
+    number = float(str(value))
+    log = math.log(number) if number > 0 else -math.inf
     made = tuple(map(int, setups)) if isinstance(setups, list) else ()
     return Row(
         trial=str(trial),

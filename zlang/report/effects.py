@@ -57,6 +57,9 @@ def effects(design: Design) -> list[Effect]:
     names = [factor.name for factor in design.factors]
     if not names:
         raise without_factors(design)
+    if design.not_positive:
+        counts = f"{len(design.not_positive):,} of {len(design.counting):,} values of `{design.metric}`"
+        raise RunError(f"{counts} are not positive, and effects are on logarithms", "name another with --metric")
     mains: list[_Term] = [(i,) for i in range(len(names))]
     terms = [*mains, *itertools.combinations(range(len(names)), 2)]
     model = _Model([row.levels for row in design.rows], [row.log for row in design.rows], terms)

@@ -67,10 +67,12 @@ def _effects(trials: Trials, plot: Plot) -> list[Drawn]:
     read = design.read(trials, measure.term.name)
     parts = parts_of(read.unit)
     paths = {name: path for path, (name, _) in trials.factors.items()}
+    note = f"left out: levels with values of {measure.name} that are not positive" if read.not_positive else ""
     result = []
     for i, factor in enumerate(read.factors):
         rows = []
-        for factor_level in read.levels[i]:
+        left_out = {row.levels[i] for row in read.not_positive}
+        for factor_level in (each for each in read.levels[i] if each not in left_out):
             logs: dict[Hashable, list[float]] = {}
             for row in read.rows:
                 if row.levels[i] == factor_level:
@@ -81,7 +83,7 @@ def _effects(trials: Trials, plot: Plot) -> list[Drawn]:
         over = FactorRef(factor.name, (paths[factor.name],), factor.type)
         text = f"plot {measure.name} over {factor.name}"
         own = Plot(text, plot.measures, over, (), None)
-        result.append(Drawn(own, _title(trials), (over,), tuple(rows), middle=GEOMETRIC_MEAN))
+        result.append(Drawn(own, _title(trials), (over,), tuple(rows), middle=GEOMETRIC_MEAN, note=note))
     ends = _latency_range([row[-1] for drawn in result for row in drawn.rows])
     return [replace(item, ends=ends) for item in result]
 

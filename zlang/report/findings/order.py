@@ -264,7 +264,7 @@ def confounded(design: Design) -> Iterator[str]:
     comparisons = sum(len(levels) - 1 for levels in design.levels)
     for i, factor in enumerate(design.factors):
         levels: dict[object, list[Row]] = {level: [] for level in design.levels[i]}
-        for row in design.rows:
+        for row in design.counting:
             if row.levels[i] is not None:
                 levels[row.levels[i]].append(row)
         first, *others = levels.values()
@@ -347,7 +347,7 @@ def factor_goes_with_host(results: Results) -> Iterator[str]:
         return
     for i, factor in enumerate(design.factors):
         hosts: dict[object, set[str]] = defaultdict(set)
-        for row in design.rows:
+        for row in design.counting:
             if row.levels[i] is not None:
                 hosts[row.levels[i]].update(row.host.split("+"))  # several machines of a group, in one trial
         if len(set(map(frozenset, hosts.values()))) > 1 and not set.intersection(*hosts.values()):

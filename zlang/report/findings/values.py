@@ -151,7 +151,7 @@ def too_few_count(results: Results) -> Iterator[str]:
     ```
     """
     counts: dict[str, int] = defaultdict(int)
-    for row in results.design.rows:
+    for row in results.design.counting:
         counts[row.trial] += 1
     few = [n for n in counts.values() if n < _FEW]
     if few:
