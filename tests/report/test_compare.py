@@ -397,6 +397,15 @@ def test_what_two_factors_explain_alike_is_said() -> None:
     assert sum(one.share for one in told.values()) == pytest.approx(1)
 
 
+def test_shares_that_add_up_to_more_than_all_are_explained() -> None:
+    """Two factors with opposite effects hide each other where their levels go together."""
+    design = simulated(TWO, 5, lambda levels, *_: (levels[0] == "b") * 0.2 - (levels[1] == 32) * 0.2, noise=0.01)
+    kept = replace(design, rows=tuple(row for row in design.rows if row.levels != ("a", 32)))
+    told = effects.effects(kept)
+    assert sum(one.share for one in told) > 1.1
+    assert any(note.startswith("the shares add up to") for note in effects.notes(kept, told))
+
+
 def test_levels_without_a_common_combination_are_left_to_effects() -> None:
     """In a pairwise design no combination of the others may have both levels."""
     factors = (("bs", ("a", "b")), ("depth", (1, 2)), ("jobs", (1, 2)))

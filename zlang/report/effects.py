@@ -109,6 +109,12 @@ def notes(design: Design, all_effects: Sequence[Effect]) -> list[str]:
     if is_crossed and not any(_TIMES in item.name for item in all_effects):
         why = "these combinations cannot tell; `design = full` measures all"
         result.append(f"each factor is tested as if it had the same effect at all levels of the others: {why}")
+    excess = math.fsum(item.share for item in all_effects) - 1
+    if excess > _LEAST:
+        result.append(
+            f"the shares add up to {100 * (1 + excess):.1f} %: points or trials lack, so that factors partly hide each "
+            "other; a share is what its factor adds to all others"
+        )
     if any(item.name == CONFOUNDED for item in all_effects):
         levels = [row.levels for row in design.rows]
         lacking = _confounded(design, list(dict.fromkeys(levels)))
