@@ -215,6 +215,25 @@ def test_a_table_says_where_a_row_mixes_trials_with_and_without_a_factor(
     assert ("that have `content` with trials that do not" in table.note) == mixed
 
 
+@pytest.mark.parametrize(
+    ("asked", "lacks"),
+    [
+        ("read_iops by target, bs", True),
+        ("read_iops by target, bs, rwmixread", False),
+        ("median(read_iops where rwmixread == 70%) by target, bs", False),
+        ("read_iops", False),
+    ],
+)
+def test_rows_that_pool_different_levels_are_not_shown_as_alike(asked: str, lacks: bool, tmp_path: Path) -> None:
+    note = "not all rows have every level of `rwmixread`, so rows also differ by these"
+    trials = answered(f"table {asked}", tmp_path)
+    (table,) = answers.tables(trials)
+    assert (note in table.note) == lacks
+    if lacks:
+        (plot,) = answers.asked_now(trials, asked.replace("by target, bs", "over bs by target"))
+        assert "; not all points have every level of `rwmixread`" in plot.note
+
+
 def test_what_is_asked_on_several_lines_is_said_on_one(tmp_path: Path) -> None:
     (one,) = answers.judge(answered('expect "so" median(\n    read_iops where target == soft\n  ) > 1/s', tmp_path))
     assert one.expectation.text == 'expect "so" median(read_iops where target == soft) > 1/s'

@@ -441,7 +441,16 @@ def _table(trials: Trials, table: Table) -> Summary:
         trials=total,
         valid=valid,
         reasons=why,
-        note="; ".join(filter(None, (_mixed_rows_caveat(trials, table), _unmeasured_caveat(measures, answered)))),
+        note="; ".join(
+            filter(
+                None,
+                (
+                    _mixed_rows_caveat(trials, table),
+                    _lacking_caveat(trials, table.measures, table.by),
+                    _unmeasured_caveat(measures, answered),
+                ),
+            )
+        ),
     )
 
 
@@ -471,6 +480,29 @@ def _mixed_rows_caveat(trials: Trials, table: Table) -> str:
     if not mixed:
         return ""
     return f"rows mix trials that have {mixed} with trials that do not: add the factor that separates them to `by`"
+
+
+def _lacking_caveat(trials: Trials, measures: Sequence[Measure], by: Sequence[FactorRef]) -> str:
+    """A caveat if rows pool different levels of a factor, because a combination was not measured or does not count.
+
+    A factor that only some trials have is not one that rows could have alike.
+    """
+    names = _pooled(trials, measures, by)
+    if not names or not by or OF_PHASES in by:
+        return ""
+    levels = ", ".join(formulas.level(trials, item) for item in by)
+    lacking = []
+    for name in names:
+        grouped = f"SELECT {levels}, {quoted(name)} AS pooled FROM {trials.rows} WHERE valid GROUP BY ALL"
+        pooled: dict[tuple[object, ...], set[object]] = {}
+        for *row, level in run_query(trials.db, grouped).rows:
+            pooled.setdefault(tuple(row), set()).add(level)
+        every = set.union(*pooled.values())
+        if None not in every and any(own != every for own in pooled.values()):
+            lacking.append(f"`{name}`")
+    if not lacking:
+        return ""
+    return f"not all rows have every level of {' and '.join(lacking)}, so rows also differ by these"
 
 
 def plots(trials: Trials) -> list[Drawn]:
@@ -545,13 +577,15 @@ def _words(trials: Trials) -> Vocabulary:
 def drawn(trials: Trials, plot: Plot) -> list[Drawn]:
     """The data of one plot; each factor is a plot of its own."""
     columns = (plot.over, *plot.by, *((plot.facet,) if plot.facet else ()))
-    pooled = _pooled(trials, plot, columns)
+    pooled = _pooled(trials, plot.measures, columns)
     note = f"pooled over {', '.join(f'`{name}`' for name in pooled)}" if pooled else ""
+    caveat = _lacking_caveat(trials, plot.measures, columns) if plot.over.paths else ""
     if not plot.over.paths:
         is_pooled = plot.over.name in {"latency", "second"}
         return [replace(item, note=note) if is_pooled else item for item in series.drawn(trials, plot)]
     measures, answered = _answered(trials, plot.measures, columns)
     kept = tuple((*levels, *own) for levels, _, own in answered if levels[0] is not None)
+    note = "; ".join(filter(None, (note, caveat.replace("rows", "points"))))
     return [Drawn(replace(plot, measures=measures), trials.title or trials.experiment, columns, kept, note=note)]
 
 
@@ -587,10 +621,10 @@ def _answered(
     return own_measures, sorted(answers, key=lambda answer: above[answer[0][:place]])
 
 
-def _pooled(trials: Trials, plot: Plot, columns: Sequence[FactorRef]) -> list[str]:
-    """The factors with several levels that a plot does not name."""
+def _pooled(trials: Trials, measures: Sequence[Measure], columns: Sequence[FactorRef]) -> list[str]:
+    """The factors with several levels that a table or plot does not name."""
     named = {path for factor in columns for path in factor.paths}
-    named.update(path for measure in plot.measures for path in mentioned(measure.term))
+    named.update(path for measure in measures for path in mentioned(measure.term))
     names = [name for path, (name, _) in trials.factors.items() if path not in named]
     counts = ", ".join(f"count(DISTINCT {quoted(name)}) > 1" for name in names)
     varied = run_query(trials.db, f"SELECT {counts} FROM {trials.rows} WHERE valid").rows[0] if names else ()
