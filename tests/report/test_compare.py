@@ -67,6 +67,7 @@ def test_what_differs_between_combinations_is_no_error() -> None:
         (0.001, 0.5, 2, "1/s", "inconclusive: only an 80-fold difference was detectable"),
         (0.001, 5, 1, "1/s", "inconclusive: not even a 100-fold difference was detectable"),
         (0.5, None, 0, "1/s", "inconclusive: nothing was repeated"),
+        (0.0, 0.0, 9, "1/s", "no difference: the values are equal"),
     ],
 )
 def test_verdicts(log: float, error: float | None, df: int, unit: str, words: str) -> None:

@@ -34,6 +34,7 @@ _SET_UP_AGAIN = "a level was set up only once; `zlang run --order blocked --agai
 _BY_EFFECTS = "`zlang effects` judges a factor over all combinations"
 _ALL_COMBINATIONS = "`design = full` measures both levels with all else alike"
 _BY_COMBINATIONS = "nothing was repeated: judged by how the ratio differs between combinations; `repeat = 3` repeats"
+_BY_VALUES = "`zlang table` shows the values; an `expect` of `mean(METRIC)` compares their difference"
 _REPEAT = "nothing was repeated, so a difference cannot be told from chance; `repeat = 3` repeats"
 _SET_UP_ONCE_IN_RUN = "inconclusive: set up once in a run"
 _ONE_RUN = "each run was carried out once: whatever else changed between them is in the ratio"
@@ -317,6 +318,8 @@ def verdict_on(ratio: Ratio | None, comparisons: int, unit: str) -> str:
         return _ratio_phrase(low, high, _MORE.get(unit, "more"))
     if high < 1:
         return _ratio_phrase(1 / high, 1 / low, _LESS.get(unit, "less"), 1 - high, 1 - low)
+    if detectable - 1 < _ROUNDING:
+        return "no difference: the values are equal"
     if detectable < _NARROW:
         return f"no significant difference ({_percent(detectable - 1)} % or more would have been detected)"
     if detectable < _TIMES:
