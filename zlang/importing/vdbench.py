@@ -122,9 +122,9 @@ class _Run:
                 if values := self.run.parameters.get(key):
                     self._loop(key, name, option, values)
         self._rate_levels(streams)
-        known = {*_SERVED.split(), *_DEFAULTS, *_OPTIONS, "fwdrate"}
+        taken_over = {*_SERVED.split(), *_DEFAULTS, *_OPTIONS, "fwdrate"}
         for key in self.run.parameters:
-            if key not in known and key.removeprefix("for") not in _DEFAULTS:
+            if key not in taken_over and key.removeprefix("for") not in _DEFAULTS:
                 self.remarks.append(f"{self.run.written[key]}: {_reason(key)}")
         return [self._load(stream) for stream in streams]
 

@@ -90,9 +90,9 @@ def _is_name(word: str) -> bool:
 def program(lines: Iterable[str]) -> str:
     """The lines of a program in the style. Raises RunError."""
     formatted = formatting.program(Source("import", "\n".join([*lines, ""])))
-    for found in formatted.findings:
-        if found.code is Code.TOO_LONG:
-            raise RunError(found.message, "import a part of the file")
+    for finding in formatted.findings:
+        if finding.code is Code.TOO_LONG:
+            raise RunError(finding.message, "import a part of the file")
     assert not formatted.findings, f"BUG: the import is not a program: {formatted.findings[0].message}"
     return formatted.text
 
