@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from lsprotocol.types import CompletionItem, CompletionItemKind, InsertTextFormat, MarkupContent, MarkupKind, TextEdit
 
 from zlang.check import library
+from zlang.check.functions import FUNCTIONS
+from zlang.check.kinds import ROLES
 from zlang.check.program import Kind
-from zlang.check.types import Type
+from zlang.check.types import SCALARS, Type
+from zlang.lint.after import AFTER
+from zlang.lint.rules import RULES
 from zlang.lsp import contexts, hovering, resolving
 from zlang.lsp.contexts import Writing
 from zlang.lsp.documents import ENDING, Documents, ParsedText
@@ -35,6 +40,7 @@ _ROLES_OF_FIELDS = {
     "cache": "protocol",
     "during": "event",
 }
+_ALLOWANCE = re.compile(r"\s*#\s*allow\s+[\w-]*\Z")
 _AGGREGATES = ("median", "mean", "min", "max", "count", "stddev", "p50", "p99", "p999")
 _TREATING = {"treatment", "workload"}
 _UNIT_OF = {"size": ("B", "KiB", "MiB", "GiB", "TiB"), "duration": ("us", "ms", "s", "min", "h"), "share": ("%",)}
@@ -43,10 +49,14 @@ _UNIT_OF |= {"rate": ("KiB/s", "MiB/s", "GiB/s"), "iops": ("/s",)}
 
 def complete(documents: Documents, text: ParsedText, offset: int) -> list[CompletionItem]:
     """Completions at a place, the likeliest first."""
+    line = text.source.text[text.source.text.rfind("\n", 0, offset) + 1 : offset]
+    if _ALLOWANCE.match(line):
+        rules = (*(rule.lint for rule in RULES), *AFTER.values())
+        return [_item(rule.name, CompletionItemKind.EnumMember, detail=rule.id) for rule in rules]
     writing = contexts.at(text.source.text, offset)
     if writing is None:
         return []
-    items = {item.label: item for item in _Completer(documents, text, writing).items()}
+    items = {item.label: item for item in _Completer(documents, text, writing, offset).items()}
     return [item for item in items.values() if _fits(item.label, writing.prefix)]
 
 
@@ -58,8 +68,8 @@ def _fits(label: str, prefix: str) -> bool:
 
 
 class _Completer:
-    def __init__(self, documents: Documents, text: ParsedText, writing: Writing) -> None:
-        self.documents, self.text, self.writing = documents, text, writing
+    def __init__(self, documents: Documents, text: ParsedText, writing: Writing, offset: int) -> None:
+        self.documents, self.text, self.writing, self.offset = documents, text, writing, offset
         self.symbols = documents.last_symbols(text.source.name) or text.symbols
         self.library = library.load()
         self.imported = {entry.target for entry in self.symbols.imports() if not entry.is_file}
@@ -67,7 +77,9 @@ class _Completer:
     def items(self) -> Iterator[CompletionItem]:
         writing = self.writing
         if writing.line.lstrip().startswith("import "):
-            yield from self._modules()
+            yield from self._imports()
+        elif writing.before == "COLON" and writing.line.lstrip().startswith(("param ", "property ")):
+            yield from (_item(word, CompletionItemKind.TypeParameter) for word in SCALARS)
         elif "." in writing.prefix:
             yield from self._members()
         elif writing.before == "ON" and (not writing.block or writing.field):
@@ -77,39 +89,51 @@ class _Completer:
         elif writing.field:
             yield from self._values()
         elif writing.block is None or not writing.block.head:
-            yield from self._entries()
+            yield from self._beginnings(writing.line.removesuffix(writing.prefix).split())
         else:
             yield from self._fields(writing.block)
 
     # -- lines of a file
 
+    def _beginnings(self, words: list[str]) -> Iterator[CompletionItem]:
+        """Entries at the beginning of a line, and what they name behind it."""
+        if not words:
+            yield from self._entries()
+        elif words == ["given"]:
+            yield from map(self._kind_item, self.library.names())
+        elif words[0] == "kind" and words[-1].endswith(":"):
+            yield from map(self._kind_item, self.library.names())
+            yield from (_item(role, CompletionItemKind.Interface) for role in ROLES)
+
     def _entries(self) -> Iterator[CompletionItem]:
         for word, snippet in _ENTRIES.items():
             yield _item(word, CompletionItemKind.Keyword, snippet=snippet)
-        for name in self.library.names():
-            module = self.library.module_of(name)
-            if module == library.PRELUDE or module in self.imported:
-                yield self._kind_item(name)
-        for name in self.library.names():
-            module = self.library.module_of(name)
-            if module != library.PRELUDE and module not in self.imported:
-                item = self._kind_item(name)
-                item.detail, item.sort_text = f"import {module}", f"~{name}"
-                item.additional_text_edits = [TextEdit(self.text.lines.range(0, 0), f"import {module}\n")]
-                yield item
+        yield from map(self._kind_item, self.library.names())
         for definition in self.symbols.definitions.values():
             if definition.sort is Sort.KIND:
                 yield _item(definition.name, CompletionItemKind.Class)
 
     def _kind_item(self, name: str) -> CompletionItem:
-        return _item(name, CompletionItemKind.Class, detail=self.library.role_of(name))
+        """A kind of the library, with the import that it needs."""
+        item = _item(name, CompletionItemKind.Class, detail=self.library.role_of(name))
+        module = self.library.module_of(name)
+        if module != library.PRELUDE and module not in self.imported:
+            item.detail, item.sort_text = f"import {module}", f"~{name}"
+            item.additional_text_edits = [TextEdit(self.text.lines.range(0, 0), f"import {module}\n")]
+        return item
 
-    def _modules(self) -> Iterator[CompletionItem]:
-        for module in self.library.modules:
-            yield _item(module, CompletionItemKind.Module)
+    def _imports(self) -> Iterator[CompletionItem]:
+        """Modules, and files; a quote that is there already is a part of what a file replaces."""
+        is_quoted = '"' in self.writing.line
+        if not is_quoted:
+            yield from (_item(module, CompletionItemKind.Module) for module in self.library.modules)
         for file in sorted(Path(self.text.source.name).parent.glob(f"*{ENDING}")):
             if str(file) != self.text.source.name:
-                yield _item(f'"./{file.name}"', CompletionItemKind.File)
+                item = _item(f'"./{file.name}"', CompletionItemKind.File)
+                if is_quoted:
+                    quote = self.offset - len(self.writing.line) + self.writing.line.index('"')
+                    item.text_edit = TextEdit(self.text.lines.range(quote, self.offset), item.label)
+                yield item
 
     # -- in blocks
 
@@ -150,8 +174,13 @@ class _Completer:
         if kind is not None and field in kind.properties:
             yield from self._of_type(kind.properties[field].type, kind.properties[field].doc)
         for definition in self.symbols.definitions.values():
-            if definition.sort in {Sort.LET, Sort.PARAM, Sort.FUNCTION}:
+            if definition.sort in {Sort.LET, Sort.PARAM, Sort.FUNCTION} or (not head and definition.sort is Sort.THING):
                 yield self._definition_item(definition)
+        if not head or self.writing.prefix[:1].isalpha():
+            for name in FUNCTIONS:
+                item = _item(name, CompletionItemKind.Function, snippet=f"{name}($0)")
+                item.sort_text = f"~{name}"
+                yield item
 
     def _of_type(self, type_: Type, doc: str) -> Iterator[CompletionItem]:
         for word in type_.words:
@@ -171,14 +200,16 @@ class _Completer:
         role = _ROLES_OF_FIELDS.get(field, "")
         if field == "before":
             yield _item("none", CompletionItemKind.EnumMember)
+            treatments = (name for name in self.library.names() if self.library.role_of(name) == "treatment")
+            yield from map(self._kind_item, treatments)
             for treating in _TREATING:
                 yield from self._declared(treating)
         elif field == "design":
             snippets = {"full": "", "pairwise": "", "triples": "", "sample": "sample(${1:40})"}
             yield from (_item(word, CompletionItemKind.EnumMember, snippet=text) for word, text in snippets.items())
-        elif role == "protocol":
-            names = [name for name in self.library.names() if self.library.role_of(name) == role]
-            yield from (_item(name, CompletionItemKind.EnumMember) for name in names)
+        elif role in {"protocol", "collector", "event"}:
+            names = (name for name in self.library.names() if self.library.role_of(name) == role)
+            yield from map(self._kind_item, names)
         if role:
             yield from self._declared(role)
 
