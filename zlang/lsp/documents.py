@@ -19,7 +19,7 @@ from zlang.check.program import Experiment
 from zlang.diagnostics import Diagnostic
 from zlang.errors import RunError
 from zlang.lsp.positions import TextLines
-from zlang.lsp.symbols import Symbols
+from zlang.lsp.symbols import Symbols, imported_files
 from zlang.pipeline import plans, programs
 from zlang.source import Source
 from zlang.syntax import format as formatting
@@ -68,6 +68,8 @@ class Analysis:
         self.findings: list[Diagnostic]
         self.problem: RunError | None
         self.findings, _, self.problem = plans.report(self.checked, work=work)
+        self.imports: set[str] = set()
+        """The files that it imports, those among them that cannot be read."""
         self.factors = {
             path: factor.replace(span=work.place(experiment, factor.span))
             for experiment in self.checked.program.experiments.values()
@@ -134,7 +136,9 @@ class Documents:
     def forget(self, path: str) -> None:
         """Check programs again that use a file which has changed."""
         self._analyses = {
-            root: analysis for root, analysis in self._analyses.items() if root != path and path not in analysis.paths
+            root: analysis
+            for root, analysis in self._analyses.items()
+            if root != path and path not in analysis.paths | analysis.imports
         }
 
     def users(self, path: str) -> list[str]:
@@ -146,7 +150,7 @@ class Documents:
         text = self.text(path)
         if text is None or path in seen:
             return set()
-        direct = set(text.symbols.imported_files(path))
+        direct = set(imported_files(text.parsed.tree, path))
         return direct.union(*(self.imported_by(other, seen | {path}) for other in direct))
 
     @property
@@ -174,6 +178,7 @@ class Documents:
                 return None
             texts = {name: text.source.text for name, text in self._open.items()}
             analysis = self._analyse(root, texts)
+            analysis.imports = self.imported_by(path)
             self._last[path] = analysis
             if self.text(path) is not root:  # it has changed meanwhile
                 return analysis

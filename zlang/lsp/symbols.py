@@ -51,7 +51,10 @@ class NameUse(Record):
 
 
 class FieldUse(Record):
-    """The name of a field where it is given: of a kind, of an experiment (`experiment`) or of a profile (`profile`)."""
+    """The name of a field where it is given: of a kind, of an experiment (`experiment`) or of a profile (`profile`).
+
+    Params of an imported file are given as fields, too: their owner is the target of the import.
+    """
 
     span: Span
     owner: str
@@ -97,12 +100,6 @@ class Symbols:
     def imports(self) -> Iterator[tree.Import]:
         """The imports of the file."""
         yield from (entry for entry in self.tree.entries if isinstance(entry, tree.Import))
-
-    def imported_files(self, path: str) -> Iterator[str]:
-        """The programs that a file of this path imports."""
-        for entry in self.imports():
-            if entry.is_file and not entry.target.endswith(TABLE):
-                yield file_of(entry, path)
 
     def _define(self, entry: tree.Entry) -> None:
         match entry:
@@ -151,7 +148,14 @@ class Symbols:
                 self._walk(node.value, local, "")
             case tree.FunctionDef() | tree.ListFrom():
                 self._walk_scope(node, local)
-            case tree.Declaration() | tree.Anonymous() | tree.Amend() | tree.ExperimentDef() | tree.Profile():
+            case (
+                tree.Declaration()
+                | tree.Anonymous()
+                | tree.Amend()
+                | tree.ExperimentDef()
+                | tree.Profile()
+                | tree.Import()
+            ):
                 self._walk_block(node, local)
             case Record():
                 for name in type(node).record_fields:  # type: ignore[attr-defined]
@@ -173,7 +177,7 @@ class Symbols:
 
     def _walk_block(
         self,
-        node: tree.Declaration | tree.Anonymous | tree.Amend | tree.ExperimentDef | tree.Profile,
+        node: tree.Declaration | tree.Anonymous | tree.Amend | tree.ExperimentDef | tree.Profile | tree.Import,
         local: dict[str, Definition],
     ) -> None:
         """Note the names in a block with fields."""
@@ -190,6 +194,8 @@ class Symbols:
                 if node.base is not None:
                     self._use(node.base, {})
                 owner = EXPERIMENT
+            case tree.Import():
+                owner = node.target
             case _:
                 pass
         for item in node.items:
@@ -227,6 +233,13 @@ class Symbols:
                 str(value.base) if isinstance(value, tree.Amend) else str(value) if isinstance(value, tree.Name) else ""
             )
         return ""
+
+
+def imported_files(of: tree.Tree, path: str) -> Iterator[str]:
+    """The programs that a file of this path imports."""
+    for entry in of.entries:
+        if isinstance(entry, tree.Import) and entry.is_file and not entry.target.endswith(TABLE):
+            yield file_of(entry, path)
 
 
 def file_of(entry: tree.Import, path: str) -> str:
