@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
 
 from lsprotocol.types import (
     CodeAction,
@@ -11,6 +12,7 @@ from lsprotocol.types import (
     DiagnosticRelatedInformation,
     DiagnosticSeverity,
     Location,
+    Position,
     Range,
     TextEdit,
     WorkspaceEdit,
@@ -107,19 +109,22 @@ def edit(documents: Documents, edits: Iterable[Edit]) -> WorkspaceEdit:
     return WorkspaceEdit(changes)
 
 
-def formatted(text: ParsedText) -> list[TextEdit]:
-    """The edits that put a text into the style: the lines between the first and the last that change."""
-    after = formatting.program(text.source).text
-    before = text.source.text
+def formatted(text: ParsedText, where: Range | None = None) -> list[TextEdit]:
+    """The edits that put a text into the style: for each group of lines that change, if it is in the range."""
+    before, after = text.source.text, formatting.program(text.source).text
     if after == before:
         return []
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    top = 0
-    while top < min(len(old), len(new)) and old[top] == new[top]:
-        top += 1
-    end = 0
-    while end < min(len(old), len(new)) - top and old[-1 - end] == new[-1 - end]:
-        end += 1
-    start = len("".join(old[:top]))
-    stop = len(before) - len("".join(old[len(old) - end :]))
-    return [TextEdit(text.lines.range(start, stop), "".join(new[top : len(new) - end]))]
+    lines = range(where.start.line, where.end.line + 1) if where else range(len(old) + 1)
+    return [
+        TextEdit(Range(Position(start, 0), Position(end, 0)), "".join(new[new_start:new_end]))
+        for tag, start, end, new_start, new_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
+        if tag != "equal" and start < lines.stop and max(end, start + 1) > lines.start
+    ]
+
+
+def formatted_entry(text: ParsedText, position: Position) -> list[TextEdit]:
+    """The edits that put the entry before a place into the style."""
+    offset = text.lines.offset(position)
+    entries = [entry.span for entry in text.symbols.tree.entries if entry.span.start < offset <= entry.span.end]
+    return formatted(text, text.lines.of(entries[0])) if entries else []
