@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from editor import Editor, place
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 
 from zlang.cli.app import guarded
 from zlang.lsp.positions import TextLines
@@ -109,6 +110,15 @@ def test_a_text_that_was_not_saved_stands_for_its_file(editor: Editor) -> None:
     }
 
 
+def test_a_text_stands_for_a_file_that_is_not_there_until_it_is_closed(editor: Editor) -> None:
+    assert [str(item.code) for item in editor.open("reader.zexp", 'import "./unsaved.zexp"\n')] == ["E206"]
+    unsaved = types.TextDocumentItem(editor.uri("unsaved.zexp"), "zexp", 1, "let a = 1\n")
+    editor.client.text_document_did_open(types.DidOpenTextDocumentParams(unsaved))
+    assert editor.said_of("reader.zexp") == []
+    editor.client.text_document_did_close(types.DidCloseTextDocumentParams(editor.document("unsaved.zexp")))
+    assert [str(item.code) for item in editor.said_of("reader.zexp")] == ["E206"]
+
+
 @pytest.fixture(scope="module")
 def study(editor: Editor) -> Editor:
     editor.open("study.zexp", STUDY)
@@ -165,6 +175,14 @@ def test_hover(settled: Editor, mark: str, after: int, words: str) -> None:
         ("", {"fio", "experiment", "zvol"}, {"bs"}),
         ("ext", {"ext4"}, {"fio"}),
         ("# a comment on d", set(), {"data"}),
+        ("# allow cache", {"replicates-warm-the-cache"}, {"data"}),
+        ("let more = re", {"reads", "replace"}, {"bs"}),
+        ("param more: ", {"size", "duration"}, {"fio"}),
+        ("given ", {"pool", "zvol"}, {"experiment"}),
+        ("given pool ", set(), {"pool", "fio"}),
+        ("kind more: ", {"fio", "workload"}, {"experiment"}),
+        ("experiment more { collect = ", {"meminfo", "arcstats"}, {"data"}),
+        ("experiment more { before = ", {"reads", "precondition", "none"}, {"data"}),
     ],
 )
 def test_completion(study: Editor, line: str, words: set[str], others: set[str]) -> None:
@@ -176,6 +194,93 @@ def test_completion(study: Editor, line: str, words: set[str], others: set[str])
     study.change("study.zexp", end, end + len(line), "")
     assert words <= labels
     assert not others & labels
+
+
+@pytest.mark.parametrize(
+    ("line", "label", "active"),
+    [
+        ("let more = max(1, ", "max(numbers, …)", 1),
+        ("let more = replace(text(half), ", "replace(a text, a text to replace, a text to put there)", 1),
+        ("let more = round(max(1, 2)", "round(a number)", 0),
+        ("let own(a, b) = a / b\nfio more {\n  bs = own([1, 2],\n  ", "own(a, b)", 1),
+        ("experiment more {\n  expect p99(", "p99(a metric)", 0),
+        ("let more = (1 + ", None, None),
+        ("let more = max([1, ", None, None),
+    ],
+)
+def test_the_signature_of_a_call_that_is_being_written(
+    study: Editor, line: str, label: str | None, active: int | None
+) -> None:
+    end = len(study.texts["study.zexp"])
+    study.change("study.zexp", end, end, line)
+    whole = study.texts["study.zexp"]
+    where = types.SignatureHelpParams(study.document("study.zexp"), place(whole, len(whole)))
+    answer = study.wait(study.client.text_document_signature_help_async(where))
+    study.change("study.zexp", end, end + len(line), "")
+    assert (answer and answer.signatures[0].label, answer and answer.active_parameter) == (label, active)
+
+
+UGLY = 'let   a = 1\nlet b = 2\n\ndir x {\npath = "." }\n'
+
+
+def test_a_range_and_a_block_that_was_closed_are_formatted(editor: Editor) -> None:
+    editor.open("ugly.zexp", UGLY)
+    document, options = editor.document("ugly.zexp"), types.FormattingOptions(2, insert_spaces=True)
+    first = types.Range(types.Position(0, 0), types.Position(0, 4))
+    params = types.DocumentRangeFormattingParams(document, first, options)
+    edits = editor.wait(editor.client.text_document_range_formatting_async(params))
+    assert [(edit.range.start.line, edit.new_text) for edit in edits] == [(0, "let a = 1\n")]
+    typed = types.DocumentOnTypeFormattingParams(document, types.Position(4, 12), "}", options)
+    edits = editor.wait(editor.client.text_document_on_type_formatting_async(typed))
+    assert [(edit.range.start.line, edit.new_text) for edit in edits] == [(4, '  path = "."\n}\n')]
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"), [("data", "is defined already"), ("where", "cannot be a name"), ("a b", "cannot be a name")]
+)
+def test_a_name_that_would_break_a_program_is_refused(study: Editor, name: str, problem: str) -> None:
+    params = types.RenameParams(new_name=name, **study.at("study.zexp", "reads {"))
+    with pytest.raises(JsonRpcException, match=problem):
+        study.wait(study.client.text_document_rename_async(params))
+
+
+def test_a_param_is_renamed_where_an_import_sets_it(editor: Editor) -> None:
+    editor.open("bed.zexp", "param room: size = 1GiB\nlet twice = room * 2\n")
+    editor.open("guest.zexp", 'import "./bed.zexp" as bed { room = 2GiB }\n')
+    for place_of_name in (editor.at("bed.zexp", "room:"), editor.at("guest.zexp", "room =")):
+        params = types.RenameParams(new_name="space", **place_of_name)
+        changes = editor.wait(editor.client.text_document_rename_async(params)).changes
+        assert {uri.rpartition("/")[2]: len(edits) for uri, edits in changes.items()} == {
+            "bed.zexp": 2,
+            "guest.zexp": 1,
+        }
+
+
+def test_names_are_found_in_folders_that_are_added(editor: Editor, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.zexp").write_text("let uncommon_name = 1\n")
+
+    def names() -> list[str]:
+        found = editor.wait(editor.client.workspace_symbol_async(types.WorkspaceSymbolParams("uncommon_name")))
+        return [item.name for item in found]
+
+    assert names() == []
+    folder = types.WorkspaceFolder(tmp_path.as_uri(), "more")
+    event = types.WorkspaceFoldersChangeEvent([folder], [])
+    editor.client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(event))
+    assert names() == ["uncommon_name"]
+    event = types.WorkspaceFoldersChangeEvent([], [folder])
+    editor.client.workspace_did_change_workspace_folders(types.DidChangeWorkspaceFoldersParams(event))
+    assert names() == []
+
+
+def test_a_file_to_import_replaces_the_quote_that_is_there(editor: Editor) -> None:
+    (editor.folder / "one.zexp").write_text("let a = 1\n")
+    editor.open("two.zexp", 'import "./')
+    where = types.CompletionParams(editor.document("two.zexp"), types.Position(0, 10))
+    items = editor.wait(editor.client.text_document_completion_async(where)).items
+    assert "fio" not in {item.label for item in items}
+    edit = next(item.text_edit for item in items if item.label == '"./one.zexp"')
+    assert (edit.range.start.character, edit.range.end.character, edit.new_text) == (7, 10, '"./one.zexp"')
 
 
 def test_the_names_of_a_program(study: Editor) -> None:

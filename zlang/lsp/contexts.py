@@ -60,14 +60,26 @@ def at(text: str, offset: int) -> Writing | None:
     prefix = matched.group() if matched else ""
     before_it = offset - len(prefix)
     line = text[text.rfind("\n", 0, offset) + 1 : offset]
-    source = Source("", text[:before_it])
-    lexed = lexer.lex(source, tables.load(), _entry_start(text, before_it))
+    lexed = _lexed(text, before_it)
     if any(comment.span.end == before_it and "\n" not in prefix for comment in lexed.comments):
         return None
+    return _read(_words(lexed), prefix, line, _fields_after(text, offset))
+
+
+def tokens_before(text: str, offset: int) -> list[Token]:
+    """The tokens of an entry up to a place in it."""
+    return _words(_lexed(text, offset))
+
+
+def _lexed(text: str, offset: int) -> lexer.Lexed:
+    return lexer.lex(Source("", text[:offset]), tables.load(), _entry_start(text, offset))
+
+
+def _words(lexed: lexer.Lexed) -> list[Token]:
     tokens = [token for token in lexed.tokens if token.type != lexer.END]
     while tokens and tokens[-1].type == "NEWLINE" and not tokens[-1].text:
         tokens.pop()
-    return _read(tokens, prefix, line, _fields_after(text, offset))
+    return tokens
 
 
 def _entry_start(text: str, offset: int) -> int:

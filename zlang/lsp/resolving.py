@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from zlang.check import library
 from zlang.check.program import Kind
 from zlang.lsp.documents import Documents, ParsedText
-from zlang.lsp.symbols import EXPERIMENT, Definition, FieldUse, NameUse, Sort, file_of
+from zlang.lsp.symbols import EXPERIMENT, PROFILE, Definition, FieldUse, NameUse, Sort, file_of
 from zlang.record import Record
 from zlang.source import Source, Span
+from zlang.syntax import parse
 
 _MOST = 3
 
@@ -26,16 +27,33 @@ def definition(documents: Documents, text: ParsedText, name: Definition | NameUs
     match name:
         case Definition():
             return NamedPlace(text, name)
+        case FieldUse() if name.owner == PROFILE:
+            return definition_of_path(documents, text, (name.name,))
         case FieldUse():
-            return None
+            return _of_import(documents, text, name)
         case NameUse(local=Definition() as local):
             return NamedPlace(text, local)
         case NameUse():
-            return _of_path(documents, text, name.path[: name.index + 1], set())
+            return definition_of_path(documents, text, name.path[: name.index + 1])
+
+
+def definition_of_path(documents: Documents, text: ParsedText, path: tuple[str, ...]) -> NamedPlace | None:
+    """The definition for a name within others: of two parts where the first is an imported file."""
+    return _of_path(documents, text, path, set())
+
+
+def _of_import(documents: Documents, text: ParsedText, field: FieldUse) -> NamedPlace | None:
+    """The param of an imported file that the import sets."""
+    targets = (entry for entry in text.symbols.imports() if entry.is_file and entry.target == field.owner)
+    for entry in targets:
+        imported = documents.text(file_of(entry, text.source.name))
+        param = imported.symbols.definitions.get(field.name) if imported else None
+        if imported is not None and param is not None:
+            return NamedPlace(imported, param)
+    return None
 
 
 def _of_path(documents: Documents, text: ParsedText, path: tuple[str, ...], seen: set[str]) -> NamedPlace | None:
-    """The definition for a name within others: of two parts where the first is an imported file."""
     symbols, first = text.symbols, path[0]
     if text.source.name in seen or len(path) > _MOST:
         return None
@@ -70,16 +88,27 @@ def uses(documents: Documents, place: NamedPlace) -> Iterator[tuple[ParsedText, 
             continue
         if path == place.text.source.name:
             yield text, place.definition.span
+        named: list[NameUse | FieldUse]
+        named = [use for use in text.symbols.uses if use.path[use.index] == place.definition.name]
+        named += [field for field in text.symbols.fields if field.name == place.definition.name]
         yield from (
             (text, use.span)
-            for use in text.symbols.uses
-            if use.path[use.index] == place.definition.name
-            and (to := definition(documents, text, use)) is not None
+            for use in named
+            if (to := definition(documents, text, use)) is not None
             and (to.text.source.name, to.definition.span.start) == target
         )
-        if place.definition.sort is Sort.PARAM:
-            fields = (field for field in text.symbols.fields if field.owner == "profile")
-            yield from ((text, field.span) for field in fields if field.name == place.definition.name)
+
+
+def problem_of_name(documents: Documents, place: NamedPlace, name: str) -> str:
+    """Why a definition cannot have another name: nothing where it can."""
+    if parse.program(Source("", f"let {name} = 1\nlet choice = {name} | {name}\n")).findings:
+        return f"`{name}` cannot be a name: a name has letters, digits, `_` and `-`, and is not a word of the language"
+    if place.definition.sort is Sort.LOCAL:
+        return ""
+    for text in dict.fromkeys(text for text, _ in uses(documents, place)):
+        if any(other.name == name and other.sort is not Sort.LOCAL for other in text.symbols.every()):
+            return f"`{name}` is defined already in {text.source.name}"
+    return ""
 
 
 def kind(documents: Documents, text: ParsedText, name: str) -> Kind | None:

@@ -7,19 +7,19 @@ typed for a moment, and what it finds is what `zlang check` says. Only what an e
 from __future__ import annotations
 
 import asyncio
-import re
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
 from zlang import __version__
-from zlang.lsp import acting, completing, hovering, resolving, structure
+from zlang.lsp import acting, completing, hovering, resolving, signatures, structure
 from zlang.lsp.documents import Analysis, Documents, ParsedText, path_of, uri_of
 from zlang.lsp.symbols import FieldUse, NameUse
 
 _PAUSE = 0.01
 """Seconds without a key after which a program is checked: what an editor asks for at a key is answered before."""
-_NAME = re.compile(r"[A-Za-z_][\w-]*", re.ASCII)
+_WATCHED = "**/*.{zexp,csv,toml}"
 _LEGEND = types.SemanticTokensLegend(list(structure.TOKENS), [])
 
 
@@ -100,7 +100,16 @@ def server() -> ProgramServer:
 
 def _texts(server: ProgramServer) -> None:
     @server.feature(types.INITIALIZED)
-    def initialized(ls: ProgramServer, _: types.InitializedParams) -> None:
+    async def initialized(ls: ProgramServer, _: types.InitializedParams) -> None:
+        ls.documents.folders = [path_of(folder) for folder in ls.workspace.folders]
+        workspace = ls.client_capabilities.workspace
+        if workspace and (watched := workspace.did_change_watched_files) and watched.dynamic_registration:
+            options = types.DidChangeWatchedFilesRegistrationOptions([types.FileSystemWatcher(_WATCHED)])
+            files = types.Registration("files", types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+            await ls.client_register_capability_async(types.RegistrationParams([files]))
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def folders_changed(ls: ProgramServer, _: types.DidChangeWorkspaceFoldersParams) -> None:
         ls.documents.folders = [path_of(folder) for folder in ls.workspace.folders]
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
@@ -119,9 +128,10 @@ def _texts(server: ProgramServer) -> None:
         await ls.check_soon(params.text_document.uri)
 
     @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
-    def closed(ls: ProgramServer, params: types.DidCloseTextDocumentParams) -> None:
+    async def closed(ls: ProgramServer, params: types.DidCloseTextDocumentParams) -> None:
         ls.documents.close(params.text_document.uri)
         ls.withdraw(path_of(params.text_document.uri))
+        await ls.check_users(path_of(params.text_document.uri))
 
     @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     async def files_changed(ls: ProgramServer, params: types.DidChangeWatchedFilesParams) -> None:
@@ -133,6 +143,16 @@ def _texts(server: ProgramServer) -> None:
     def formatting(ls: ProgramServer, params: types.DocumentFormattingParams) -> list[types.TextEdit]:
         text = ls.text(params.text_document.uri)
         return acting.formatted(text) if text else []
+
+    @server.feature(types.TEXT_DOCUMENT_RANGE_FORMATTING)
+    def formatting_of_range(ls: ProgramServer, params: types.DocumentRangeFormattingParams) -> list[types.TextEdit]:
+        text = ls.text(params.text_document.uri)
+        return acting.formatted(text, params.range) if text else []
+
+    @server.feature(types.TEXT_DOCUMENT_ON_TYPE_FORMATTING, types.DocumentOnTypeFormattingOptions("}"))
+    def formatting_of_block(ls: ProgramServer, params: types.DocumentOnTypeFormattingParams) -> list[types.TextEdit]:
+        text = ls.text(params.text_document.uri)
+        return acting.formatted_entry(text, params.position) if text else []
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION)
     def code_actions(ls: ProgramServer, params: types.CodeActionParams) -> list[types.CodeAction]:
@@ -159,6 +179,11 @@ def _help(server: ProgramServer) -> None:
         text = ls.text(params.text_document.uri)
         items = completing.complete(ls.documents, text, text.lines.offset(params.position)) if text else []
         return types.CompletionList(is_incomplete=True, items=items)
+
+    @server.feature(types.TEXT_DOCUMENT_SIGNATURE_HELP, types.SignatureHelpOptions(["(", ","]))
+    def signature(ls: ProgramServer, params: types.SignatureHelpParams) -> types.SignatureHelp | None:
+        text = ls.text(params.text_document.uri)
+        return signatures.help_at(ls.documents, text, text.lines.offset(params.position)) if text else None
 
 
 def _names(server: ProgramServer) -> None:
@@ -196,22 +221,30 @@ def _names(server: ProgramServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_RENAME)
     def rename(ls: ProgramServer, params: types.RenameParams) -> types.WorkspaceEdit | None:
-        if _NAME.fullmatch(params.new_name) is None:
-            ls.window_show_message(types.ShowMessageParams(types.MessageType.Error, "a name has letters, digits, `_`"))
-            return None
+        place = _named_place(ls, params)
+        problem = resolving.problem_of_name(ls.documents, place, params.new_name) if place else ""
+        if problem:
+            raise JsonRpcInvalidParams(problem)
         changes: dict[str, list[types.TextEdit]] = {}
         for text, where in _uses(ls, params):
             changes.setdefault(uri_of(text.source.name), []).append(types.TextEdit(where, params.new_name))
         return types.WorkspaceEdit(changes) if changes else None
 
 
+def _named_place(
+    ls: ProgramServer, params: types.ReferenceParams | types.DocumentHighlightParams | types.RenameParams
+) -> resolving.NamedPlace | None:
+    """The definition of the name at a place."""
+    text = ls.text(params.text_document.uri)
+    name = text.symbols.at(text.lines.offset(params.position)) if text else None
+    return resolving.definition(ls.documents, text, name) if text and name else None
+
+
 def _uses(
     ls: ProgramServer, params: types.ReferenceParams | types.DocumentHighlightParams | types.RenameParams
 ) -> list[tuple[ParsedText, types.Range]]:
     """Where the name at a place is named."""
-    text = ls.text(params.text_document.uri)
-    name = text.symbols.at(text.lines.offset(params.position)) if text else None
-    place = resolving.definition(ls.documents, text, name) if text and name else None
+    place = _named_place(ls, params)
     named = (
         {(of.source.name, span.start): (of, of.lines.of(span)) for of, span in resolving.uses(ls.documents, place)}
         if place
