@@ -35,15 +35,18 @@ def failed_import(error: BaseException) -> RunError | None:
 
     If a system call fails while a module is loaded, the module can lack anything, and raise any exception.
     """
-    if isinstance(error, RunError) or not (isinstance(error, ImportError) or _is_in_module(error.__traceback__)):
+    place = _place_in_module(error.__traceback__)
+    if isinstance(error, RunError) or not (isinstance(error, ImportError) or place):
         return None
-    return RunError(f"a library cannot be loaded: {error}", "install zlang again if this happens again")
+    hint = "install zlang again if this happens again" + (f"; if you changed {place}, correct it" if place else "")
+    return RunError(f"a library cannot be loaded: {error}", hint)
 
 
-def _is_in_module(trace: TracebackType | None) -> bool:
-    """Whether the code of a module itself was running, not only its functions."""
+def _place_in_module(trace: TracebackType | None) -> str:
+    """The innermost line of a module itself, not of one of its functions, that was running, if there was one."""
+    place = ""
     while trace is not None:
         if trace.tb_frame.f_code.co_name == "<module>":
-            return True
+            place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
         trace = trace.tb_next
-    return False
+    return place

@@ -369,5 +369,6 @@ def test_a_database_library_that_is_loaded_in_part_is_no_bug(zlang: Zlang, tmp_p
     for words in (["table"], ["ingest"], ["sql", "from trials"], ["resume"], ["findings"], ["run", program, "--again"]):
         ended = ill(*words, code=1)
         assert "a library cannot be loaded: " in ended.err, words
+        assert f"{broken / '__init__.py'}:1" in ended.err, words
         assert "bug" not in ended.err
     assert "measured" in ill("plan", program).out
