@@ -1,4 +1,4 @@
-"""Every kind that is shipped is sound, to its last property: what is wrong with one raises an AssertionError."""
+"""Every kind that is shipped is sound, to its last property."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from zlang.check import library
 from zlang.check.traits import TRAITS
+from zlang.errors import RunError
 from zlang.syntax import tables
 
 
@@ -25,6 +26,31 @@ def test_every_trait_is_stated_by_a_kind() -> None:
     loaded = library.load()
     stated = {trait for name in loaded.names() for trait in loaded.kind(name).traits}
     assert TRAITS.keys() - stated == set(), "write `trait NAME = …` in the kinds of stdlib that have it"
+
+
+@pytest.mark.parametrize(
+    ("correct", "wrong", "message"),
+    [
+        ("metric throttles: count", "metric throttles: cuont", "unknown name `cuont`"),
+        ("metric throttles: count", "metric throttles", "expected `:`, found `{`"),
+        ("  reads throttling", "  reads throtling", "unknown name `throtling`"),
+        ("kind throttling:", "kind mpstat:", "`mpstat` is defined twice"),
+    ],
+)
+def test_a_mistake_in_the_library_is_shown_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, correct: str, wrong: str, message: str
+) -> None:
+    changed = tmp_path / "linux.zexp"
+    for path in library.SOURCES.glob("*.zexp"):
+        (tmp_path / path.name).write_text(path.read_text("utf-8"), "utf-8")
+    text = changed.read_text("utf-8")
+    changed.write_text(text.replace(correct, wrong), "utf-8")
+    line = 1 + text[: text.index(correct)].count("\n")
+    monkeypatch.setattr(library, "SOURCES", tmp_path)
+    monkeypatch.setattr(library, "SAVED", tmp_path / "library.bin")
+    with pytest.raises(RunError) as caught:
+        library.load.__wrapped__()
+    assert caught.value.message == f"stdlib/linux.zexp:{line}: {message}"
 
 
 def test_what_is_kept_of_the_library_is_the_same_bytes_whichever_python_wrote_it(

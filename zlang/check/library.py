@@ -19,7 +19,8 @@ from zlang.check.kinds import kind_of
 from zlang.check.lazy import LazyMapping
 from zlang.check.metric_declarations import metric_of
 from zlang.check.program import Kind
-from zlang.diagnostics import Diagnostic
+from zlang.diagnostics import Code, Diagnostic
+from zlang.errors import RunError
 from zlang.files import replace_file
 from zlang.metrics import Metric
 from zlang.record import Record
@@ -107,9 +108,11 @@ def _metrics(packed: bytes) -> tuple[Metric, ...]:
 
 
 def _fail_on_finding(finding: Diagnostic) -> None:
+    """Say where the library is wrong: its files were changed since zlang was built."""
     line, _ = finding.span.source.position(finding.span.start)
-    hint = f" ({finding.hint})" if finding.hint else ""
-    raise AssertionError(f"BUG: {finding.span.source.name}:{line}: {finding.message}{hint}")
+    is_checkout = not SOURCES.is_relative_to(_HERE.parent)
+    hint = str(finding.hint) if is_checkout else "this file of zlang was changed; install zlang again"
+    raise RunError(f"{finding.span.source.name}:{line}: {finding.message}", hint)
 
 
 @cache
@@ -155,6 +158,8 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
         kinds = [entry for entry in parsed.entries if isinstance(entry, tree.KindDef)]
         modules[module] = tuple(kind.name.text for kind in kinds)
         for kind in kinds:
+            if kind.name.text in entries:
+                _fail_on_finding(Code.DUPLICATE.at(kind.name.span, name=kind.name.text))
             entries[kind.name.text] = (
                 module,
                 _place(kind.span),
