@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,9 @@ from zlang.check import library
 from zlang.check.traits import TRAITS
 from zlang.errors import RunError
 from zlang.syntax import tables
+
+LIKE_ANOTHER = {"arc_min": "arc_max"}
+"""Kinds that differ only in words from one that tests use."""
 
 
 @pytest.mark.parametrize("name", list(library.load().names()))
@@ -51,6 +55,23 @@ def test_a_mistake_in_the_library_is_shown_with_its_place(
     with pytest.raises(RunError) as caught:
         library.load.__wrapped__()
     assert caught.value.message == f"stdlib/linux.zexp:{line}: {message}"
+
+
+def test_every_kind_is_part_of_a_tested_program() -> None:
+    tests = Path(__file__).parents[1]
+    files = [*tests.rglob("*.py"), *tests.rglob("*.txt"), *(tests.parent / "examples").rglob("*.zexp")]
+    text = "".join(path.read_text("utf-8") for path in files)
+    use = r"^{0} \w+|\b{0}(?: \w+)? \{{|[=\[,|(] ?{0}\b(?! *=)"
+    unused = {name for name in library.load().names() if not re.search(use.format(name), text, re.MULTILINE)}
+    assert unused - LIKE_ANOTHER.keys() == set(), "run a program that uses it, in tests/endtoend or tests/filesystems"
+
+
+@pytest.mark.parametrize(("name", "tested"), LIKE_ANOTHER.items())
+def test_a_kind_does_as_the_one_that_is_tested(name: str, tested: str) -> None:
+    text, other = (library.load().node(kind).span.text for kind in (name, tested))
+    for word, replacement in (("c_min", "c_max"), ("Smallest", "Largest"), ("smallest", "largest")):
+        text = text.replace(word, replacement)
+    assert text == other
 
 
 def test_what_is_kept_of_the_library_is_the_same_bytes_whichever_python_wrote_it(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -231,6 +232,44 @@ def test_what_starts_a_workload_has_metrics_beside_its_own(zlang: Zlang) -> None
         ["counts", 3, True, True, ""],
         ["starts", 3, True, False, "fio: starts: `x` is not a number"],
     ]
+
+
+def test_whether_processors_were_held_back_is_counted(zlang: Zlang) -> None:
+    """Neither the machine nor the cgroup of the tests may count it, which is said."""
+    zlang.run(COLLECTED.replace("[vmstat { interval = 1s }, diskstats { interval = 1s }]", "throttling {}"), code=None)
+    (trial,) = zlang.rows("select throttles, why_not from all_trials")
+    problems = [row["problem"] for row in zlang.rows("select problem from problems")]
+    if trial["throttles"] is None:
+        assert "the machine does not say whether its processors are held back" in str(problems)
+    else:
+        assert (number(trial, "throttles") > 0) == str(trial["why_not"]).startswith("throttled: ")
+
+
+UNDER = """
+import wrappers
+dir here {{ path = "." }}
+shell looks {{ command = "{look}"  writes = off  under = {wrapper} }}
+experiment e {{ on = here  run = looks }}
+"""
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "look", "printed"),
+    [
+        ("ionice { class = idle }", "ionice", "idle"),
+        ("chrt { priority = 1 }", "chrt --pid $$ | sed -n 's/.*policy: //p'", "SCHED_RR"),
+        ("taskset { cpus = [0] }", "taskset --cpu-list --pid $$ | sed 's/.*: //'", "0"),
+        ("perf_stat {}", "echo started", "started"),
+        pytest.param(
+            *("numactl { node = 0 }", "numactl --show | grep -c '^membind: 0 '", "1"),
+            marks=pytest.mark.skipif(shutil.which("numactl") is None, reason="numactl is not installed"),
+        ),
+    ],
+)
+def test_how_wrappers_start_a_command(zlang: Zlang, wrapper: str, look: str, printed: str) -> None:
+    zlang.run(UNDER.format(look=look, wrapper=wrapper))
+    (output,) = (path.read_text() for path in zlang.folder().glob("trials/*/*/a1/measure.out"))
+    assert output == f"{printed}\n"
 
 
 def test_what_starts_a_command_has_metrics(zlang: Zlang) -> None:
