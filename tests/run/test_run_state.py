@@ -351,6 +351,15 @@ def test_what_a_run_waits_for() -> None:
     assert account([asked, Session(4, "r", "b"), stopped]).waits_for is None
 
 
+def test_results_from_outside_stood_on_what_the_run_had_made() -> None:
+    """They are another attempt, after everything was removed."""
+    made, gone = Made(1.0, "data", "d"), Unmade(4.0, "data", "d")
+    state = account([made, Begin(2.0, "t", 1, 1, OUT), Commit(3.0, "t", 1, OUT, ""), gone])
+    later = OUT.replace("a1", "a2")
+    state.apply(Begin(5.0, "t", 1, 1, later))
+    assert state.stood_on[later] == state.stood_on[OUT] == {"d": 1}
+
+
 def test_facts_are_what_ended_well_in_their_directory() -> None:
     ends = [End(1, "uname", "facts", 0, "hash"), End(1, "lsblk", "facts", 1, "hash"), End(1, "measure", OUT, 0, "hash")]
     assert account(ends).facts == {"uname": "hash"}

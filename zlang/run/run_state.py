@@ -167,6 +167,11 @@ class RunState:
     _commands: int = 0
 
     @property
+    def has_made(self) -> bool:
+        """Whether the run made anything for its trials."""
+        return self._makings > 0
+
+    @property
     def done(self) -> int:
         """How many trials were carried out, or need not be."""
         return len(self.ended) + len(self.skipped)
@@ -247,7 +252,10 @@ class RunState:
                 if not event.out.startswith(f"{attempt.place}/"):
                     attempt.problem = _BAD_PLACE
                 self._under_way[event.out] = self.begun[attempt.place] = attempt
-                self.stood_on[event.out] = dict(self._stands.values())
+                # Results from outside are an attempt of their own, after what the trial stood on was removed.
+                before = self.ended.get(attempt.place)
+                earlier = self.stood_on.get(before.out, {}) if before else {}
+                self.stood_on[event.out] = dict(self._stands.values()) or earlier
             case Commit() | Fail():
                 self._end(event)
             case Skip(trial=trial, replicate=replicate):
