@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -88,6 +89,34 @@ experiment e { on = data  run = tool }
     ]
     (first, *_) = zlang.rows("select distinct problem from problems order by all")
     assert first == {"problem": "measured without zlang, and not checked by it: property-disk, property-volume.ext4"}
+
+
+SETUPS = """
+import filesystems
+dir here { path = "." }
+loop disk on here { size = 300MiB }
+let volume = ext4 on disk { label = "ext4" } | xfs on disk { label = "xfs" }
+file data on volume { size = 10MiB }
+let threads = 1 | 2
+external tool { ask = "measure with {threads}"  metrics = ["ops: iops"]  writes = off }
+experiment e { on = data  run = tool  repeat = 3 }
+"""
+
+
+@pytest.mark.parametrize(
+    ("order", "setups", "verdict"), [("planned", 1, "inconclusive: set up once"), ("blocked", 3, "slower")]
+)
+def test_somebody_else_set_up_what_the_plan_sets_up(zlang: Zlang, order: str, setups: int, verdict: str) -> None:
+    """Trials on one file system are one observation of it, whoever made it."""
+    program = zlang.program(SETUPS)
+    lines = [
+        f"{volume},{threads},{n},{(100 if volume == 'ext4' else 50) * threads + n}"
+        for volume, threads, n in itertools.product(("ext4", "xfs"), (1, 2), (1, 2, 3))
+    ]
+    (zlang.at / "results.csv").write_text("\n".join(["volume,threads,replicate,ops", *lines]))
+    zlang("ingest", "--csv", "results.csv", "--program", program, "--order", order)
+    rows = json.loads(zlang("compare", "--by", "volume", "--format", "json").out)
+    assert [(row["n"], verdict in row["verdict"]) for row in rows] == [(setups, True)]
 
 
 def test_it_is_known_in_which_order_somebody_else_carried_it_out(zlang: Zlang) -> None:

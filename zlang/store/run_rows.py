@@ -19,6 +19,7 @@ from zlang.errors import RunError
 from zlang.files import open_regular
 from zlang.metrics import Metric
 from zlang.plan.plan import Header, Setup, Step, Trial
+from zlang.plan.state import Make, Walk
 from zlang.readers import outside
 from zlang.readers.judge import judge
 from zlang.readers.reading import Histogram, Judgement, Phase
@@ -73,7 +74,10 @@ class RunRows:
         self.attempts = self.state.attempts
         self.positions = self.state.positions()
         self.identities: set[str] = set()
-        self.made: set[str] = set()
+        self.setups: dict[str, Setup] = {}
+        self.walks: dict[str, Walk] = {}
+        self.makings: dict[tuple[str, str], int] = {}
+        self.made_outside = 0
         self.is_read = True
         """Whether nothing has to be read again at the next time."""
         self.sequential = sequential.of(header)
@@ -88,8 +92,7 @@ class RunRows:
         try:
             for item in items:
                 if isinstance(item, Setup):
-                    if item.is_a_unit:
-                        self.made.add(item.signature)
+                    self.setups[item.signature] = item
                     self._steps_of_setup(item)
                 elif self._trial(item) and progress and self.done % _STRIDE == 0:
                     progress(self.run, self.done, total)
@@ -141,11 +144,28 @@ class RunRows:
 
     def _stage_setups_below(self, trial: Trial, out: str) -> None:
         """Stage what the run had made for a trial, and how often it had made anything until then."""
-        standing = self.state.stood_on.get(out, {})
-        made = [signature for signature in trial.setups if signature in self.made and signature in standing]
+        is_run = self.state.has_made or outside.reader_of(trial) is None
+        standing = self.state.stood_on.get(out, {}) if is_run else self._setups_outside(trial)
+        known = [signature for signature in trial.setups if signature in self.setups and signature in standing]
+        made = [signature for signature in known if self.setups[signature].is_a_unit]
         for depth, signature in enumerate(made, 1):
             row = {**self.named, "trial": trial.identity, "replicate": trial.replicate, "depth": depth}
             self.staging.add("stood_on", {**row, "signature": signature, "making": standing[signature]})
+
+    def _setups_outside(self, trial: Trial) -> dict[str, int]:
+        """What somebody had made for a trial who carried the plan out without zlang: the same as a run would make.
+
+        Trials come in the order of the plan.
+        """
+        if any(signature not in self.setups for signature in trial.setups):
+            return {}
+        walk = self.walks.setdefault(trial.host, Walk())
+        for change in walk.enter([self.setups[signature] for signature in trial.setups]):
+            if isinstance(change, Make):
+                self.made_outside += 1
+                self.makings[trial.host, change.setup.key] = self.made_outside
+        walk.leave(trial.invalidates)
+        return {signature: self.makings[trial.host, self.setups[signature].key] for signature in trial.setups}
 
     def _stage_traits(self, trial: Trial) -> None:
         """Stage what is known of a point, when its first trial comes."""
