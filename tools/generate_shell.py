@@ -54,7 +54,8 @@ def completion(shell: str) -> str:
     command = [sys.executable, "-m", "zlang.cli.app"]
     environment = {**os.environ, "_ZLANG_COMPLETE": f"source_{shell}"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, cwd=ROOT)
-    return done.stdout.strip().replace(f"\n{_REGISTERS}", f"\n{_COMPLETES_AT_ONCE}") + "\n"
+    text = done.stdout.strip().replace(f"\n{_REGISTERS}", f"\n{_COMPLETES_AT_ONCE}")
+    return text.replace(_RETURNS, f"{_QUOTES}{_RETURNS}") + "\n"
 
 
 _REGISTERS = "compdef _zlang_completion zlang"
@@ -65,6 +66,10 @@ else
   {_REGISTERS}
 fi"""
 """zsh reads an installed completion when it is first asked for: this has to complete then, too."""
+_RETURNS = "\n    return 0"
+_QUOTES = """
+    [[ "${COMPREPLY[*]}" == *\\ * ]] && compopt -o filenames"""
+"""bash quotes only what it takes for the name of a file: names of runs have spaces."""
 
 
 def main(arguments: list[str]) -> int:

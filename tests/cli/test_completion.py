@@ -11,6 +11,7 @@ import pytest
 
 STUDY = """\
 param size: size = 1GiB
+param half: size = size / 2
 profile small { size = 1MiB }
 host lab { address = "lab" }
 host store { address = "store" }
@@ -32,7 +33,8 @@ experiment second { }
         ("zlang plan study.zexp --profile s", {"small"}),
         ("zlang run study.zexp --experiment ", {"first", "second"}),
         ("zlang run study.zexp --host ", {"lab", "store"}),
-        ("zlang run study.zexp --set s", {"size="}),
+        ("zlang run study.zexp --set s", {"size=", "size=1GiB"}),
+        ("zlang run study.zexp --set h", {"half=", "half=VALUE"}),
         ("zlang run missing.zexp --profile ", set()),
         ("zlang check --deny client-", {"client-on-the-server"}),
     ],

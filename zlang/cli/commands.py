@@ -21,6 +21,7 @@ from zlang.readers import REPORTS_OF
 
 HELP = "Storage experiments: vary hardware, file system properties and workloads, and query the results in SQL."
 _COMMENT = re.compile(r"--[\w-]*\s")  # no option has a space in its name
+_PLAIN = re.compile(r"[\w.%/-]+")
 EPILOG = "Start with `zlang init`, then `zlang plan FILE`, `zlang run FILE`, `zlang sql QUERY`."
 
 
@@ -54,27 +55,30 @@ def _rules(incomplete: str) -> list[str]:
     return sorted({lint.name for lint in LINTS.values() if lint.name.startswith(incomplete)})
 
 
-def _profiles(context: typer.Context, incomplete: str) -> list[str]:
+def _profiles(context: typer.Context) -> list[str]:
     """The profiles of the program on the command line."""
-    return _declared(context, incomplete)["Profile"]
+    return _declared(context)["Profile"]
 
 
-def _experiments(context: typer.Context, incomplete: str) -> list[str]:
+def _experiments(context: typer.Context) -> list[str]:
     """The experiments of the program on the command line."""
-    return _declared(context, incomplete)["ExperimentDef"]
+    return _declared(context)["ExperimentDef"]
 
 
-def _hosts(context: typer.Context, incomplete: str) -> list[str]:
+def _hosts(context: typer.Context) -> list[str]:
     """The hosts of the program on the command line."""
-    return _declared(context, incomplete)["host"]
+    return _declared(context)["host"]
 
 
-def _params(context: typer.Context, incomplete: str) -> list[str]:
-    """The params of the program on the command line, ready for a value."""
-    return [f"{name}=" for name in _declared(context, incomplete)["Param"]]
+def _params(context: typer.Context) -> list[str]:
+    """The params of the program on the command line, ready for a value, and each with the value that it has.
+
+    Of two completions with the same beginning, shells take the beginning, and no space behind it.
+    """
+    return [text for param in _declared(context)["Param"] for text in (param[: param.index("=") + 1], param)]
 
 
-def _declared(context: typer.Context, incomplete: str) -> dict[str, list[str]]:
+def _declared(context: typer.Context) -> dict[str, list[str]]:
     """Names in the program that is on the command line, by what declares them; of kinds, only hosts."""
     from zlang.errors import RunError
     from zlang.pipeline import programs
@@ -89,9 +93,16 @@ def _declared(context: typer.Context, incomplete: str) -> dict[str, list[str]]:
     except RunError:
         return names
     for entry in entries:
-        form = str(entry.kind) if isinstance(entry, tree.Declaration) else type(entry).__name__
-        if isinstance(entry, tree.Profile | tree.ExperimentDef | tree.Param | tree.Declaration) and form in names:
-            names[form] += [entry.name.text] * entry.name.text.startswith(incomplete)
+        match entry:
+            case tree.Param():
+                value = entry.value.span.text
+                names["Param"].append(f"{entry.name.text}={value if _PLAIN.fullmatch(value) else 'VALUE'}")
+            case tree.Profile() | tree.ExperimentDef():
+                names[type(entry).__name__].append(entry.name.text)
+            case tree.Declaration() if str(entry.kind) == "host":
+                names["host"].append(entry.name.text)
+            case _:
+                pass
     return names
 
 
