@@ -1,8 +1,9 @@
 """How often a point that `repeat = 3..20 until ci(...) < 5%` calls precise is not within 5 % of the truth.
 
 In: nothing. Out: a table by the coefficient of variation of trials, and exit code 1 where over 3 % of points are called
-precise and are not; then trials whose logarithms have two humps, or a correlation of 0.5 from trial to trial (AR(1)),
-as in `intervals.py`. Usage: python bench/until.py [SIMULATIONS] [--write]
+precise and are not; how often the interval at which a point stops holds the truth; and the same for trials whose
+logarithms have two humps, or a correlation of 0.5 from trial to trial (AR(1)), as in `intervals.py`.
+Usage: python bench/until.py [SIMULATIONS] [--write]
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from intervals import NOISES as OTHERS
 from intervals import SPREAD
 from rates import percent, publish, simulations, span
 
+from zlang.intervals import of_logs
 from zlang.run.sequential import is_known_well
 
 LEAST, MOST, WITHIN = 3, 20, 0.05
@@ -26,6 +28,13 @@ def stopped(logs: list[float]) -> int | None:
     """After how many values a point is called precise."""
     values = [math.exp(log) for log in logs]
     return next((n for n in range(LEAST, MOST + 1) if is_known_well(values[:n], WITHIN)), None)
+
+
+def is_held(logs: list[float], n: int) -> bool:
+    """Whether the interval of so many values holds the truth."""
+    interval = of_logs([math.exp(log) for log in logs[:n]])
+    assert interval is not None, "BUG: several values without an interval"
+    return abs(interval[0]) <= interval[1]
 
 
 def drawn(draw: np.random.Generator, spread: float, noise: str) -> list[float]:
@@ -48,6 +57,7 @@ def main() -> int:
         every = [drawn(draw, spread, noise) for _ in range(count)]
         precise = [(logs, n) for logs in every if (n := stopped(logs)) is not None]
         wrong = sum(abs(math.fsum(logs[:n]) / n) > math.log1p(WITHIN) for logs, n in precise)
+        held = sum(is_held(logs, stopped(logs) or MOST) for logs in every)
         if noise and len(precise) >= ENOUGH:
             right_of_others.append(1 - wrong / len(precise))
         if not noise:
@@ -61,6 +71,7 @@ def main() -> int:
                 f"{percent(spread)}{f', {noise}' if noise else ''}",
                 percent(len(precise) / count),
                 percent(wrong / count),
+                percent(held / count),
                 trials,
             )
         )
@@ -78,7 +89,16 @@ def main() -> int:
         ),
     ]
     publish(
-        "until.py", ("variation of trials", "called precise", "called so and not within 5 %", "trials"), rows, figures
+        "until.py",
+        (
+            "variation of trials",
+            "called precise",
+            "called so and not within 5 %",
+            "interval at the end holds it",
+            "trials",
+        ),
+        rows,
+        figures,
     )
     return code
 
