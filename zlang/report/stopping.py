@@ -230,8 +230,10 @@ def _precision(trials: Trials, until: Until) -> Iterator[str]:
     others = [row for row in rows if row[1] != Why.PRECISE]
     for trial, _, n, reach in others[:_NAMED]:
         where = _point_in_words(levels.get(str(trial), {}), kinds)
-        within = f"{100 * reach:.4g} %" if isinstance(reach, float) else "not known"
-        yield f"  not {where or 'the only point'}: {within} after {n} trials that count"
+        within = f"{100 * reach:.2g} %" if isinstance(reach, float) else "not known"
+        # A narrow interval is not enough if a plausible spread would make it a wide one.
+        luck = ", which may be luck" if isinstance(reach, float) and reach <= until.within else ""
+        yield f"  not {where or 'the only point'}: {within} after {n} trials that count{luck}"
     if len(others) > _NAMED:
         yield f"  and {len(others) - _NAMED:,} more: `select * from stops join trials using (run, trial)`"
 
