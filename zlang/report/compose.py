@@ -534,7 +534,7 @@ def _caveats(trials: Trials, recorded: RecordedRun | None) -> Iterator[Block]:
         yield Paragraph("The rules about results found nothing.")
     problems = _asked_of(trials, "problem, count(*) FROM problems WHERE", "GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT 50")
     if problems:
-        yield _table("Why trials do not count", ("problem", "times"), problems, frozenset({1}))
+        yield _table("Problems of trials and of the run", ("problem", "times"), problems, frozenset({1}))
     if recorded and recorded.plan.header.findings:
         heads = ("rule", "severity", "place", "finding", "allowed because")
         findings = recorded.plan.header.findings
