@@ -387,6 +387,28 @@ def test_it_is_refused(tmp_path: Path, way: str) -> None:
     assert planned(tmp_path, before, experiment)[0] == [code]
 
 
+QUEUE = 'tunable t {{ knob = queue("scheduler")  device = {}  value = "none" | "bfq" }}'
+V = "\next4 v on fast\nfile data on v { size = 1MiB }"
+
+
+@pytest.mark.parametrize("device", ["fast.id", f'"{ID}"'])
+def test_a_setting_of_its_queue_is_not_written_to_it(tmp_path: Path, device: str) -> None:
+    before = QUEUE.format(device) + V
+    assert planned(tmp_path, before, "on = data  with = t  run = reads")[:2] == ([], {ID})
+    assert planned(tmp_path, before, "on = fast  with = t  run = reads")[:2] == ([], set())
+    assert planned(tmp_path, before, "on = here  with = t  run = look")[0] == ["E333"]
+
+
+def test_a_setting_does_not_name_a_place_of_the_run(tmp_path: Path) -> None:
+    some = findings_of(tmp_path, QUEUE.format("fast.block") + V, "on = data  with = t  run = reads")
+    assert {one.hint for one in some} == {"name it by its link, `fast.id`: `t` is set before it is made"}
+
+
+def test_a_setting_of_a_kind_of_ones_own_is_not_believed(tmp_path: Path) -> None:
+    own = f'kind mine: tunable {{ change linux {{ sh "dd of={ID}" {{ why = "x" }} }} }}\nmine t {{ knob = sysctl("a.b")  value = 1 | 2 }}'
+    assert planned(tmp_path, own, "on = fast  with = t  run = reads")[0] == ["E336"]
+
+
 ADD, STANDS = "add `with = fast` to the experiment", "a resource is made only from what it stands on, here a "
 FOUND = {
     "not taken in": ("fast.block", ADD),

@@ -148,11 +148,16 @@ def findings(experiment: Experiment, trial: TrialThings, every: Iterable[NamedTh
     """Findings about things that a trial names and neither makes nor guards; `every` are those that it names."""
     made = trial.made
     for each in every:
+        is_setting = writes_no_data(each.by)
         is_resource = each.by.kind.role == "resource"
+        if is_setting and not any("$RUN" in written(value) for value in each.by.values.values()):
+            is_resource = False  # it names no place that the run makes
         span = each.span or each.by.span or experiment.run.span
         if is_resource and not _is_one_of_them(each.thing, chain(each.by)):
             parents = " or ".join(f"a `{parent}`" for parent in each.by.kind.parents) or "nothing"
             hint = f"a resource is made only from what it stands on, here {parents}: `on {each.thing.label}`"
+            if is_setting:
+                hint = f"name it by its link, `{each.thing.label}.id`: `{each.by.label}` is set before it is made"
             if each.by.kind.armed and each.thing.kind.armed:
                 hint = "they are the same device, or one is a partition of the other: use one declaration of it"
             yield Code.NOT_BENEATH.at(span, name=each.by.label, other=each.thing.label, hint=hint)
@@ -162,6 +167,12 @@ def findings(experiment: Experiment, trial: TrialThings, every: Iterable[NamedTh
             yield Code.NOT_TAKEN.at(span, name=each.thing.label, hint=hint)
         elif each.thing.is_given and leaves_changed(each.by, Frame(each.by)):
             yield streams.changes_given(span, each.by, each.thing)
+
+
+def writes_no_data(thing: Instance) -> bool:
+    """Whether a thing of the library only sets something, also where it names a device."""
+    trait = thing.kind.traits.get("writes_no_data")
+    return trait is not None and not thing.kind.is_own and trait.value(Frame(thing)) is True
 
 
 def _may_be_taken(thing: Instance, under: Instance) -> bool:

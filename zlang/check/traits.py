@@ -124,6 +124,7 @@ TRAITS = {
         BOOL, "whether I/O that bypasses the page cache also bypasses the cache of its file system"
     ),
     "leaves_direct": KnownTrait(BOOL, "whether its kernel copies no writes that bypass the page cache"),
+    "writes_no_data": KnownTrait(BOOL, "whether it only sets something, also on a device that it names"),
     "virtual": KnownTrait(BOOL, "whether it is a virtual machine"),
     "nodes": KnownTrait(COUNT, "how many NUMA nodes it has"),
     "paced_down": KnownTrait(BOOL, "whether the clock of its processors can be lowered"),

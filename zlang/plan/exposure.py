@@ -126,6 +126,7 @@ class Exposure:
         if not devices:
             return
         self._require_armed(config)
+        quiet = {instance.key for instance in made if naming.writes_no_data(instance)}
         on = [thing for target in config.targets for thing in chain(target)]
         making = {setup.key: (*setup.make, *setup.unmake, *_set_by(setup)) for setup in setups}
         every = [(key, step) for key, steps in (*making.items(), ("", trial.steps)) for step in steps]
@@ -136,7 +137,7 @@ class Exposure:
                 continue
             has_offers = key not in {instance.key for instance in on}
             for owner, step in every:
-                is_own = owner == key or _is_step_of(step, key, _OWN_STEPS)
+                is_own = owner == key or owner in quiet or _is_step_of(step, key, _OWN_STEPS)
                 if not is_own and naming.mentions(step.command, device, offers=has_offers):
                     hint = f"write `{{{device.thing.label}.block}}`, so zlang guards it"
                     label = f"the step `{step.name}`"
