@@ -221,7 +221,7 @@ z_watch() {
 }
 
 if ! [ -d "$z_base" ]; then
-  mkdir -p -- "$z_base" 2>/dev/null || refuse "the directory $z_base cannot be made"
+  z_reason=$(mkdir -p -- "$z_base" 2>&1) || refuse "the directory $z_base cannot be made: ${z_reason##*: }"
   : >"$z_base/.made-by-zlang"
 fi
 z_user=$(id -u)
@@ -241,7 +241,7 @@ done
 for z_tool in sed timeout find grep head sha256sum wc; do
   command -v "$z_tool" >/dev/null 2>&1 || refuse "it has no $z_tool"
 done
-(umask 077 && mkdir -p -- "$z_folder") 2>/dev/null || refuse "the directory $z_folder cannot be made"
+z_reason=$(umask 077 && mkdir -p -- "$z_folder" 2>&1) || refuse "the directory $z_folder cannot be made: ${z_reason##*: }"
 
 z_stat='stat --format=%i:%W'
 $z_stat . >/dev/null 2>&1 || z_stat='ls -di'
