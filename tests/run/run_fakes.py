@@ -150,6 +150,9 @@ class FakeExecutor:
     def lost(self, host: str) -> str:
         return ""
 
+    def stop_waiting(self) -> None:
+        return
+
     def sweep(self) -> int:
         return 0
 

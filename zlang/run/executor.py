@@ -77,6 +77,9 @@ class Executor(Protocol):
     def lost(self, host: str) -> str:
         """The reason why a machine is no longer used; empty if it is in use."""
 
+    def stop_waiting(self) -> None:
+        """From now on, wait no more for machines that are away: the run is to stop."""
+
     def sweep(self) -> int:
         """End whatever is still running of this run, and give how many processes that were."""
 
@@ -157,6 +160,9 @@ class LocalExecutor:
     def lost(self, _host: str) -> str:
         """Empty: this machine is always available."""
         return ""
+
+    def stop_waiting(self) -> None:
+        """Do nothing: this machine is never away."""
 
     def sweep(self) -> int:
         """End whatever is still running of this run."""

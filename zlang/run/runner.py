@@ -283,6 +283,7 @@ class _Run:
         yield self._record(Interrupt(self._now()))
 
     def _stop_and_tear_down(self, lane: _Lane) -> Work:
+        self.executor.stop_waiting()
         yield from self._stop_background()
         if lane.trial:
             yield from self._end_events(*lane.trial)

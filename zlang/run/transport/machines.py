@@ -315,6 +315,11 @@ class Machines:
         machine = self._machines.get(host)
         return machine.given_up.message if machine is not None and machine.given_up is not None else ""
 
+    def stop_waiting(self) -> None:
+        """From now on, try machines that are away only once."""
+        for machine in self._machines.values():
+            machine.patience = 0
+
     def sweep(self) -> int:
         """End whatever is still running of this run, here and on every machine that is not lost."""
         machines = [machine for machine in self._machines.values() if machine.given_up is None]

@@ -86,6 +86,8 @@ class Machine:
     def __init__(self, reach: Reach, run: str, variables: Mapping[str, str] = MappingProxyType({})) -> None:
         self.reach, self.run = reach, run
         self.boot = ""
+        self.patience = reach.wait
+        """Seconds in which to connect again when the connection was lost."""
         self.given_up: MachineLost | None = None
         """Why it is not tried any more."""
         self.offset, self.round_trip = 0.0, 0.0
@@ -214,14 +216,14 @@ class Machine:
                 raise MachineLost(self.given_up.message, self.given_up.hint)
             if self._agent is not None:
                 return
-            deadline, pause = time.monotonic() + self.reach.wait, _FIRST_PAUSE
+            began, pause = time.monotonic(), _FIRST_PAUSE
             while True:
                 try:
                     await self.connect()
                     # What it still runs is of the connection that was lost.
                     await self._ask("sweep")
                 except MachineLost as error:
-                    if time.monotonic() + pause > deadline:
+                    if time.monotonic() + pause > began + self.patience:
                         self.given_up = error
                         raise
                 else:
