@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,13 +78,17 @@ def visit(header: Header, reached_hosts: Mapping[str, Reach], *, is_strict: bool
 
     run = f"visit-{os.urandom(4).hex()}"
     local = LocalExecutor(run, Path.cwd())
-    with Machines(reached_hosts.values(), run, Path.cwd(), local) as machines:
+    reached = [replace(reach, wait=0) for reach in reached_hosts.values()]  # one that is lost now is not waited for
+    with Machines(reached, run, Path.cwd(), local) as machines:
         problems = machines.connect()
         visits = machines.look(header.machines, hosts.probes()) if not (problems and is_strict) else []
-        machines.forget()
+        with suppress(RunError):  # what is lost by now removes the folder of a visit itself
+            machines.forget()
     if problems and is_strict:
         raise problems[0]
     for visited in visits if is_strict else ():
+        if visited.problem:
+            raise RunError(visited.problem, visited.hint)
         for tool in visited.tools:
             if tool.path is None:
                 message = "must be run by root" if tool.name == "root" else f"needs `{tool.name}`"

@@ -133,8 +133,11 @@ class Machines:
             return Visit(host, tools=here.tools(wanted), answers=answers)
         if machine.given_up is not None:
             return Visit(host, machine.given_up.message, machine.given_up.hint)
-        tools = [await _tool(machine, name, hint) for name, hint in sorted(wanted.items())]
-        answers = {name: await machine.answer(command) for name, command in probes.items()}
+        try:
+            tools = [await _tool(machine, name, hint) for name, hint in sorted(wanted.items())]
+            answers = {name: await machine.answer(command) for name, command in probes.items()}
+        except MachineLost as error:
+            return Visit(host, error.message, error.hint)
         return Visit(host, tools=tools, answers=answers, offset=machine.offset, error=machine.round_trip / 2)
 
     # The executor
