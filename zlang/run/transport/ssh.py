@@ -121,6 +121,7 @@ class Machine:
         import asyncssh
 
         where = f"`{self.name}` ({self.reach.address})"
+        self._connection = None
         try:
             self._connection = await asyncio.wait_for(self._open(), _CONNECT)
             await asyncio.wait_for(self._start_agent(), _CONNECT)
