@@ -21,7 +21,7 @@ from zlang.suggest import did_you_mean
 if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
     from zlang.plan.estimate import PlanEstimate
-    from zlang.plan.plan import Plan
+    from zlang.plan.plan import Plan, Setup
     from zlang.readers.reading import Judgement
     from zlang.run.account import Account
     from zlang.run.arming import Armed
@@ -298,7 +298,8 @@ def _from_one_place(
 
     with Machines(reach.load(folder.path), folder.run, folder.path, local) as machines:
         problems = machines.connect()
-        if problems and not run_state(folder).sessions:
+        if problems and not (selection.nothing or run_state(folder).sessions):
+            machines.forget()
             raise problems[0]
         yield from runner.run(plan, folder, machines, judge, selection=selection)
 
@@ -350,8 +351,18 @@ def still_standing(folder: Folder) -> list[str]:
 
     remaining = run_state(folder).leftovers
     items = folder.read_plan().items() if remaining else ()
-    named = {item.signature: item.creates for item in items if isinstance(item, Setup) and item.signature in remaining}
-    return [named[signature].replace("$RUN", folder.run) for signature in remaining if named.get(signature)]
+    named = {item.signature: _named(item, folder.run) for item in items if isinstance(item, Setup)}
+    return [named[signature] for signature in remaining if named.get(signature)]
+
+
+def _named(setup: Setup, run: str) -> str:
+    """What a setup creates, and on which machine, if that is reached from here."""
+    from zlang.plan.plan import LOCAL
+    from zlang.run import lanes
+
+    creates = setup.creates.replace("$RUN", run)
+    machines = ", ".join(sorted(lanes.hosts_of_setup(setup) - {LOCAL}))
+    return f"{creates} on {machines}" if creates and machines else creates
 
 
 @frozen
@@ -383,11 +394,10 @@ def clean(folder: Folder) -> Cleaned:
         if not gone.isdisjoint(setup.beneath) or (made and not os.path.lexists(made[0])):
             gone.add(setup.key)
     cleaned = Cleaned()
-    for event in carry_out(folder, Selection(nothing=True)) if account.state.sessions or remaining else ():
+    is_needed = account.state.sessions or remaining or not is_here  # machines have a folder before the first session
+    for event in carry_out(folder, Selection(nothing=True)) if is_needed else ():
         match event:
-            case Unmade(key=key, signature=signature) if creates := names[signature].creates.replace(
-                "$RUN", folder.run
-            ):
+            case Unmade(key=key, signature=signature) if creates := _named(names[signature], folder.run):
                 (cleaned.gone if key in gone else cleaned.removed).append(creates)
             case LeftBehind(name=name, why=why):
                 cleaned.stuck.append((name.replace("$RUN", folder.run), why))
