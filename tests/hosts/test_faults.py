@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -152,3 +153,35 @@ def test_a_visit_that_is_killed_leaves_nothing(zlang: Zlang, bed: Bed) -> None:
     finally:
         bed.on("host1", "rm /usr/local/bin/getconf")
     assert not (zlang.at / "runs").exists()
+
+
+def test_doctor_reports_the_others_when_one_is_lost_meanwhile(zlang: Zlang, bed: Bed) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    bed.on("host1", "printf '#!/bin/sh\\nexec sleep 4\\n' >/usr/local/bin/getconf; chmod +x /usr/local/bin/getconf")
+    try:
+        process = zlang.start("doctor", zlang.program(SLOW), "--json")
+        wait_for(lambda: bed.on("host1", "pgrep -f '^sleep 4'"))
+        bed("killsshd", "host1")
+        out, _ = process.communicate(timeout=60)
+    finally:
+        bed("startsshd", "host1")
+        bed.on("host1", "rm /usr/local/bin/getconf")
+    assert [machine["reached"] for machine in json.loads(out)["machines"]] == [False, True]
+    wait_for(lambda: bed.on("host1", "ls -d /data/zlang") == "")
+
+
+def test_ctrl_c_does_not_wait_for_a_machine_that_is_away(zlang: Zlang, bed: Bed) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    process = zlang.start("run", zlang.program(SLOW), "--yes")
+    _await_measurements(zlang, process, 2)
+    bed("crash", "host1")
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    try:
+        _, err = process.communicate(timeout=30)
+    finally:
+        bed("boot", "host1")
+    assert process.returncode == 130
+    assert b"Still there: dir here (./zlang-" in err
+    assert b" on san1. Remove it: zlang clean" in err
+    assert zlang("clean").out.endswith(" on san1\n")
