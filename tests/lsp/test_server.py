@@ -13,8 +13,11 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcException
 
 from zlang.cli.app import guarded
+from zlang.diagnostics import Code
+from zlang.lsp import acting
+from zlang.lsp.documents import Documents, ParsedText
 from zlang.lsp.positions import TextLines
-from zlang.source import Source
+from zlang.source import Source, Span
 
 ROOT = Path(__file__).parents[2]
 
@@ -117,6 +120,16 @@ def test_a_text_stands_for_a_file_that_is_not_there_until_it_is_closed(editor: E
     assert editor.said_of("reader.zexp") == []
     editor.client.text_document_did_close(types.DidCloseTextDocumentParams(editor.document("unsaved.zexp")))
     assert [str(item.code) for item in editor.said_of("reader.zexp")] == ["E206"]
+
+
+def test_a_finding_leads_to_its_page_where_the_documentation_is_published(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = ParsedText("/a.zexp", "")
+    finding = Code.UNKNOWN_NAME.at(Span(text.source, 0, 0), name="a")
+    assert acting.shown(Documents(), finding).code_description is None
+    monkeypatch.setenv("ZLANG_DOCS", "https://example.org/zlang/")
+    page = acting.shown(Documents(), finding).code_description
+    assert page is not None
+    assert page.href == "https://example.org/zlang/errors/E201.html"
 
 
 @pytest.fixture(scope="module")

@@ -20,10 +20,11 @@ import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
+from zlang import documentation
 from zlang.check import library
 from zlang.check.program import ReaderDef
 from zlang.check.traits import TRAITS
-from zlang.cli import checking, render, words
+from zlang.cli import checking, render
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.errors import RunError
 from zlang.lint.rules import EXCLUDED, RULES
@@ -116,7 +117,7 @@ def explain(word: str | None) -> int:
         print("\n".join(_shown_data(page_of_data(of_results), colour=colour)))
     else:
         print("\n".join(_rendered_page(page(next(code for code in every() if code.id == wanted)), colour=colour)))
-    print(f"\npage of the documentation: {words.documentation(address(wanted))}")
+    print(f"\npage of the documentation: {documentation.address(address(wanted))}")
     return 0
 
 
@@ -124,7 +125,7 @@ def address(code: str) -> str:
     """The page of a code, below the address of the documentation."""
     if code in {lint.id for lint in after_a_run()}:
         return f"findings/{code}.html"
-    return f"{'lints' if code.startswith('ZL') else 'errors'}/{code}.html"
+    return documentation.page_of_finding(code)
 
 
 def _metrics() -> dict[str, tuple[Metric, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from zlang import documentation
 from zlang.check import library
 from zlang.cli import render, words
 from zlang.errors import RunError
@@ -46,7 +47,7 @@ def kinds(name: str | None, *, as_json: bool) -> int:
             print(json.dumps(describing.as_data(described)))
             return 0
         print("\n".join(describing.screen(described)))
-        print(f"\npage of the documentation: {words.documentation(address(described.module, described.name))}")
+        print(f"\npage of the documentation: {documentation.address(address(described.module, described.name))}")
         return 0
     shipped = library.load()
     for module, names in shipped.modules.items():

@@ -21,16 +21,8 @@ if TYPE_CHECKING:
 
 RUNS, DATABASE = Path("runs"), Path("results.duckdb")
 """Where run folders and their results are kept if nobody says otherwise."""
-DOCUMENTATION = "ZLANG_DOCS"
-"""The variable of the environment with the address at which the site of the documentation is published."""
 _NAMED = 3
 """How many earlier runs are named."""
-
-
-def documentation(page: str) -> str:
-    """The address of a page of the documentation; without `ZLANG_DOCS` it is relative to the site."""
-    site = os.environ.get(DOCUMENTATION, "").rstrip("/")
-    return visible(f"{site}/{page}" if site else page)
 
 
 def counted(count: int, noun: str) -> str:

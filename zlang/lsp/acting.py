@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from lsprotocol.types import (
     CodeAction,
     CodeActionKind,
+    CodeDescription,
     Diagnostic,
     DiagnosticRelatedInformation,
     DiagnosticSeverity,
@@ -18,7 +19,7 @@ from lsprotocol.types import (
     WorkspaceEdit,
 )
 
-from zlang import diagnostics
+from zlang import diagnostics, documentation
 from zlang.diagnostics import Edit, Fix, Lint, Severity
 from zlang.lsp.documents import Analysis, Documents, ParsedText, uri_of
 from zlang.source import Span
@@ -51,11 +52,13 @@ def shown(documents: Documents, finding: diagnostics.Diagnostic) -> Diagnostic:
         for note in finding.notes
     ]
     text = "\n".join(part for part in (finding.message, finding.label, finding.hint) if part)
+    page = documentation.address(documentation.page_of_finding(finding.code.id))
     return Diagnostic(
         range=range_of(documents, finding.span),
         message=text,
         severity=_SEVERITIES[finding.code.severity],
         code=finding.code.name if isinstance(finding.code, Lint) else finding.code.id,
+        code_description=CodeDescription(page) if "://" in page else None,
         source=SOURCE,
         related_information=notes or None,
     )
