@@ -57,7 +57,7 @@ LEFT_OUT = (
     ),
     ("sharenfs sharesmb", "makes the data known to other machines"),
     ("readonly", "nothing could be laid out"),
-    ("volsize", "the kind's own `size`"),
+    ("volsize", "the `size` of a `zvol`"),
     ("dedupditto", "does nothing since 2.0"),
     ("encryption keyformat keylocation pbkdf2iters", "needs a key that outlives each export"),
     ("version bootfs comment mlslabel context fscontext defcontext rootcontext", "decides nothing that is measured"),
@@ -360,11 +360,13 @@ def region(kind: str) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def left_out() -> str:
-    """The lines that say what is left out, and why."""
+def left_out(kind: str) -> str:
+    """The lines that say what a kind leaves out, and why."""
+    own = {member.name for member in properties(kind)}
     lines = ["  # Properties of ZFS that are left out, and why:"]
     for names, reason in LEFT_OUT:
-        lines.append(f"  without {quoted(', '.join(names.split()))} {quoted(reason)}")
+        without = ", ".join(name for name in names.split() if name not in own)
+        lines.append(f"  without {quoted(without)} {quoted(reason)}")
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -396,8 +398,7 @@ def library(text: str) -> str:
     """The file with its regions renewed."""
     check_tables()
     for kind in KINDS:
-        new = region(kind) + (f"\n{left_out()}" if kind == "pool" else "")
-        text = replaced(text, BEGIN.format(kind=kind), new)
+        text = replaced(text, BEGIN.format(kind=kind), f"{region(kind)}\n{left_out(kind)}")
     return formatting.program(Source(LIBRARY.name, text)).text
 
 
