@@ -11,6 +11,7 @@ from zlang.check.expressions import Context, combine, dimension_of, guarded, not
 from zlang.check.functions import FUNCTIONS, Function
 from zlang.check.functions import call as call_function
 from zlang.check.program import Expr, Symbol, Value
+from zlang.check.typed import with_unit
 from zlang.check.types import Type, Variant
 from zlang.diagnostics import Code
 from zlang.suggest import Hint, did_you_mean
@@ -186,7 +187,8 @@ def _resolve_variant(context: Context, node: tree.Call, variants: Sequence[Varia
         offers = [f"something with `{each.field[1]}`" for each in variants if each.field and each.has_thing]
         wanted = " or ".join([*([str(Type(scalars))] if scalars else []), *offers])
         name = f"{variants[0].name}(…)" if offers else f"{variants[0].name}({(variants[0].field or [''])[0]})"
-        context.report(Code.WRONG_TYPE.at(argument.span, name=name, expected=wanted, found=argument.type))
+        hint = with_unit(argument, Type(scalars))
+        context.report(Code.WRONG_TYPE.at(argument.span, name=name, expected=wanted, found=argument.type, hint=hint))
         return unknown(node.span)
     carried = argument.type.kinds | argument.type.beneath
     type_ = Type(words=(variant,), beneath=carried)

@@ -88,7 +88,7 @@ class ClauseExpressions:
             if several := self.words.ambiguous(node.path):
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=which_of(several)))
                 return unknown(node.span)
-            base, _, rank = name.rpartition("_p")
+            base, _, rank = name.replace(".p", "_p").rpartition("_p")
             if rank.isdecimal() and base in self.words.distributions:
                 hint = f"any percentile is computed from the histogram: `p{rank}({base})`"
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint))

@@ -78,9 +78,10 @@ _ELSEWHERE = {
         "write the choice where the value stands: `NAME = 4KiB | 8KiB`",
     ),
     **dict.fromkeys(
-        ("order", "seed", "random", "randomize", "randomise", "randomized", "shuffle"),
+        ("order", "random", "randomize", "randomise", "randomized", "shuffle"),
         "the order is an option of `zlang run`: `--order`",
     ),
+    "seed": "it is an option of `zlang run`: `--seed`",
     **dict.fromkeys(
         ("host", "hosts", "machine", "node", "server"), "what is measured stands on it: `dir NAME on HOST { … }`"
     ),

@@ -51,7 +51,10 @@ def resolve_name(
 def _nearest_member(context: Context, of: Expr, name: str) -> str:
     """The property of a declared thing with the nearest name."""
     kinds = [context.scope.kind(tree.Name(of.span, (kind,))) for kind in sorted(of.type.kinds)]
-    return did_you_mean(name, [word for kind in kinds if kind for word in (*kind.properties, *kind.offers)])
+    members = [word for kind in kinds if kind for word in (*kind.properties, *kind.offers)]
+    if name in members:
+        return f"only what is declared, or a choice of that, has properties here: write `NAME.{name}` of each"
+    return did_you_mean(name, members)
 
 
 def resolve_word(context: Context, node: tree.Name, name: str, expected: Type) -> Expr | None:
@@ -100,6 +103,8 @@ def report_unknown_name(context: Context, node: tree.Name, name: str, expected: 
     if re.fullmatch(r"p\d+", name):
         hint = f"name the metric: `{name}(METRIC)`"
     hint = FOREIGN.get(name) or hint
+    if node.span.source.text[: node.span.start].endswith("${"):
+        hint = f"write a variable of the shell as `${{{{{name}}}}}`"
     if name == "none" and expected is None:
         hint = "write `none` where it is used, as in `during = none | …`; in a `let`, nothing is `[]`"
     if kind is not None:

@@ -37,7 +37,7 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
     for option in resolved.alternatives or (resolved,):
         if not expected.accepts(option.type):
             hint: str = (
-                _with_unit(option, expected)
+                with_unit(option, expected)
                 or _mebibytes(option, expected)
                 or _whole_number_hint(option, expected)
                 or _as_numbers(option, expected)
@@ -100,7 +100,7 @@ _NUMBERS = re.compile(r"(?a:\s*\d+(\s*(-|\.\.)\s*\d+)?\s*(,\s*\d+(\s*(-|\.\.)\s*
 _BARE = re.compile(r"-?[\d_.]+")
 
 
-def _with_unit(option: Expr, expected: Type) -> Hint:
+def with_unit(option: Expr, expected: Type) -> Hint:
     """A hint for a bare number where a unit is expected."""
     wanted = [scalar for scalar in ("size", "duration", "share", "rate", "iops") if scalar in expected.scalars]
     text = option.span.text
@@ -238,6 +238,9 @@ def _as_choice(node: tree.Expr, option: Expr, expected: Type) -> Hint:
         return Hint(f"write `{word}`", text, word, is_safe=False)
     if isinstance(node, tree.ListOf) and option.type.element is not None and expected.element is None:
         parts = [item.span.text for item in node.items]
+        if "command" in expected.scalars:
+            line = f'"{" ".join(part.strip(chr(34)) for part in parts)}"'
+            return Hint(f"write one text: `{line}`", text, line, is_safe=False)
         if not expected.accepts(option.type.element):
             parts = [part.strip('"') for part in parts]
         if option.type.element.kinds == {"host"}:

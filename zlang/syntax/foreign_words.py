@@ -31,6 +31,8 @@ ENTRIES = {
     "resource": "write the kind and the name without quotes: `KIND NAME { … }`",
     "module": 'write `import "./lab.zexp" as NAME { PARAM = VALUE }`',
     "provider": "write `import MODULE`",
+    "filesystem": "its kind says which one it is: `ext4 NAME on DISK { … }`",
+    "sysctl": 'write `tunable NAME { knob = sysctl("NAME")  value = … }` (`import linux`)',
     "output": "write `table …` in the experiment",
     "run": "`zlang run FILE` runs experiments: remove the line",
     **dict.fromkeys(CLAUSES, "it belongs in an experiment: `experiment NAME { … }`"),

@@ -18,6 +18,8 @@ def parameter(stop: StopPlace) -> Meant | None:
         return f"write `param {without[1]} = {without[3]}`", stop.fix(*without.span(2), " = ")
     if text.startswith("param", begin) and stop.last != "LBRACE" and "EQUAL" not in [symbol for symbol, _ in stop.read]:
         return "write `param NAME: TYPE = VALUE`", None
+    if token.text == ":" and (typed := _TYPED.match(text, begin)):
+        return f"parameters have no types: `let {typed[1]}({typed[2]}) = …`", None
     if function := _FUNCTION.match(text, begin):
         return f"write a function as `let {function[1]}({function[2] or function[3]}) = …`", None
     if imported := _IMPORTED.match(text, begin):
@@ -32,6 +34,8 @@ def made(stop: StopPlace) -> Meant | None:
     if stop.expected.startswith("`name") and token.type == "STRING" and _NAMED.match(text, token.end):
         name = token.text.strip('"')
         return f"write names without quotes: `{name} = …`", stop.fix(token.start, token.end, name, is_safe=False)
+    if stop.expected.startswith("`name") and token.type == "STRING" and stop.last == "LBRACE":
+        return f"write which property it is: `NAME = {token.text}`", None
     if stop.expected == "`{`" and token.text == "/":
         return "names have no `/`; nest with `on`: `KIND NAME on PARENT { … }`", None
     if stop.expected == "`{`" and token.type in {"VBAR", "NEWLINE", "COMMA", "RSQB", "$END"}:
@@ -117,6 +121,9 @@ def head(stop: StopPlace, words: int) -> Meant | None:
     begin = text.rfind("\n", 0, token.start) + 1
     if assigned := _ASSIGNED.match(text, begin):
         return "remove the `=`: `KIND NAME { … }`", stop.fix(assigned.end(1), assigned.end() - 1, " ", is_safe=False)
+    is_headed = stop.expected == "`{`" and words > 1
+    if is_headed and token.text in {"in", "at", "under", "of"}:
+        return "write `on`: `KIND NAME on PARENT { … }`", stop.fix(token.start, token.end, "on", is_safe=False)
     if nearest((text[begin:].split() or [""])[0], ENTRY_WORDS):
         return None
     if like := _LIKE.match(text, begin):
@@ -124,12 +131,9 @@ def head(stop: StopPlace, words: int) -> Meant | None:
         if like[2] in {"=", ":"}:
             return f"write `{like[3]} {like[1]} {{ … }}` if `{like[3]}` is a kind, and else {with_base}", None
         return f"write {with_base}", stop.fix(*like.span(), f"let {like[1]} = {like[3]} with {{", is_safe=False)
-    is_headed = stop.expected == "`{`" and words > 1
     is_value = is_headed and (token.type == "STRING" or (token.type == "FIELD" and stop.last != "NAME"))
     if is_value or _VALUE_OF_THING.match(text, begin):
         return "put its properties in braces: `KIND NAME { PROPERTY = VALUE }`", None
-    if is_headed and token.text in {"in", "at", "under", "of"}:
-        return "write `on`: `KIND NAME on PARENT { … }`", stop.fix(token.start, token.end, "on", is_safe=False)
     if is_headed and token.type == "COMMA":
         return "write a declaration for each name", None
     if is_headed and token.text == ".":
@@ -199,6 +203,7 @@ _ARGUMENT = re.compile(r":([\w.]+%?)")
 _WORD_BEFORE = re.compile(r"[A-Za-z_][\w-]*\Z")
 _NAME = re.compile(r"[A-Za-z_][\w-]*")
 _PARAM_OF_VALUE = re.compile(r"[ \t]*param[ \t]+([A-Za-z_]\w*)([ \t]*:[ \t]*)(\d\w*)[ \t]*(?:\n|\Z)")
+_TYPED = re.compile(r"[ \t]*let[ \t]+([A-Za-z_]\w*)\(([\w, ]*)")
 _FUNCTION = re.compile(
     r"[ \t]*let[ \t]+([A-Za-z_]\w*)[ \t]*"
     r"(?:(?<=[ \t])([A-Za-z_]\w*)[ \t]*=(?!=)|=[ \t]*\(?([A-Za-z_][\w, ]*?)\)?[ \t]*[=-]>)"

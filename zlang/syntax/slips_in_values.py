@@ -97,6 +97,10 @@ def number(stop: StopPlace) -> Meant | None:
     if before is not None and unit in {*UNITS, "MB", "GB", "TB"}:
         written = f"{before[1]}{unit}"
         return f"write a number and its unit as one word: `{written}`", stop.fix(before.start(), token.end, written)
+    is_after_word = stop.expected.startswith("`name") and stop.last == "NAME" and token.type == "NUMBER"
+    if is_after_word and (word := _WORD_OF_VALUE.search(text, 0, token.start)):
+        written = f"{word[1]}({token.text})"
+        return f"write a word with a value as `{written}`", stop.fix(word.start(1), token.end, written, is_safe=False)
     if token.text == "*" and stop.follows("(") and stop.expected == "a value":
         return "write what is counted in place of `*`", None
     if stop.expected == "the end of the line" and (ends := _TWO_ENDS.search(text, 0, token.end)):
@@ -224,5 +228,6 @@ _END_OF_RANGE = re.compile(r"[ \t]*(\d\w*)")
 _BASE_BEFORE = re.compile(r"([A-Za-z_]\w*)[ \t]*[+&][ \t]*\Z")
 """A name, and the sign with which other languages add properties to it."""
 _BASE_WITHIN = re.compile(r"[ \t]*([A-Za-z_]\w*)[ \t]+with\b")
+_WORD_OF_VALUE = re.compile(r"=[ \t]*([A-Za-z_]\w*)[ \t]+\Z")
 _NUMBER_BEFORE = re.compile(r"(?<![\w.])(\d[\d_.]*)[ \t]+\Z")
 _PATH = re.compile(r"/[\w./~+@%-]*")
