@@ -52,7 +52,8 @@ LEFT_OUT: tuple[tuple[str, str], ...] = (
         "between several jobs of one fio; zlang starts one fio for each workload",
     ),
     ("group_reporting unified_rw_reporting stats", "the reader of fio's results relies on it"),
-    ("kb_base unit_base significant_figures", "only changes how fio prints; zlang reads its JSON"),
+    ("kb_base", "changes what `128k` means; write each size with its unit, `128KiB` or `128kB`"),
+    ("unit_base significant_figures", "only changes how fio prints; zlang reads its JSON"),
     ("write_bw_log write_lat_log write_iops_log write_hist_log per_job_logs", "paths of logs, which zlang chooses"),
     (
         "log_offset log_prio log_issue_time log_window_value log_store_compressed",

@@ -214,6 +214,12 @@ def test_jobs_that_run_at_the_same_time_have_files_of_their_own_as_in_fio(tmp_pa
     assert [got[name]["filename"].rpartition("/")[2] for name in "abcd"] == ["data", "data_2", "data", "data_3"]
 
 
+def test_what_is_said_of_a_file_is_said_of_every_job_that_says_it() -> None:
+    text = imported("[a]\nsize=1g\n[b]\nstonewall\nrw=write\nsize=25%\n")
+    assert text.count("\nfile ") == 1
+    assert "# size=25%: write how large the file is\n" in text
+
+
 def test_jobs_that_measure_the_same_are_one_level() -> None:
     text = imported("[global]\nsize=1m\n[a]\n[b]\nstonewall\nrw=write\n[c]\nstonewall\n")
     assert "# [c] measures the same as [a], which stands for both\nlet load = a | b\n" in text

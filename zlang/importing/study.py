@@ -59,6 +59,7 @@ class Study:
         self._place = self.names.free("here", "here")
         self._targets: dict[tuple[str, str, str], str] = {}
         self._directories: dict[str, str] = {}
+        self._remarks: set[tuple[tuple[str, str, str], str]] = set()
 
     def program(
         self,
@@ -108,9 +109,11 @@ class Study:
             self._directories[target.directory] = name
             yield f"dir {name} {{ path = {writing.quoted(target.directory)} }}"
         key = (target.directory, target.file, target.size)
+        remarks = [remark for remark in target.remarks if (key, remark) not in self._remarks]
+        self._remarks.update((key, remark) for remark in remarks)
+        yield from (line for remark in remarks for line in writing.comment(remark))
         if key not in self._targets:
             self._targets[key] = self.names.free("data", "data")
-            yield from (line for remark in target.remarks for line in writing.comment(remark))
             yield f"file {self._targets[key]} on {self._directories[target.directory]} {{ size = {target.size} }}"
 
     def _experiment(self, trials: LoadStudy) -> Iterator[str]:
