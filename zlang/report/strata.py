@@ -21,6 +21,8 @@ from zlang.report.summary import Cell
 
 MOST = 0.75
 """From this share of observations on that have a counterpart in their group, sides are compared within groups."""
+_BLOCK = 0
+"""The kind of group that a block is. Every point is in every block, unless trials failed or were not needed."""
 
 _Key = tuple[Hashable, ...]
 
@@ -61,8 +63,12 @@ def difference(observations: Sequence[Observation]) -> Difference:
     counts = [len({item.unit for item in placed or every if item.side == side}) for side in (0, 1)]
     is_of_groups = len(set(units)) < len(observations)
     while mixed:
-        differences = _differences_within(placed, mixed)
-        if differences and max(map(len, differences.values())) > 1:
+        differences, share = _differences_within(placed, mixed)
+        is_repeated = max(map(len, differences.values()), default=0) > 1
+        # Only pairs are free of what differs between blocks, even if one side has far fewer trials than the other.
+        if (is_repeated and share >= MOST) or (
+            mixed == [_BLOCK] and share < MOST and (is_repeated or len(differences) > 1)
+        ):
             return Difference(ratios.paired(differences), min(counts), is_of_groups)
         mixed.pop()
     result = _difference_between(placed)
@@ -122,8 +128,8 @@ def _constant(observations: Sequence[Observation], units: Sequence[int]) -> froz
     return frozenset(factors) - varying
 
 
-def _differences_within(placed: Sequence[_Placed], kinds: Sequence[int]) -> dict[Hashable, list[float]] | None:
-    """The differences within groups of these kinds, by combination; None where too few have a counterpart."""
+def _differences_within(placed: Sequence[_Placed], kinds: Sequence[int]) -> tuple[dict[Hashable, list[float]], float]:
+    """The differences within groups of these kinds, by combination, and the share of trials with a counterpart."""
     places: dict[tuple[_Key, int], tuple[dict[_Key, list[float]], dict[_Key, list[float]]]] = {}
     # A unit that reaches into several groups makes them one.
     together = components(
@@ -140,7 +146,7 @@ def _differences_within(placed: Sequence[_Placed], kinds: Sequence[int]) -> dict
             used += sum(len(ones[cell]) + len(others[cell]) for cell in both)
             steps = [ratios.mean(others[cell]) - ratios.mean(ones[cell]) for cell in both]
             result.setdefault(combination, []).append(ratios.mean(steps))
-    return result if used >= MOST * len(placed) else None
+    return result, used / max(len(placed), 1)
 
 
 def _difference_between(placed: Sequence[_Placed]) -> Ratio | None:
