@@ -162,7 +162,15 @@ def test_case(each: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
         GOLDEN.mkdir(exist_ok=True)
         golden.write_text(said, "utf-8")
     assert code == each.code
+    assert golden.exists(), f"no golden file of `{each.name}`: type BLESS=1 .venv/bin/pytest tests/cli/test_cases.py"
     assert said == golden.read_text("utf-8")
+
+
+def test_every_command_is_carried_out_by_a_test() -> None:
+    tests = "".join(path.read_text("utf-8") for path in Path(__file__).parents[1].rglob("*.py"))
+    names = [command.__name__.rstrip("_") for command in COMMANDS]
+    unused = [name for name in names if not re.search(rf'[(\[,]\s*"{name}"(?!, "--help")', tests)]
+    assert unused == [], "add a `case` that carries it out"
 
 
 def test_no_golden_file_is_left_over() -> None:
