@@ -40,7 +40,7 @@ kind waits: workload {
 }
 dir here { path = "." }
 waits often { tenths = 2 | 8 }
-experiment kind { on = here  run = often  repeat = 5 }
+experiment own_kind { on = here  run = often  repeat = 5 }
 """,
     "until": """
 dir here { path = "." }
