@@ -36,7 +36,7 @@ def ingest(directory: Path, db: Path) -> int:
     return 0
 
 
-def bring_in(
+def import_csv(
     runs_dir: Path,
     file: str,
     run_name: str | None,
@@ -73,9 +73,9 @@ def bring_in(
         print(f"note: {render.visible(note)}", file=sys.stderr)
 
 
-def bring_in_reports(runs_dir: Path, directory: Path) -> None:
+def import_reports(runs_dir: Path, directory: Path) -> None:
     """Create a run from reports that a tool wrote without zlang."""
-    folder, count = outside.bring_in_reports(runs_dir, directory)
+    folder, count = outside.import_reports(runs_dir, directory)
     print(f"{render.visible(str(directory))}: {count:,} reports, in {render.visible(folder.name)}")
 
 

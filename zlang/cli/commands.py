@@ -606,13 +606,13 @@ def ingest(
     from zlang.cli import asking
 
     if csv is not None:
-        asking.bring_in(directory, csv, run_name, program, settings, profile, experiment, seed, order)
+        asking.import_csv(directory, csv, run_name, program, settings, profile, experiment, seed, order)
     elif run_name is not None or program is not None:
         raise typer.BadParameter(
             "it is only for --csv: add --csv FILE", param_hint="--run" if run_name else "--program"
         )
     if reports is not None:
-        asking.bring_in_reports(directory, reports)
+        asking.import_reports(directory, reports)
     raise typer.Exit(asking.ingest(directory, db))
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from zlang.run.folder import Folder
 
 
-def bring_in_reports(runs: Path, directory: Path) -> tuple[Folder, int]:
+def import_reports(runs: Path, directory: Path) -> tuple[Folder, int]:
     """The run made of reports that a tool left behind without zlang, and how many there are. Raises RunError."""
     from zlang.run import report_import
 
