@@ -3,9 +3,9 @@
 `@dataclass(frozen=True, slots=True)` compiles seven methods for each class. Of a class that is `@frozen` only its
 `__init__` is compiled, and the others are shared, so it takes a quarter of the time to be defined.
 
-Why not a `Record` (`zlang/record.py`), which takes a tenth? orjson writes the fields of dataclasses by itself, and calls
-back for each record (`zlang/plan/wire.py`). So what each trial of a plan has is `@frozen`: a plan can have a million of
-them. What only `zlang check` makes is a `Record`.
+Why not a `Record` (`zlang/record.py`), which takes a tenth? orjson writes the fields of dataclasses by itself, and
+calls back for each record (`zlang/plan/wire.py`). So what each trial of a plan has is `@frozen`: a plan can have a
+million of them. What only `zlang check` makes is a `Record`.
 """
 
 from __future__ import annotations
