@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zlang.cli import asking, comparing, render, streams, words
+from zlang.cli import comparing, render, result_notes, streams, words
 from zlang.errors import RunError
 from zlang.pipeline import results
 
@@ -40,7 +40,7 @@ def expect(run: str | None, db: Path, against: str | None, *, as_json: bool) -> 
         verdicts(judged)
     else:
         print("the experiment has no `expect`; add one", file=sys.stderr)
-    asking.warn_of_damage(db, run, *([against] if against else []))
+    result_notes.warn_of_damage(db, run, *([against] if against else []))
     return exit_code(judged)
 
 
@@ -105,15 +105,15 @@ def table(clause: str | None, run: str | None, db: Path, form: str) -> int:
     else:
         for item in tables:
             _formatted(item, form)
-    asking.warn_of_damage(db, run)
+    result_notes.warn_of_damage(db, run)
     return 0
 
 
 def _tables(summaries: list[Summary]) -> None:
     for i, item in enumerate(summaries):
         print("\n" if i else "", end="")
-        asking.print_summary(item)
-    asking.what_does_not_count(summaries[0])
+        result_notes.print_summary(item)
+    result_notes.what_does_not_count(summaries[0])
 
 
 def _formatted(summary: Summary, form: str) -> None:
@@ -137,7 +137,7 @@ def plot(
         results.write_plots(drawings, out)
     else:
         _plots(drawings)
-    asking.warn_of_damage(db, run)
+    result_notes.warn_of_damage(db, run)
     return 0
 
 
@@ -157,7 +157,7 @@ def close(closing: Closing, failures: int, *, is_whole: bool) -> int:
     _tables(closing.tables or [closing.summary])
     if closing.course is not None:
         print()
-        asking.print_summary(closing.course)
+        result_notes.print_summary(closing.course)
     if closing.sentences:
         print()
         print("\n".join(map(render.visible, closing.sentences)))

@@ -603,17 +603,17 @@ def ingest(
     order: Order = None,
 ) -> None:
     """Rebuild the results database from run folders. It then has the runs in DIR, and no others."""
-    from zlang.cli import asking
+    from zlang.cli import ingesting
 
     if csv is not None:
-        asking.import_csv(directory, csv, run_name, program, settings, profile, experiment, seed, order)
+        ingesting.import_csv(directory, csv, run_name, program, settings, profile, experiment, seed, order)
     elif run_name is not None or program is not None:
         raise typer.BadParameter(
             "it is only for --csv: add --csv FILE", param_hint="--run" if run_name else "--program"
         )
     if reports is not None:
-        asking.import_reports(directory, reports)
-    raise typer.Exit(asking.ingest(directory, db))
+        ingesting.import_reports(directory, reports)
+    raise typer.Exit(ingesting.ingest(directory, db))
 
 
 def sql(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from zlang.cli import asking, render, streams, tables, words
+from zlang.cli import render, result_notes, streams, tables, words
 from zlang.pipeline import results
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
             "two runs are compared; to compare levels of this run, add --by FACTOR", param_hint="--run"
         )
     result, result_findings, others = results.compare(db, tuple(pair), by, run, metric)
-    asking.warn_of_damage(db, *results.compared_runs(db, tuple(pair), by, run))
+    result_notes.warn_of_damage(db, *results.compared_runs(db, tuple(pair), by, run))
     if form != "table":
         _formatted(result, result_findings, form)
         return 0
@@ -96,7 +96,7 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
     """Print what the variance comes from."""
     words.form_of_rows(form)
     result, notes, result_findings, others = results.effects(db, run, metric)
-    asking.warn_of_damage(db, run)
+    result_notes.warn_of_damage(db, run)
     columns = ("metric", "effect", "share %", "df", "p", "over")
     shown = [
         (
@@ -139,7 +139,7 @@ def findings(run: str | None, db: Path, *, as_json: bool) -> int:
     import json
 
     result = results.findings(db, run)
-    asking.warn_of_damage(db, run)
+    result_notes.warn_of_damage(db, run)
     for finding in result if as_json else ():
         lint = finding.lint
         print(

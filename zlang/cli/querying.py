@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from zlang.cli import asking, query_results, render, streams, words
+from zlang.cli import query_results, render, result_notes, streams, words
 from zlang.cli.query_results import QueryOptions
 from zlang.errors import RunError
 from zlang.files import replace_file
@@ -46,7 +46,7 @@ def sql(query: str | None, file: Path | None, params: Sequence[str], db: Path, q
             )
         else:
             _write(result, query_options)
-    asking.warn_of_unverified(unverified_runs)
+    result_notes.warn_of_unverified(unverified_runs)
     return 0
 
 
@@ -72,7 +72,7 @@ def _parquet(db: Path, text: str, given: Mapping[str, object], query_options: Qu
     count = results.write_parquet(db, text, given, query_options.out, query_options.partition)
     print(f"{render.visible(str(query_options.out))}: {count:,} rows", file=sys.stderr)
     with results.session(db, write=False, unsafe=False) as session:
-        asking.warn_of_unverified(session.unverified_runs())
+        result_notes.warn_of_unverified(session.unverified_runs())
     return 0
 
 

@@ -18,7 +18,7 @@ from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-from zlang.cli import answering, asking, query_results, render
+from zlang.cli import answering, query_results, render, result_notes
 from zlang.errors import RunError
 from zlang.files import user_directory
 from zlang.pipeline import results
@@ -112,7 +112,7 @@ def converse(db: Path, query_options: QueryOptions, source: Input | None = None,
             output=target,
         )
         print(f"{db}: end each statement with `;`; .help for help; Ctrl-D to exit", file=sys.stderr)
-        asking.warn_of_unverified(session.unverified_runs())
+        result_notes.warn_of_unverified(session.unverified_runs())
         talk = _Talk(db, session, raw=query_options.raw)
         while not talk.is_over:
             try:

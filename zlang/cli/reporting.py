@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from zlang.cli import asking, render, words
+from zlang.cli import render, result_notes, words
 from zlang.pipeline import reports
 from zlang.report.page import FORMATS
 
@@ -24,5 +24,5 @@ def report(run: str | None, runs: Path, db: Path, form: str, out: Path | None, *
         target = out or Path(FORMATS[form].file)
         for path in reports.write_report(db, run, runs, form, target):
             print(render.visible(str(path)))
-    asking.warn_of_damage(db, run)
+    result_notes.warn_of_damage(db, run)
     return 0

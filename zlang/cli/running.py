@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from zlang.cli import answering, asking, checking, following, progress, render, submitting, words
+from zlang.cli import answering, checking, following, progress, render, result_notes, submitting, words
 from zlang.errors import RunError
 from zlang.pipeline import arming, costs, machines, plans, programs, results, runs, submissions, verdicts
 from zlang.run.arming import Armed
@@ -294,7 +294,7 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
         )
         return 1
     code = answering.close(closing, failures, is_whole=is_whole)
-    asking.note_of_dropped(closing.dropped, db, folder.path.parent)
+    result_notes.note_of_dropped(closing.dropped, db, folder.path.parent)
     took = costs.spent(folder, runs.run_state(folder))
     if took is not None:
         unknown = costs.unknown(folder)
@@ -302,7 +302,7 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
         bound = "at least " if unknown else "at most " if folder.read_plan().header.is_sequential else ""
         print(f"took {words.duration(took.elapsed)}; the estimate was {bound}{words.duration(took.estimate)}{without}")
     print("\ntry next:")
-    print(f"  {asking.example_query(closing.summary)}{_db_option(db)}")
+    print(f"  {result_notes.example_query(closing.summary)}{_db_option(db)}")
     print(f"  zlang status {words.shell(_named(folder))}")
     return code
 

@@ -1,4 +1,4 @@
-"""`zlang ingest`, and the table that a run ends with."""
+"""The table that a run ends with, and what is wrong with the results that an answer is about."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from zlang.check.reserved import RESERVED
 from zlang.cli import render, tables, words
-from zlang.errors import RunError
-from zlang.pipeline import outside, plans, programs, results, runs
+from zlang.pipeline import results
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,63 +17,6 @@ if TYPE_CHECKING:
 
 _NAMED = 3
 """How many runs that cannot be verified are named."""
-
-
-def ingest(directory: Path, db: Path) -> int:
-    """Build the database."""
-    done = results.ingest(directory, db)
-    unchanged = f" ({done.kept:,} unchanged)" if done.kept else ""
-    print(f"{render.visible(str(db))}: {words.counted(done.runs, 'run')}{unchanged}, ", end="")
-    print(
-        f"{words.counted(done.trials, 'trial')}, {done.valid:,} of them count{'s' if done.valid == 1 else ''}", end=""
-    )
-    print(f", {words.counted(done.problems, 'problem')} (table `problems`)" if done.problems else "")
-    note_of_dropped(done.dropped, db, directory)
-    warn_of_unverified(done.unverified)
-    return 0
-
-
-def import_csv(
-    runs_dir: Path,
-    file: str,
-    run_name: str | None,
-    program: str | None,
-    settings: list[str] | None,
-    profile: str | None,
-    experiment: str | None,
-    seed: int | None,
-    order: str | None,
-) -> None:
-    """Import results of another tool from a CSV file, for a run or for a program that was run without zlang."""
-    from zlang.cli import checking
-
-    words.ordered(order)
-    if (run_name is None) == (program is None):
-        raise typer.BadParameter("say what the results belong to: add --run RUN or --program FILE", param_hint="--csv")
-    if program is None:
-        folder = runs.find(runs_dir, run_name)
-    else:
-        overrides = checking.overrides(settings, profile)
-        checked = checking.sound(program, overrides)
-        chosen = programs.choose(checked, experiment)
-        seed = plans.DEFAULT_SEED if seed is None else seed
-        planned = plans.plan(checked, chosen, seed, overrides, order=order)
-        folder = outside.begin_outside(planned, runs_dir)
-    try:
-        imported = outside.import_csv(folder, file)
-    except RunError:
-        if program is not None:
-            runs.discard(folder)
-        raise
-    print(f"{render.visible(file)}: {imported.count:,} trials, in {render.visible(folder.name)}")
-    for note in imported.notes:
-        print(f"note: {render.visible(note)}", file=sys.stderr)
-
-
-def import_reports(runs_dir: Path, directory: Path) -> None:
-    """Create a run from reports that a tool wrote without zlang."""
-    folder, count = outside.import_reports(runs_dir, directory)
-    print(f"{render.visible(str(directory))}: {count:,} reports, in {render.visible(folder.name)}")
 
 
 def print_summary(summary: Summary) -> None:
