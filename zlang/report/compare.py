@@ -203,7 +203,7 @@ def _compared(
         if i not in chosen and all(any(row.levels[i] is not None for row in side) for side in sides)
     ]
     if verdict := not_positive(sides, shown):
-        return Comparison(design.metric, name, *shown, None, comparisons, verdict, _BY_VALUES)
+        return _without_ratio(design.metric, name, shown, comparisons, verdict)
     judged = _judged(sides, others)
     is_set_up = judged.is_of_groups and any(row.setups for side in sides for row in side)
     if is_set_up and judged.units == 1:
@@ -221,6 +221,19 @@ def _compared(
         comparisons=comparisons,
         verdict=verdict,
         note=note,
+    )
+
+
+def _without_ratio(metric: str, factor: str, sides: tuple[str, str], comparisons: int, verdict: str) -> Comparison:
+    return Comparison(
+        metric=metric,
+        factor=factor,
+        first=sides[0],
+        second=sides[1],
+        ratio=None,
+        comparisons=comparisons,
+        verdict=verdict,
+        note=_BY_VALUES,
     )
 
 
@@ -272,7 +285,7 @@ def compare_runs(runs: tuple[str, str], item: Design, other: Design) -> Comparis
         message = f"{len(ones & others):,} measurements are in both runs: one run reused those of the other"
         raise RunError(message, "measure again with `zlang run --again`")
     if verdict := not_positive((item.counting, other.counting), runs):
-        return Comparison(item.metric, "run", *runs, None, 1, verdict, _BY_VALUES)
+        return _without_ratio(item.metric, "run", runs, 1, verdict)
     same = {row.trial for row in item.rows} & {row.trial for row in other.rows}
     names = [[column.name for column in design.factors] for design in (item, other)]
     shared = [name for name in names[0] if name in names[1]]

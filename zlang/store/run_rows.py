@@ -146,8 +146,8 @@ class RunRows:
         """Stage what the run had made for a trial, and how often it had made anything until then."""
         is_run = self.state.has_made or outside.reader_of(trial) is None
         standing = self.state.stood_on.get(out, {}) if is_run else self._setups_outside(trial)
-        known = [signature for signature in trial.setups if signature in self.setups and signature in standing]
-        made = [signature for signature in known if self.setups[signature].is_a_unit]
+        there = [signature for signature in trial.setups if signature in self.setups and signature in standing]
+        made = [signature for signature in there if self.setups[signature].is_a_unit]
         for depth, signature in enumerate(made, 1):
             row = {**self.named, "trial": trial.identity, "replicate": trial.replicate, "depth": depth}
             self.staging.add("stood_on", {**row, "signature": signature, "making": standing[signature]})
