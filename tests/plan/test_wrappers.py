@@ -65,3 +65,10 @@ def test_streams_of_one_kind_under_different_wrappers_are_processes_of_their_own
     (apart,) = trials_of(program.format("under = inner", "under = outer"))
     assert command_of(together).count("fio --") == 1
     assert command_of(apart).count("fio --") == 2
+
+
+def test_streams_whose_wrapper_counts_are_processes_of_their_own() -> None:
+    fio = "import fio\nfile data on here { size = 1MiB }\nstrace under_strace {}\n"
+    fio += "fio a { rw = read under = under_strace }\nfio b { rw = randread under = under_strace }\n"
+    (apart,) = trials_of(fio + "experiment e { on = data  run = [a, b] }")
+    assert command_of(apart).count("strace --") == 2

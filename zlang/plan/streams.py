@@ -210,10 +210,15 @@ def _lasting(stream: Stream) -> dict[str, object]:
 
 
 def _by_process(streams: Sequence[Stream]) -> list[tuple[int, ...]]:
-    """Which streams one process carries out: those of one kind that says how, from one machine."""
+    """Which streams one process carries out: those of one kind that says how, from one machine.
+
+    What a wrapper counts is of a whole process, so a stream with such a wrapper has one of its own.
+    """
     groups: dict[object, list[int]] = {}
     for number, stream in enumerate(streams):
-        is_shared = stream.workload.kind.has(_TOGETHER)
+        starts = (hosts.action_of(wrapper, "wrap", at=stream.on) for wrapper in stream.workload.under)
+        is_counted = any(start.readers for start in starts if start)
+        is_shared = stream.workload.kind.has(_TOGETHER) and not is_counted
         machine = hosts.carrier(stream.workload, stream.on)
         under = tuple(wrapper.digest for wrapper in stream.workload.under)
         key = (stream.workload.kind, machine.key if machine else "", under) if is_shared else number
@@ -244,7 +249,7 @@ def _process(numbers: Sequence[int], frames: Sequence[Frame], here: Here, *, is_
         (number, tuple([reader_of(action.readers[0], frame, output) for frame in own]))
         for number, own in sections.items()
     ]
-    if len(readers) == 1:  # of several streams in one process, none has what its wrapper counts
+    if len(readers) == 1:  # several streams in one process have no wrapper that counts
         ((number, (reader, *parts)),) = readers
         counted = with_wrappers(reader, action, frames[number], output)
         readers = [(number, (counted, *parts))] if counted else readers
