@@ -79,8 +79,12 @@ def measured(by_run: Mapping[str, int], trials: int) -> str:
     largest = sorted(by_run.items(), key=lambda pair: -pair[1])[:_NAMED]
     named = ", ".join(f"{count:,} in {run}" for run, count in largest)
     more = f" and {len(by_run) - _NAMED} other runs" if len(by_run) > _NAMED else ""
-    some = f"all {trials:,}" if count == trials else f"{count:,} of {trials:,}"
-    return f"earlier runs have measured {some} trials ({named}{more}); --again measures them again"
+    some = counted(trials, "trial")
+    if count != trials:
+        some = f"{count:,} of {some}"
+    elif trials > 1:
+        some = f"all {some}"
+    return f"earlier runs have measured {some} ({named}{more}); --again measures again"
 
 
 def refuse(folder: Folder, why: str) -> None:
