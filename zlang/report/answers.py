@@ -15,7 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TypeVar
 
-from zlang.check import clauses, evaluation
+from zlang.check import clauses, evaluation, library
 from zlang.check.questions import (
     OF_PHASES,
     PREVIOUS,
@@ -33,10 +33,10 @@ from zlang.check.questions import (
 from zlang.check.scope import NoScope
 from zlang.check.types import DIMENSION_OF, NANOSECONDS, scalar_of
 from zlang.check.vocabulary import Vocabulary, column_of_results
-from zlang.diagnostics import ProgramError
+from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.errors import RunError
 from zlang.intervals import exp
-from zlang.metrics import ELAPSED, Metric, column, distribution
+from zlang.metrics import ELAPSED, Metric, column, distribution, in_trials
 from zlang.report import across, formulas, margins, series, wording
 from zlang.report.clauses import primary, stored_clauses, stored_expectations
 from zlang.report.drawn import EMPTY, Drawn, Form
@@ -529,9 +529,20 @@ def _resolve_asked(trials: Trials, word: str, text: str, kind: type[T]) -> T:
     words, scope = _words(trials), NoScope()
     made = clauses.resolve_clause(clause, words, scope, result.append) if clause is not None else None
     if result:
+        unmeasured = _unmeasured_metric(result[0])
+        if unmeasured:
+            hint = f"`zlang explain {unmeasured}` says what measures it"
+            raise RunError(f"no trial of `{trials.experiment}` has a value of `{unmeasured}`", hint)
         raise ProgramError(result[0])
     assert isinstance(made, kind), f"BUG: a {word} without findings is none"
     return made
+
+
+def _unmeasured_metric(finding: Diagnostic) -> str:
+    """The metric of the library that a name stands for, where the results have none of that name."""
+    name = finding.span.text
+    declared = (of_trial for metrics in library.load().readers.values() for of_trial in (*metrics, *in_trials(metrics)))
+    return name if finding.code is Code.UNKNOWN_NAME and any(metric.name == name for metric in declared) else ""
 
 
 def with_log_axis(plots: Sequence[Drawn]) -> list[Drawn]:
