@@ -44,6 +44,7 @@ _HEIGHT = 20
 _SHADES = " ░▒▓█"
 _WIDEST_FIELDS = 72
 _MOST_MARKS = 12
+_FEWEST_MARKS = 4
 LATENCY = "latency"
 _LATENCY_UNIT = (1e-6, "us")
 _LONGEST = 160
@@ -297,9 +298,8 @@ def _in_terminal(plotext: Library, drawn: Drawn, picture: Picture, width: int, *
     across.lim(first - _MARGIN * (last - first or 1), last + _MARGIN * (last - first or 1))
     up = figure.ruler("y")
     up.lim(upwards(picture.least), upwards(picture.most))
-    if is_log:
-        marks = _log_marks(picture.least / size, picture.most / size)
-        up.ticks([math.log10(value) for value in marks], [f"{value:.3g}" for value in marks])
+    marks = (_log_marks if is_log else _linear_marks)(picture.least / size, picture.most / size)
+    up.ticks([math.log10(value) if is_log else value for value in marks], [f"{value:,.10g}" for value in marks])
     drawn_text: str = figure.build().string(not is_coloured)
     above = "" if title in drawn_text else f"{title}\n"  # plotext leaves out what is wider than the picture
     note = caption(drawn)
@@ -312,6 +312,16 @@ def _log_marks(least: float, most: float) -> list[float]:
     powers = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
     marks = [step * 10.0**power for power in powers for step in (1, 2, 5) if least <= step * 10.0**power <= most]
     return marks if len(marks) > 1 else [least, most]
+
+
+def _linear_marks(least: float, most: float) -> list[float]:
+    """Four to ten multiples of 1, 2 or 5 times a power of ten within an axis; its ends where it has no length."""
+    part = (most - least) / _FEWEST_MARKS
+    if part <= 0:
+        return [least]
+    power = 10.0 ** math.floor(math.log10(part))
+    step = max(step for step in (1, 2, 5) if step * power <= part) * power
+    return [round(i * step, 12) for i in range(math.ceil(least / step), math.floor(most / step) + 1)]
 
 
 def _line_offset(place: int, lines: int, span: float) -> float:
