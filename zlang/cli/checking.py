@@ -84,7 +84,9 @@ def check(
         is_wrong = plans.is_wrong(findings)
         worst = max(worst, int(is_wrong))
         if form == TEXT and not diff:
-            report(new, hint="`zlang check --fix` fixes {}")
+            report(new, hint="" if fix else "`zlang check --fix` fixes {}")
+            if fix and new:
+                print("not fixed: there is no unambiguous fix", file=sys.stderr)
             if not is_wrong and not (fix and file == STANDARD):
                 print(f"{render.visible(file)}: {counts}")
     for problem in unread:
