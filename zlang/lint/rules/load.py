@@ -399,10 +399,10 @@ def closed_loop(trial: TrialView) -> TrialFinding | None:
 def regular_arrivals(trial: TrialView) -> TrialFinding | None:
     """Operations that start at equal intervals never come together.
 
-    A load at a rate starts its operations at equal intervals, unless told otherwise. Requests of users who know nothing
-    of each other come at random, sometimes several at once, so they queue at the same rate at which a regular load
-    finds the device idle. The percentiles of a regular load are those of no user. A Poisson process has random
-    intervals with the same mean.
+    By default, a load at a fixed rate starts its operations at equal intervals. Requests of independent users arrive at
+    random, sometimes several at once, and then wait in a queue. A regular load of the same rate never waits like that,
+    so its percentiles are better than what users see. A Poisson process starts operations at random intervals with the
+    same mean.
 
     ```zexp wrong
     import fio
@@ -438,7 +438,7 @@ def regular_arrivals(trial: TrialView) -> TrialFinding | None:
     is_regular = run.is_("paced") and run.is_("regular") and not run.is_("unclocked")
     if not is_regular or all(term.op != "percentile" for term in formulas(trial.experiment)):
         return None
-    message = "operations start at equal intervals, so none queues behind another as those of users do"
+    message = "operations start at equal intervals, so they do not queue as the requests of users do"
     advice = run.advice("to_randomize")
     return TrialFinding(run, ("paced",), message, f"add `{advice}`" if advice else "start them at random intervals")
 
