@@ -266,7 +266,7 @@ def test_sizes(words: str, bytes_: int | None) -> None:
 
 
 def test_a_program_is_not_imported() -> None:
-    with pytest.raises(RunError, match="is a program of zlang already"):
+    with pytest.raises(RunError, match="is already a zlang program"):
         importing.import_file("import fio\n", "a.zexp", None)
 
 

@@ -29,7 +29,7 @@ def hosts(file: str | None, reach: list[str], *, as_json: bool) -> int:
         for name, entry in entries.items():
             print(f"{name:{width}}  {render.visible(reached_text(entry))}")
         if not entries:
-            print("no hosts: a program declares them, and [hosts.NAME] in zlang.toml says how each is reached")
+            print("no hosts: declare them in the program, and say in [hosts.NAME] of zlang.toml how to reach each")
     return 1 if None in entries.values() else 0
 
 

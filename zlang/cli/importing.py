@@ -45,4 +45,4 @@ def write_new(file: Path, text: str) -> None:
     except FileExistsError:
         raise RunError(f"{file} already exists", "choose another name") from None
     except (OSError, ValueError) as error:
-        raise RunError(f"cannot write {file}: {getattr(error, 'strerror', None) or error}") from None
+        raise RunError(f"cannot write {file}: {(getattr(error, 'strerror', None) or str(error)).lower()}") from None

@@ -485,7 +485,7 @@ def _directory(out: Path) -> Path:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunError(f"cannot create the directory {out}: {error.strerror}") from None
+        raise RunError(f"cannot create the directory {out}: {(error.strerror or str(error)).lower()}") from None
     return out
 
 
@@ -493,4 +493,4 @@ def _save(path: Path, pieces: Iterable[str]) -> None:
     try:
         replace_file(path, (piece.encode() for piece in pieces))
     except OSError as error:
-        raise RunError(f"cannot write {path}: {error.strerror}") from None
+        raise RunError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None

@@ -87,6 +87,5 @@ def _write(result: Result, query_options: QueryOptions) -> None:
     try:
         replace_file(query_options.out, text.encode())
     except OSError as error:
-        raise RunError(
-            f"cannot write {query_options.out}: {error.strerror}", "choose another file with --out"
-        ) from None
+        reason = (error.strerror or str(error)).lower()
+        raise RunError(f"cannot write {query_options.out}: {reason}", "choose another file with --out") from None

@@ -26,7 +26,7 @@ def import_file(text: str, name: str, form: str | None) -> str:
     if "\0" in text:
         raise RunError(f"{name} is not a text")
     if form is None and name.endswith(".zexp"):
-        raise RunError(f"{name} is a program of zlang already", "`zlang check` checks it")
+        raise RunError(f"{name} is already a zlang program", "`zlang check` checks it")
     form = form or registry.format_of(text, name)
     if form not in registry.IMPORTERS:
         hint = did_you_mean(form, registry.IMPORTERS) or f"the formats are {', '.join(registry.IMPORTERS)}"

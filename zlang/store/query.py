@@ -231,7 +231,8 @@ def write_parquet(db: Path, sql: str, parameters: Parameters, out: Path, partiti
                 written = item.ask(copy, parameters).rows
             made.rename(out)
     except OSError as error:
-        raise RunError(f"cannot write {out}: {error.strerror}", "name another with --out") from None
+        reason = (error.strerror or str(error)).lower()
+        raise RunError(f"cannot write {out}: {reason}", "choose another file with --out") from None
     count = written[0][0]
     return count if isinstance(count, int) else 0
 
