@@ -227,7 +227,7 @@ def test_doctor(zlang: Zlang) -> None:
     told = json.loads(zlang("doctor", "--json", code=None).out)
     assert {"fio", "fincore", "dd", "vmstat"} <= {tool["tool"] for tool in told["tools"]}
     in_guest = {"exportfs", "lvcreate", "mdadm", "nfsstat", "zpool list -H -o name"}  # what only the guest has
-    only_planned = {"numactl", "perf"}  # what no test here carries out
+    only_planned = {"perf"}  # what no test here carries out
     assert set(told["missing"]) <= in_guest | only_planned
     assert told["root"] is (os.geteuid() == 0)
     fio = next(tool for tool in told["tools"] if tool["tool"] == "fio")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -260,10 +259,7 @@ experiment e {{ on = here  run = looks }}
         ("chrt { priority = 1 }", "chrt --pid $$ | sed -n 's/.*policy: //p'", "SCHED_RR"),
         ("taskset { cpus = [0] }", "taskset --cpu-list --pid $$ | sed 's/.*: //'", "0"),
         ("perf_stat {}", "echo started", "started"),
-        pytest.param(
-            *("numactl { node = 0 }", "numactl --show | grep -c '^membind: 0 '", "1"),
-            marks=pytest.mark.skipif(shutil.which("numactl") is None, reason="numactl is not installed"),
-        ),
+        ("numactl { node = 0 }", "numactl --show | grep -c '^membind: 0 '", "1"),
     ],
 )
 def test_how_wrappers_start_a_command(zlang: Zlang, wrapper: str, look: str, printed: str) -> None:
