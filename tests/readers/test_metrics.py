@@ -44,7 +44,7 @@ def test_every_reader_is_declared() -> None:
 
 @pytest.mark.parametrize("tool", [name for name in READERS if DECLARED[name]])
 def test_a_reader_yields_the_metrics_that_it_declares(tool: str) -> None:
-    assert tool in SAMPLES, f"put output, recorded where a machine has it, into tests/readers/data, and name it in SAMPLES as output of `{tool}`"
+    assert tool in SAMPLES, f"record output in tests/readers/data, and name it in SAMPLES as output of `{tool}`"
     declared = {one.name for one in metrics.in_trials(DECLARED[tool])}
     distributions = {one.name for one in DECLARED[tool] if one.is_distribution}
     yielded: set[str] = set()
