@@ -280,7 +280,6 @@ def test_a_plot_with_the_last_word_log_has_that_axis_and_no_factor_more(
         ("read_iops over bss", "`bss` is not a factor of this experiment"),
         ("read_iops", "expected `over` and a factor, found the end of the file"),
         ("median(read_iops where target == harrd) over bs", "unknown name `harrd`"),
-        ("p99(write_clat) over bs", "unknown name `write_clat`"),
         ("cache over bs", "unknown name `cache`"),
     ],
 )
@@ -289,6 +288,12 @@ def test_what_is_wrong_with_a_plot_asked_for_now(text: str, message: str, tmp_pa
     with pytest.raises(ProgramError) as raised:
         answers.asked_now(trials, text)
     assert raised.value.diagnostic.message == message
+
+
+def test_a_metric_of_which_no_trial_has_a_value_is_not_unknown(tmp_path: Path) -> None:
+    trials = answered("table read_iops", tmp_path)
+    with pytest.raises(RunError, match="no trial of `e` has a value of `write_clat`"):
+        answers.asked_now(trials, "p99(write_clat) over bs")
 
 
 @pytest.mark.parametrize(
