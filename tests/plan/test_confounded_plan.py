@@ -34,3 +34,13 @@ def test_what_is_hard_to_change_is_not_to_be_mixed() -> None:
     planned = plans.plan(checked, experiment, 1, Overrides(), order=Order.AS_WRITTEN)
     assert "size" not in " ".join(verdicts.confounded_with_order(planned))
     assert verdicts.set_up_once(planned) == ("size",)
+
+
+def test_what_is_set_up_again_by_every_write_is_named_in_the_planned_order() -> None:
+    checked = programs.check(Source("program.zexp", PROGRAM.replace("writes = off", "writes = on")), Overrides())
+    (experiment,) = checked.program.experiments.values()
+    named = {
+        order: verdicts.confounded_with_order(plans.plan(checked, experiment, 1, Overrides(), order=order))
+        for order in (Order.PLANNED, Order.BLOCKED)
+    }
+    assert named == {Order.PLANNED: ("size",), Order.BLOCKED: ()}

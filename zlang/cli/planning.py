@@ -223,7 +223,9 @@ def _print_factors(planned: Planned) -> None:
 
 def _print_confounded(planned: Planned) -> None:
     if confounded := verdicts.confounded_with_order(planned):
-        print(f"  {words.confounded_with_order(confounded)}")
+        are_set_up = not frozenset(confounded).isdisjoint(planned.schedule.whole)
+        note = words.confounded_with_order(confounded, planned.plan.header.repeat, are_set_up=are_set_up)
+        print(f"  {note}")
 
 
 def _print_order(planned: Planned, estimates: dict[str, PlanEstimate]) -> None:

@@ -153,7 +153,9 @@ def _run_one(prepared: _Prepared, runs_dir: Path, db: Path, wishes: Wishes, lane
         is_mended = verdicts.is_mended_by_blocks(planned)
         print(f"note: {words.set_up_once(once, limits, header.repeat, is_mended=is_mended)}", file=sys.stderr)
     if remaining and only is None and (confounded := verdicts.confounded_with_order(planned)):
-        print(f"note: {words.confounded_with_order(confounded)}", file=sys.stderr)
+        are_set_up = not frozenset(confounded).isdisjoint(planned.schedule.whole)
+        note = words.confounded_with_order(confounded, header.repeat, are_set_up=are_set_up)
+        print(f"note: {note}", file=sys.stderr)
     expected = costs.estimate(planned, db, result)
     if not wishes.wear:
         costs.require_endurance(header, expected, 1 if only is None else 1 / header.trials)

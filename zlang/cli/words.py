@@ -130,12 +130,14 @@ def set_up_once(factors: Sequence[str], limits: Sequence[str], repeat: int, *, i
     return f"{'; '.join(parts)}: {cure}"
 
 
-def confounded_with_order(factors: Sequence[str]) -> str:
-    """A note about factors that a plan does not mix, although it could."""
+def confounded_with_order(factors: Sequence[str], repeat: int, *, are_set_up: bool) -> str:
+    """A note about factors that a plan does not mix, with the option that does; some may be what is set up."""
     named = " and ".join(f"`{visible(name)}`" for name in factors)
     are, their = ("is", "its") if len(factors) == 1 else ("are", "their")
     confounded = f"{named} {are} confounded with run order: drift would look like {their} effect"
-    return f"{confounded}; `--order planned` mixes the levels"
+    if are_set_up and repeat == 1:
+        return f"{confounded}; use `repeat = 3` and `--order blocked`"
+    return f"{confounded}; `--order {'blocked' if are_set_up else 'planned'}` mixes the levels"
 
 
 def setups_and_trials(count: int) -> str:

@@ -48,16 +48,21 @@ def is_mended_by_blocks(planned: Planned) -> bool:
 
 
 def confounded_with_order(planned: Planned) -> tuple[str, ...]:
-    """The factors that are not mixed by the order as written, although that would cost nothing."""
+    """The factors that the order does not mix, except those of `set_up_once`, of which the same is known."""
     from zlang.plan.order import Order
 
     schedule = planned.schedule
-    if schedule.order is not Order.AS_WRITTEN or schedule.trials > _LONGEST:
+    is_mixed = schedule.order in {Order.BLOCKED, Order.RANDOM} or (
+        schedule.order is Order.PLANNED and not schedule.whole
+    )
+    design = None if is_mixed or schedule.trials > _LONGEST else _design(planned, schedule)
+    if design is None:
         return ()
     from zlang.report.findings.order import confounded
 
-    design = _design(planned, schedule)
-    return tuple(name for name in confounded(design) if name not in schedule.whole) if design is not None else ()
+    once, whole = set_up_once(planned), schedule.whole
+    is_planned = schedule.order is Order.PLANNED  # what it mixes may still be in an odd order by chance
+    return tuple(name for name in confounded(design) if name not in once and (name in whole or not is_planned))
 
 
 def _is_one_setup(planned: Planned, schedule: Schedule) -> bool:
