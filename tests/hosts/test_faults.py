@@ -6,6 +6,8 @@ import json
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from beds import Bed, fill
@@ -140,32 +142,39 @@ def _await_measurements(zlang: Zlang, process: subprocess.Popen[bytes], count: i
     raise AssertionError(process.communicate())
 
 
+@contextmanager
+def slow_to_answer(bed: Bed, seconds: int) -> Iterator[None]:
+    """The first machine takes so long to say what it has."""
+    text = f"#!/bin/sh\\nexec sleep {seconds}\\n"
+    bed.on("host1", f"printf '{text}' >/usr/local/bin/getconf; chmod +x /usr/local/bin/getconf")
+    try:
+        yield
+    finally:
+        bed.on("host1", "rm /usr/local/bin/getconf")
+
+
 def test_a_visit_that_is_killed_leaves_nothing(zlang: Zlang, bed: Bed) -> None:
     """Before there is a run folder, only the machines themselves know that they were visited."""
     (zlang.at / "zlang.toml").write_text(HOSTS)
-    bed.on("host1", "printf '#!/bin/sh\\nexec sleep 60\\n' >/usr/local/bin/getconf; chmod +x /usr/local/bin/getconf")
-    try:
+    with slow_to_answer(bed, 60):
         process = zlang.start("run", zlang.program(SLOW), "--yes")
         wait_for(lambda: bed.on("host1", "ls -d /data/zlang/visit-*"))
         process.kill()
         process.communicate()
         wait_for(lambda: bed.on("host1", "ls -d /data/zlang") == "" == bed.on("host2", "ls -d /data/zlang"))
-    finally:
-        bed.on("host1", "rm /usr/local/bin/getconf")
     assert not (zlang.at / "runs").exists()
 
 
 def test_doctor_reports_the_others_when_one_is_lost_meanwhile(zlang: Zlang, bed: Bed) -> None:
     (zlang.at / "zlang.toml").write_text(HOSTS)
-    bed.on("host1", "printf '#!/bin/sh\\nexec sleep 4\\n' >/usr/local/bin/getconf; chmod +x /usr/local/bin/getconf")
-    try:
+    with slow_to_answer(bed, 4):
         process = zlang.start("doctor", zlang.program(SLOW), "--json")
         wait_for(lambda: bed.on("host1", "pgrep -f '^sleep 4'"))
-        bed("killsshd", "host1")
-        out, _ = process.communicate(timeout=60)
-    finally:
-        bed("startsshd", "host1")
-        bed.on("host1", "rm /usr/local/bin/getconf")
+        try:
+            bed("killsshd", "host1")
+            out, _ = process.communicate(timeout=60)
+        finally:
+            bed("startsshd", "host1")
     assert [machine["reached"] for machine in json.loads(out)["machines"]] == [False, True]
     wait_for(lambda: bed.on("host1", "ls -d /data/zlang") == "")
 
