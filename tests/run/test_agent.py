@@ -149,6 +149,23 @@ def test_without_a_sign_of_life_everything_ends(tmp_path: Path) -> None:
     assert left_of(RUN) == []
 
 
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+def test_a_visit_of_which_nobody_hears_any_more_leaves_nothing(tmp_path: Path, shell: str) -> None:
+    """The login shell took longer than the coordinator waits."""
+    directory = os.fsencode(tmp_path / "place")
+    words = SCRIPT + f"visit-{os.getpid()} 60 {len(directory)}\n".encode() + directory
+    command = [shell, "-c", f'until test -e {tmp_path}/gone; do sleep 0.01; done; eval "$(head -c {len(SCRIPT)})"']
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(words)
+    process.stdin.close()
+    process.stdout.close()
+    (tmp_path / "gone").touch()
+    assert process.wait(timeout=60) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"gone"}
+
+
 @pytest.mark.parametrize("mode", [0o777, 0o775])
 def test_a_directory_that_others_can_write_to_is_refused(tmp_path: Path, mode: int) -> None:
     (tmp_path / "base").mkdir()

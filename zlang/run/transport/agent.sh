@@ -247,6 +247,7 @@ z_stat='stat --format=%i:%W'
 $z_stat . >/dev/null 2>&1 || z_stat='ls -di'
 z_boot=-
 if [ -r /proc/sys/kernel/random/boot_id ]; then read -r z_boot </proc/sys/kernel/random/boot_id; fi
+trap : PIPE # an answer that nobody hears must not end this shell before it has removed what it made
 trap '' USR1 # ignored until the watch has a trap of its own: a line may come before, and would end it
 z_watch </dev/null >/dev/null 2>&1 &
 z_dog=$!
