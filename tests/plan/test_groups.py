@@ -126,6 +126,23 @@ experiment e { on = here  before = fills  run = looks }
     assert "`fills` needs one machine, and `client` is a group of 3" in str(refused.value)
 
 
+def test_a_collector_of_several_machines_is_refused_when_its_trial_is_planned() -> None:
+    """Only a point that differs from the first in two choices has them together."""
+    program = """
+import linux
+host client { members = ["c1".."c3"] }
+let n = 1 | 3
+let clients = first(client, n)
+let watching = [] | [vmstat {}]
+dir here on clients { path = "." }
+shell looks { command = "ls"  writes = off }
+experiment e { on = here  run = looks  collect = watching }
+"""
+    with pytest.raises(ProgramError) as refused:
+        list(plan_of(program).items())
+    assert "`vmstat` needs one machine, and a trial has several" in str(refused.value)
+
+
 def _started(shell: str, step: Step, out: Path) -> subprocess.Popen[bytes]:
     out.mkdir()
     environment = {**os.environ, "OUT": str(out), "RUN": "r"}

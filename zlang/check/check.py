@@ -160,6 +160,9 @@ class _Checker:
                 findings += hosts.lacking(thing, host)
                 if host and host.span and machines.setdefault(host.label, host).key != host.key:
                     findings.append(Code.DUPLICATE.at(host.span, name=host.label))
+            findings += {
+                (finding.span, finding.message): finding for finding in hosts.machine_findings(experiment)
+            }.values()
         return tuple(findings), ""
 
 

@@ -7,7 +7,7 @@ Rule: a version that a host does not state is not checked; a host that does not 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import cache
@@ -123,6 +123,22 @@ def lacking(thing: Instance, host: Instance | None) -> Iterator[Diagnostic]:
             yield finding.also(host.places[since[0]], "said here") if since[0] in host.places else finding
 
 
+def of_one_machine(things: Iterable[Instance], every: Sequence[Stream]) -> Iterator[Diagnostic]:
+    """Findings about collectors and events that have one machine, where the streams of a trial have several."""
+    targets = {machine.key for stream in every if (machine := host_of(stream.on))}
+    carriers = {machine.key for stream in every if (machine := carrier(stream.workload, stream.on))}
+    for thing in things:
+        is_watching = any(name == "watch" for name, _, _ in thing.kind.actions)
+        machines = carriers if is_watching else targets
+        if len(machines) > 1 and not thing.origin and not thing.parent:
+            assert thing.span is not None, f"BUG: {thing.key} was declared nowhere"
+            message = f"`{thing.kind.name}` needs one machine, and a trial has several"
+            hint = "use it in trials with one machine"
+            if thing.kind.role == "workload":
+                hint = f"say what it runs on: `{thing.kind.name} NAME on THING {{ … }}`"
+            yield Code.NOT_SHOWN.at(thing.span, message=message, hint=hint)
+
+
 @cache
 def unsupported(kind: Kind, platform: str) -> tuple[str, ...]:
     """The actions that a kind has on other platforms only."""
@@ -217,6 +233,18 @@ def used_by(experiment: Experiment) -> Iterator[tuple[Instance, Instance | None]
                 if pair not in seen:
                     seen.add(pair)
                     yield thing, host
+
+
+def machine_findings(experiment: Experiment) -> list[Diagnostic]:
+    """Findings about what needs one machine, at the points of `each_choice`, each once."""
+    result: dict[str, Diagnostic] = {}
+    for point in each_choice(experiment, experiment.axes):
+        with suppress(ProgramError):  # said when it is planned, if this is a point of the space
+            collectors = streams.things_of(experiment.collect.value(point) if experiment.collect else None)
+            for thing in (*collectors, *streams.events_at(experiment, point)):
+                for finding in of_one_machine([thing], streams.at(experiment, point)):
+                    result[thing.key] = finding
+    return list(result.values())
 
 
 def each_choice(experiment: Experiment, axes: Iterable[Axis]) -> Iterator[FirstLevels]:

@@ -64,6 +64,8 @@ class TrialSteps:
         for event in config.during:
             self._join(event, event.parent or config.on)
             _require_on_host(event, hosts.host_of(event.parent or config.on))
+        for finding in hosts.of_one_machine((*config.collectors, *config.during), config.streams):
+            raise ProgramError(finding)
         carrier = hosts.carrier(config.workload, config.on)
         for collector in config.collectors:
             _require_on_host(collector, carrier)
