@@ -29,7 +29,8 @@ shell slow { command = "sleep 4; echo done"  writes = off }
 experiment e { on = here  run = slow  repeat = 2 }
 """
 HOSTS = '[hosts.san{0}]\nssh = "host{0}"\ndirectory = "/data/zlang"\nwait = 10\n'
-LIAR = "#!/bin/sh\\necho 0000  ./measure.out\\n"
+LIAR = '#!/bin/sh\\nif test -e /run/lies; then echo 0000  ./measure.out; else exec /usr/bin/sha256sum "$@"; fi\\n'
+"""It is there from the beginning: the shell that sends files remembers where it found the program."""
 CLOCK = '#!/bin/sh\\nexec /bin/date -d "+9 seconds" "$@"\\n'
 
 
@@ -63,7 +64,9 @@ FAULTS = {
         8,
     ),
     "clock moved by 9 s": _wrapped("date", CLOCK),
-    "hashes are garbage": _wrapped("sha256sum", LIAR),
+    "hashes are garbage": Fault(
+        lambda bed: bed.on("host1", "touch /run/lies"), lambda bed: bed.on("host1", "rm /run/lies"), 8
+    ),
 }
 KILLS = (0.5, 1.5, 2.5, 3.5, 5.0, 7.0, 9.0)
 """Seconds after the start of the run at which the coordinator is killed."""
@@ -74,6 +77,7 @@ def main() -> int:
     with started(2) as bed, tempfile.TemporaryDirectory(dir="/var/tmp", prefix="zlang-faults-") as place:
         for number, (name, fault) in enumerate(FAULTS.items()):
             zlang = _command(Path(place) / f"f{number}", bed)
+            bed.on("host1", f"printf '{LIAR}' >/usr/local/bin/sha256sum; chmod +x /usr/local/bin/sha256sum")
             process = zlang.start("run", zlang.program(PROGRAM), "--yes")
             while process.poll() is None and not _is_measuring(zlang):
                 time.sleep(0.05)
