@@ -903,7 +903,7 @@ def test_what_makes_something_on_a_machine_is_fetched_from_there(tmp_path: Path)
     there = replace(setup("s", "k"), make=tuple(on("c1", "make-s")))
     executor = Group(fetch=7)
     folder = new_folder(tmp_path, plan(there, trial(1, "s", on("c1", "measure"))))
-    assert outcomes(list(fake_run(folder, executor)))[0] == "make-s: exited with 7"
+    assert outcomes(list(fake_run(folder, executor)))[0] == "make-s: fetch: exited with 7"
     assert executor.fetched[0] == ("setups/s/a1", "c1")
 
 

@@ -647,7 +647,10 @@ class _Run:
             if rc == 0 and (replaced := self._replaced()):
                 rc = self._refuse(step, out, f"{replaced} was replaced meanwhile: it is not what this run made")
         if not self._is_lost and not out.startswith("trials/"):  # a trial's are synced when it is committed
-            rc = (yield from self._fetched(out, step.host, f"{step.name}." if out == "facts" else "")) or rc
+            unfetched = yield from self._fetched(out, step.host, f"{step.name}." if out == "facts" else "")
+            if unfetched and not rc:
+                self._refuse(step, out, why(self._directory(out), _FETCH.name, unfetched, 0))
+            rc = unfetched or rc
         is_fact = out == "facts" and rc == 0 and not self._is_lost
         files = hashes.of_file(self._directory(out) / f"{step.name}.out") if is_fact else ""
         yield self._record(End(self._now(), step.name, out, rc, files))

@@ -71,11 +71,16 @@ async def _listing(stream: ByteStream, form: re.Pattern[bytes]) -> dict[str, str
         if match is None:
             if form is _SIZE and b"./" not in line:
                 continue  # the total of some files
-            raise Liar(f"not what is said of a file: {line[:80]!r}")
+            raise Liar(f"{_shown(line)} is not the {'size' if form is _SIZE else 'hash'} of a file")
         name = os.fsdecode(match[2])
         if any(part in {"", ".", ".."} for part in name.split("/")) or "\0" in name or len(result) >= _MOST_FILES:
-            raise Liar(f"not the name of an artefact: {name[:80]!r}")
+            raise Liar(f"{_shown(match[2])} is not the name of a file of ours")
         result[name] = match[1].decode("ascii")
+
+
+def _shown(line: bytes) -> str:
+    """The beginning of what a machine sent, in quotation marks."""
+    return repr(line[:80].decode("utf-8", "backslashreplace"))
 
 
 async def _receive(stream: ByteStream, path: Path, size: int, digest: str) -> None:

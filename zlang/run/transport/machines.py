@@ -288,7 +288,7 @@ class Machines:
             path = out / machine / name
             owner = self._owner(path, machine)
         if owner != machine:
-            raise Liar(f"`{machine}` left a file {path.name}, which is for `{owner}`")
+            raise Liar(f"it has a file {path.name}, which is for `{owner}`")
         self._fetched[path] = machine
         return path
 

@@ -436,6 +436,8 @@ class Machine:
                 fetcher.close()
                 raise
             self._fetcher = fetcher
+        except Liar as error:
+            raise Liar(f"what `{self.name}` sent cannot be used: {error}") from None
         except (asyncio.IncompleteReadError, TimeoutError, ConnectionError, asyncssh.Error) as error:
             reason = "nothing more comes" if isinstance(error, TimeoutError) else error
             raise MachineLost(f"`{self.name}` was lost while its files were fetched: {reason}") from None
