@@ -134,7 +134,7 @@ def answer(
         for place, those in wrong.items():
             if place not in diagnostics:
                 diagnostics[place] = _folded(place, experiment, needed, tried, those, is_all=listed is not None)
-        if listed is None:
+        if len(tried) < prod(experiment.factors[path].size for path in needed) and listed is None:
             names = ", ".join(f"`{points.name_of(experiment.factors[path])}`" for path in needed)
             untried.append(f"{len(tried):,} combinations of {names} were tried")
     return untried
@@ -231,7 +231,8 @@ def _drawn(built: Space, question: Question, needed: Sequence[str], most: int) -
 
     drawn = random.Random(1)
     some = (built[drawn.randrange(built.count)] for _ in range(most))
-    return [_Tried(_levels(point, needed), 1, question.answer(point)) for point in some]
+    by_levels = {_levels(point, needed): point for point in some}
+    return [_Tried(levels, 1, question.answer(point)) for levels, point in by_levels.items()]
 
 
 def _levels(point: Point, needed: Sequence[str]) -> Levels:
@@ -369,12 +370,16 @@ def _folded(
     share = _share(experiment, tried, wrong) if is_all else "some points"
     message = faults[0].message + (f", in {share}" if needed else "")
     if decisive:
-        is_exact = all(
-            combination in wrong
-            or any(combination.levels[i] not in some for i, some in zip(decisive, levels, strict=True))
-            for combination in tried
+        those = {combination.levels for combination in wrong}
+        is_exact = (
+            is_all
+            and len({fault.message for fault in faults}) == 1
+            and all(
+                combination.levels in those
+                or any(combination.levels[i] not in some for i, some in zip(decisive, levels, strict=True))
+                for combination in tried
+            )
         )
-        is_exact = is_exact and is_all and len({fault.message for fault in faults}) == 1
         some = levels if is_exact else [{first.levels[i]} for i in decisive]
         conditions = [_levels_in_words(factor, which) for factor, which in zip(factors, some, strict=True)]
         message += f", {'' if is_exact else 'such as '}where {' and '.join(conditions)}"
