@@ -13,7 +13,7 @@ import pytest
 
 from zlang.check.questions import FactorRef, Measure, Plot, Term
 from zlang.errors import RunError
-from zlang.report import drawing
+from zlang.report import drawing, terminal, vega
 from zlang.report.drawn import Drawn, Form
 from zlang.report.summary import Cell, Estimate
 
@@ -42,7 +42,7 @@ def drawn(over: FactorRef = BS, levels: tuple[Cell, ...] = (4096, 8192, 65536)) 
 
 
 def text_of(one: Drawn, *, is_coloured: bool = False) -> str:
-    return drawing.terminal(one, 80, is_coloured=is_coloured)
+    return terminal.draw(one, 80, is_coloured=is_coloured)
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_a_measure_without_values_has_no_picture(tmp_path: Path) -> None:
     assert text_of(nothing) == f"{whole.plot.text}: no trial that counts has a value of it\n"
     assert drawing.pictures(nothing) == []
     with pytest.raises(RunError, match="there is nothing to draw"):
-        drawing.write([nothing], tmp_path / "a.json")
-    drawing.write([nothing, whole], tmp_path / "a.json")
+        vega.write([nothing], tmp_path / "a.json")
+    vega.write([nothing, whole], tmp_path / "a.json")
     assert len(json.loads((tmp_path / "a.json").read_text())["vconcat"]) == len(drawing.pictures(whole))
 
 
@@ -99,7 +99,7 @@ def test_colours_are_those_that_all_can_tell_apart() -> None:
 @pytest.mark.parametrize(("over", "levels"), [(BS, (4096, 8192)), (RW, ("x", "y")), (DIRECT, (False, True))])
 def test_any_factor_can_be_drawn_over(over: FactorRef, levels: tuple[Cell, ...], tmp_path: Path) -> None:
     assert text_of(drawn(over, levels)).count("┌") == 4
-    drawing.write([drawn(over, levels)], tmp_path / "plot.svg")
+    vega.write([drawn(over, levels)], tmp_path / "plot.svg")
     svg = (tmp_path / "plot.svg").read_text("utf-8")
     assert svg.startswith("<svg")
     assert "rand&lt;/text&gt;read" in svg
@@ -107,7 +107,7 @@ def test_any_factor_can_be_drawn_over(over: FactorRef, levels: tuple[Cell, ...],
 
 
 def views(one: Drawn) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(json.dumps(drawing.vega([one])))["vconcat"]
+    found: list[dict[str, Any]] = json.loads(json.dumps(vega.specification([one])))["vconcat"]
     return found
 
 
@@ -142,7 +142,7 @@ def test_a_picture_says_that_it_cuts_intervals() -> None:
     wide = tuple((*row[:3], Estimate(2, 10.0, 0.1, 1e6), row[4]) for row in one.rows if row[1] == "read")
     assert sentence not in text_of(one)
     assert f"  pooled over `fs`; {sentence}\n" in text_of(replace(one, rows=wide, note="pooled over `fs`"))
-    title = drawing.vega([replace(one, rows=wide)])["vconcat"][0]["title"]  # type: ignore[index]
+    title = vega.specification([replace(one, rows=wide)])["vconcat"][0]["title"]  # type: ignore[index]
     assert title["subtitle"][1:] == [sentence]
 
 
@@ -178,12 +178,12 @@ def test_a_short_logarithmic_axis_has_marks_at_its_ends() -> None:
 
 def test_a_picture_in_a_file(tmp_path: Path) -> None:
     for name, start in (("a.png", b"\x89PNG"), ("a.json", b'{\n  "$schema"')):
-        drawing.write([drawn()], tmp_path / name)
+        vega.write([drawn()], tmp_path / name)
         assert (tmp_path / name).read_bytes().startswith(start)
     with pytest.raises(RunError, match=r"cannot be written as `a\.gif`"):
-        drawing.write([drawn()], tmp_path / "a.gif")
+        vega.write([drawn()], tmp_path / "a.gif")
     with pytest.raises(RunError, match="no such file or directory"):
-        drawing.write([drawn()], tmp_path / "none" / "a.json")
+        vega.write([drawn()], tmp_path / "none" / "a.json")
 
 
 def test_without_the_libraries_it_says_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def test_without_the_libraries_it_says_how_to_get_them(tmp_path: Path, monkeypat
         text_of(drawn())
     assert raised.value.hint == "pip install plotext vl-convert-python"
     with pytest.raises(RunError, match="the libraries that draw plots are not installed"):
-        drawing.write([drawn()], tmp_path / "a.svg")
+        vega.write([drawn()], tmp_path / "a.svg")
 
 
 @pytest.mark.parametrize(
@@ -205,5 +205,5 @@ def test_without_the_libraries_it_says_how_to_get_them(tmp_path: Path, monkeypat
     ],
 )
 def test_latencies_have_marks_at_round_numbers(levels: tuple[float, float], marks: list[float]) -> None:
-    spec = drawing.vega([replace(drawn(FactorRef("latency", (), "duration"), levels), form=Form.CURVES)])
+    spec = vega.specification([replace(drawn(FactorRef("latency", (), "duration"), levels), form=Form.CURVES)])
     assert f'"values": {json.dumps([float(mark) for mark in marks])}' in json.dumps(spec)

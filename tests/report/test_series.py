@@ -12,7 +12,7 @@ from run_folders import RunBuilder, factor
 
 from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
-from zlang.report import answers, drawing, series
+from zlang.report import answers, series, terminal, vega
 from zlang.report.drawn import Drawn, Form
 from zlang.report.formulas import Trials
 from zlang.report.summary import Cell, Estimate
@@ -106,15 +106,15 @@ def test_over_seconds_it_is_what_was_sampled_over_trials(tmp_path: Path) -> None
 def test_they_are_drawn_everywhere(text: str, tmp_path: Path) -> None:
     every = answers.asked_now(trials(tmp_path), text)
     for one in every:
-        assert one.plot.measures[0].name in drawing.terminal(one, 80, is_coloured=False)
-    drawing.write(every, tmp_path / "a.svg")
+        assert one.plot.measures[0].name in terminal.draw(one, 80, is_coloured=False)
+    vega.write(every, tmp_path / "a.svg")
     assert (tmp_path / "a.svg").read_text("utf-8").startswith("<svg")
 
 
 def test_a_heat_map_is_of_two_factors(tmp_path: Path) -> None:
     known = trials(tmp_path)
     (drawn,) = answers.fields(answers.asked_now(known, "read_iops over bs by depth"))
-    text = drawing.terminal(drawn, 80, is_coloured=False)
+    text = terminal.draw(drawn, 80, is_coloured=False)
     assert [line.replace(" ", "") for line in text.splitlines()[1:3]] == ["2│200│40│", "1│100│20│"], text
     with pytest.raises(RunError, match="a heat map needs two factors"):
         answers.fields(answers.asked_now(known, "read_iops over bs"))

@@ -273,13 +273,13 @@ def findings(db: Path, run: str | None) -> list[ResultFinding]:
 
 def draw(drawn: Drawn, width: int, *, is_coloured: bool) -> str:
     """A plot as text. Raises RunError."""
-    from zlang.report import drawing
+    from zlang.report import terminal
 
-    return drawing.terminal(drawn, width, is_coloured=is_coloured)
+    return terminal.draw(drawn, width, is_coloured=is_coloured)
 
 
 def write_plots(drawn: list[Drawn], path: Path) -> None:
     """Plots as a picture in a file. Raises RunError."""
-    from zlang.report import drawing
+    from zlang.report import vega
 
-    drawing.write(drawn, path)
+    vega.write(drawn, path)

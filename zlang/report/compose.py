@@ -35,6 +35,7 @@ from zlang.report import (
     ratios,
     stopping,
     summary,
+    vega,
     wording,
 )
 from zlang.report.document import Block, Cell, Document, Figure, Link, Listing, Paragraph, Section
@@ -417,7 +418,7 @@ class _Artist:
             note = f"This plot is too large for a page. To draw it: `zlang plot {quote_word(title)} -o plot.svg`. "
             return Figure(title, (), replace(table, note=note + table.note))
         captions = [item.named(item.measure) for item in shown]
-        specs = [drawing.alone(drawn, item, self.palette) for item in shown]
+        specs = [vega.alone(drawn, item, self.palette) for item in shown]
         return Figure(title, tuple(zip(captions, specs, strict=True)), table, drawing.caption(drawn))
 
     def figures_of(self, clause: str) -> Iterator[Figure]:

@@ -14,7 +14,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
 from zlang import __version__
-from zlang.report import drawing, formats
+from zlang.report import formats, vega
 from zlang.report.document import Cell, Document, DocumentTable, Figure, Listing, Paragraph
 from zlang.text import LAYOUT, visible
 
@@ -35,7 +35,7 @@ def html(document: Document) -> str:
     script = ""
     if any(isinstance(block, Figure) for section in document.sections for block in section.blocks):
         # What ends the element would end it also within a text.
-        script = re.sub("<(?=/script|!--)", r"<\\", f"{drawing.library()}\n{_text('report.js')}", flags=re.IGNORECASE)
+        script = re.sub("<(?=/script|!--)", r"<\\", f"{vega.library()}\n{_text('report.js')}", flags=re.IGNORECASE)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return _render("report.html.j2", document, script=script, digest=digest, style=_text("report.css"))
 
@@ -121,7 +121,7 @@ def _csv_link(table: DocumentTable) -> str:
 
 def _static_picture(spec: Mapping[str, object]) -> str:
     """A picture that cannot do anything, for where no script runs, and for paper."""
-    return _data("image/svg+xml", drawing.still(spec))
+    return _data("image/svg+xml", vega.still(spec))
 
 
 def _words(text: str) -> Markup:

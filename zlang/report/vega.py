@@ -1,0 +1,340 @@
+"""Plots in a file or a page: specifications of Vega-Lite, which vl-convert draws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+
+from zlang.check.questions import FactorRef
+from zlang.errors import RunError
+from zlang.files import replace_file, user_directory
+from zlang.report import drawing, wording
+from zlang.report.drawing import COLOURS, LATENCY, Palette, Picture
+from zlang.report.drawn import EMPTY, Drawn, Form
+from zlang.report.summary import Cell
+from zlang.text import visible
+
+_SHAPES = ("circle", "triangle-up", "square", "diamond", "triangle-down", "triangle-right", "cross")
+ENDINGS = (".png", ".svg", ".json")
+_ALONE = "#64748b"
+"""The colour of a line that is alone: that of no level."""
+_MOST_NUMBERS = 120
+"""Fields of a heat map that have room for numbers."""
+_SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+_LATENCY_UNIT = (1e-6, "us")
+_LONGEST = 160
+_WIDTH = 480
+_CONFIG = {
+    "axis": {"labelLimit": 120, "titleLimit": 280, "labelFontSize": 11, "titleFontSize": 12},
+    "axisY": {"minExtent": 56},
+    "legend": {"labelLimit": 280, "titleLimit": 280, "labelFontSize": 11, "orient": "bottom", "columns": 3},
+    "title": {"limit": _WIDTH, "subtitleLimit": _WIDTH},
+}
+"""Names may be long: they are cut with `…`."""
+_APART = {"scale": {"color": "independent", "shape": "independent"}}
+"""Independent scales for plots that are stacked."""
+_FEWEST_DECADES = 2
+_ROUNDING = 1e-9
+_EVENT = "#666666"
+
+
+def write(every: Sequence[Drawn], path: Path) -> None:
+    """All plots in one file: PNG, SVG, or the Vega-Lite specification as JSON. Raises RunError."""
+    every = [drawn for drawn in every if drawn.has_values]
+    if not every:
+        raise RunError("there is nothing to draw", EMPTY)
+    if path.suffix not in ENDINGS:
+        raise RunError(f"a plot cannot be written as `{path.name}`", "use a name that ends in " + " or ".join(ENDINGS))
+    spec = specification(every)
+    if path.suffix == ".json":
+        import orjson
+
+        data = orjson.dumps(spec, option=orjson.OPT_INDENT_2)
+    else:
+        convert = drawing.load_library("vl_convert")
+        data = (
+            convert.vegalite_to_svg(spec).encode() if path.suffix == ".svg" else convert.vegalite_to_png(spec, scale=2)
+        )
+    try:
+        replace_file(path, data)
+    except OSError as error:
+        raise RunError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+
+
+def specification(every: Sequence[Drawn]) -> dict[str, object]:
+    """A Vega-Lite specification of all plots, one beneath the other."""
+    views = []
+    palette = Palette()
+    for drawn in every:
+        note = drawing.caption(drawn)
+        for picture in drawing.pictures(drawn):
+            title = {
+                "text": picture.named(picture.title),
+                "subtitle": [drawn.plot.text, *([note.replace("`", "")] if note else [])],
+                "anchor": "start",
+            }
+            views.append({"title": title, "width": _WIDTH, **_view(drawn, picture, palette)})
+    return _with_short_texts(
+        {"$schema": _SCHEMA, "background": "white", "config": _CONFIG, "vconcat": views, "resolve": _APART}
+    )
+
+
+def alone(drawn: Drawn, picture: Picture, palette: Palette) -> dict[str, object]:
+    """A specification of one picture without a title, as wide as its place."""
+    return _with_short_texts(
+        {"$schema": _SCHEMA, "width": "container", "config": _CONFIG, **_view(drawn, picture, palette)}
+    )
+
+
+def _with_short_texts(spec: dict[str, object]) -> dict[str, object]:
+    """A specification whose texts can be drawn: long ones, which take all memory, are cut, and are still distinct."""
+    aliases: dict[str, str] = {}
+
+    def shortened(part: object) -> object:
+        match part:
+            case str():
+                text = visible(part)
+                short = f"{text[:_LONGEST]}… ({len(aliases) + 1})"
+                return text if len(text) <= _LONGEST else aliases.setdefault(text, short)
+            case dict():
+                return {key: value if key == "labelExpr" else shortened(value) for key, value in part.items()}
+            case list():
+                return [shortened(value) for value in part]
+            case _:
+                return part
+
+    return {key: shortened(value) for key, value in spec.items()}
+
+
+def still(spec: Mapping[str, object]) -> str:
+    """A specification drawn as SVG. Raises RunError."""
+    result: str = drawing.load_library("vl_convert").vegalite_to_svg({**spec, "width": _WIDTH, "background": "white"})
+    return result
+
+
+def library() -> str:
+    """The JavaScript that draws specifications in a page: it defines a function `vegaEmbed`. Raises RunError.
+
+    It takes a second to make, so it is kept in the user's cache, by the version of what made it.
+    """
+    convert = drawing.load_library("vl_convert")
+    home = user_directory("XDG_CACHE_HOME", ".cache")
+    place = home / "zlang" / f"vega-{version('vl-convert-python')}.js" if home else None
+    with suppress(OSError, UnicodeDecodeError):
+        if place is not None and (result := place.read_text("utf-8")):
+            return result
+    result = str(convert.javascript_bundle())
+    with suppress(OSError):
+        if place is not None:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(place, result.encode())
+    return result
+
+
+def _view(drawn: Drawn, picture: Picture, palette: Palette) -> dict[str, object]:
+    over = drawn.plot.over
+    points = [(name, level, result) for name, line in picture.lines.items() for level, result in line]
+    size, unit = drawing.scale(picture)
+    at = _places_beside(drawn)
+    values = [
+        {
+            "over": _place(drawn, level),
+            **({"at": at(name, level)} if at else {}),
+            **({"line": name} if name else {}),
+            "value": _rounded((result.value or 0.0) / size),
+            **({} if result.low is None or result.high is None else _interval(result.low / size, result.high / size)),
+            "n": result.n,
+        }
+        for name, level, result in points
+    ]
+    has_intervals = any(result.low is not None for _, _, result in points)
+    middle = drawn.middle or next((result.statistic for _, _, result in points if result.low is not None), "")
+    text = ", ".join([*([middle] if middle else []), *(["95 %"] if has_intervals else [])])
+    title = picture.measure + (f", {unit}" if unit else "") + (f" ({text})" if text else "")
+    by = ", ".join(item.name for item in drawn.plot.by)
+    shown = [{"field": "line", "title": by}] if by else []
+    shown += [{"field": "over", "title": over.name}, {"field": "value", "title": title}]
+    shown += [{"field": "low"}, {"field": "high"}, {"field": "n"}] if has_intervals else []
+    common = {"height": 300, "data": {"values": values}}
+    if drawn.form is Form.FIELDS:
+        return {**common, **_fields(drawn, picture, by, title, shown)}
+    places = palette.places(drawn)
+    layers = _layers(drawn, picture, title, places if by else None, has_intervals=has_intervals)
+    x = {**_x_axis(drawn), **({"field": "at"} if at else {})}
+    line = {"field": "line", "type": "nominal", "title": by}
+    colours = [COLOURS[place % len(COLOURS)] for place in places.values()]
+    scale = {"domain": [*places], "range": [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in colours]}
+    colour: dict[str, object] = {**line, "scale": scale} if by else {"value": _ALONE}
+    offset = (
+        {"xOffset": {**line, "scale": {"domain": [*places]}, "bandPosition": 0.5}}
+        if by and drawing.has_bars(drawn)
+        else {}
+    )
+    own = {"encoding": {"x": x, **offset, "color": colour, "tooltip": shown}, "layer": layers}
+    if not picture.marks:
+        return {**common, **own}
+    return {**common, "layer": [own, *_event_layers(picture, x)]}
+
+
+def _event_layers(picture: Picture, x: Mapping[str, object]) -> list[dict[str, object]]:
+    """A line where an event begins, with its name."""
+    values = [{"over": second, "event": name} for second, name in picture.marks]
+    data: dict[str, object] = {"data": {"values": values}}
+    rule = {"mark": {"type": "rule", "strokeDash": [4, 3], "color": _EVENT}, "encoding": {"x": x}}
+    text = {
+        "mark": {"type": "text", "align": "left", "dx": 4, "dy": 8, "color": _EVENT},
+        "encoding": {"x": x, "y": {"value": 0}, "text": {"field": "event"}},
+    }
+    return [{**data, **rule}, {**data, **text}]
+
+
+def _layers(
+    drawn: Drawn, picture: Picture, title: str, places: Mapping[str, int] | None, *, has_intervals: bool
+) -> list[dict[str, object]]:
+    """Intervals, lines or bars, and points; `places` are those of its lines, where it has several."""
+    size, _ = drawing.scale(picture)
+    ends = [picture.least / size, picture.most / size]
+    domain: dict[str, object] = {"domain": ends, "nice": drawn.plot.over.name != LATENCY}
+    if drawn.plot.is_log and picture.least > 0:
+        domain |= {"type": "log", "nice": True}
+    y: dict[str, object] = {"field": "value", "type": "quantitative", "title": title, "scale": domain}
+    # In a page a click on a name in the legend leaves this line alone.
+    select: dict[str, object] = {"name": "chosen", "select": {"type": "point", "fields": ["line"]}, "bind": "legend"}
+    chosen: list[dict[str, object]] = [] if places is None else [select]
+    at: dict[str, object] = {"y": y}
+    if places is not None:
+        at["opacity"] = {"condition": {"param": "chosen", "value": 1}, "value": 0.1}
+    is_curve = drawn.form is Form.CURVES
+    intervals: dict[str, object] = {
+        "transform": [{"filter": "isValid(datum.low)"}],
+        "mark": {
+            "clip": True,
+            **({"type": "area", "fillOpacity": 0.2} if is_curve else {"type": "rule", "strokeWidth": 2}),
+        },
+        "encoding": {**at, "y": {**y, "field": "low"}, "y2": {"field": "high"}},
+    }
+    shown = [intervals] if has_intervals else []
+    if drawing.has_bars(drawn) and not drawn.plot.is_log:
+        bars: dict[str, object] = {
+            "mark": {"type": "bar", "fillOpacity": 0.5, "clip": True},
+            "encoding": at,
+            "params": chosen,
+        }
+        return [bars, *shown]
+    stroke: dict[str, object] = {"mark": {"type": "line", "clip": True}, "encoding": at}
+    existing = places or {}
+    scale = {"domain": [*existing], "range": [_SHAPES[place % len(_SHAPES)] for place in existing.values()]}
+    marks = {"field": "line", "type": "nominal", "scale": scale}
+    by = ", ".join(item.name for item in drawn.plot.by)
+    shape: dict[str, object] = {} if places is None else {"shape": {**marks, "title": by}}
+    dots: dict[str, object] = {
+        "mark": {"type": "point", "filled": True, "size": 12 if is_curve else 60, "opacity": 1},
+        "encoding": {**at, **shape},
+        "params": chosen,
+    }
+    is_joined = drawn.form is not Form.POINTS and not drawing.has_bars(drawn)
+    return [*shown, *([stroke] if is_joined else []), dots]
+
+
+def _interval(low: float, high: float) -> dict[str, float]:
+    return {"low": _rounded(low), "high": _rounded(high)}
+
+
+def _rounded(value: float) -> float:
+    """Five digits: no eye sees more, and a page has many."""
+    return float(f"{value:.5g}")
+
+
+def _places_beside(drawn: Drawn) -> Callable[[str, Cell], float] | None:
+    """Where the points of a line are on the axis: beside those of the others; None where all are where they belong."""
+    levels = drawing.sorted_levels([row[0] for row in drawn.rows])
+    numbers = [level for level in levels if isinstance(level, int | float)]
+    lines = {name: i for i, name in enumerate(drawing.lines_of(drawn))}
+    if drawn.form is not Form.LINES or not drawing.is_number(drawn.plot.over, levels):
+        return None
+    if len(lines) < 2 or len(numbers) < 2:  # noqa: PLR2004 - beside what?
+        return None
+    is_log = drawing.is_logarithmic(levels)
+    span = math.log2(numbers[-1] / numbers[0]) if is_log else numbers[-1] - numbers[0]
+
+    def at(name: str, level: Cell) -> float:
+        beside = drawing.line_offset(lines[name], len(lines), span)
+        place = float(level) if isinstance(level, int | float) else 0.0
+        return _rounded(place * 2**beside if is_log else place + beside)
+
+    return at
+
+
+def _fields(
+    drawn: Drawn, picture: Picture, by: str, title: str, shown: Sequence[Mapping[str, object]]
+) -> dict[str, object]:
+    """A field for each level of one factor and of another, in colours that are told apart without red and green."""
+    over = drawn.plot.over
+    levels = [_place(drawn, level) for level in drawing.sorted_levels([row[0] for row in drawn.rows])]
+    axis = {"labelExpr": _labels(over, [row[0] for row in drawn.rows]), "labelAngle": 0, "labelOverlap": True}
+    x: dict[str, object] = {"field": "over", "type": "ordinal", "title": over.name, "sort": levels, "axis": axis}
+    y = {"field": "line", "type": "ordinal", "title": by, "sort": list(reversed(picture.lines))}
+    colour = {"field": "value", "type": "quantitative", "title": title, "scale": {"scheme": "viridis", "zero": True}}
+    legend = {"legend": {"orient": "bottom", "direction": "horizontal"}}
+    fields: dict[str, object] = {"mark": "rect", "encoding": {"color": {**colour, **legend}}}
+    layers = [fields]
+    if over.paths and sum(map(len, picture.lines.values())) <= _MOST_NUMBERS:
+        size, _ = drawing.scale(picture)
+        dark = {"test": f"datum.value > {_rounded(0.6 * picture.most / size)}", "value": "black"}
+        number = {"field": "value", "type": "quantitative", "format": ",.3~r"}
+        layers.append({"mark": "text", "encoding": {"text": number, "color": {"condition": dark, "value": "white"}}})
+    return {"encoding": {"x": x, "y": y, "tooltip": shown}, "layer": layers}
+
+
+def _place(drawn: Drawn, level: Cell) -> Cell:
+    """Where a level is on its axis: a number, or how it is called."""
+    over = drawn.plot.over
+    if over.name == LATENCY and isinstance(level, float):
+        return level / _LATENCY_UNIT[0]
+    return level if drawing.is_number(over, [level]) else wording.level(level, over.type)
+
+
+def _x_axis(drawn: Drawn) -> dict[str, object]:
+    """The axis of what it is over, the same for all levels of the facet."""
+    over = drawn.plot.over
+    levels = drawing.sorted_levels([row[0] for row in drawn.rows])
+    places = [_place(drawn, level) for level in levels]
+    axis: dict[str, object] = {"field": "over", "title": over.name}
+    if not drawing.is_number(over, levels):
+        return {**axis, "type": "nominal", "sort": None, "scale": {"domain": places}, "axis": {"labelAngle": 0}}
+    ends = {"domain": [places[0], places[-1]]} if len(places) > 1 else {}
+    if over.name == LATENCY:
+        title = f"{LATENCY}, {_LATENCY_UNIT[1]}"
+        decades = {"values": _decades(places[0], places[-1])} if len(places) > 1 else {}
+        return {**axis, "type": "quantitative", "title": title, "scale": {**ends, "type": "log"}, "axis": decades}
+    if drawn.form in {Form.CURVES, Form.POINTS}:
+        scale = {**ends, "zero": False, "padding": 10}
+        return {**axis, "type": "quantitative", "scale": scale, "axis": {"tickMinStep": 1}}
+    kind = {"type": "log", "base": 2} if drawing.is_logarithmic(levels) else {"type": "linear", "zero": False}
+    ticks = {"values": levels, "labelExpr": _labels(over, levels)}
+    return {**axis, "type": "quantitative", "scale": {**ends, **kind, "padding": 20}, "axis": ticks}
+
+
+def _decades(least: Cell, most: Cell) -> list[float]:
+    """The marks of a logarithmic axis: powers of ten, or also 2 and 5 times these if there are fewer than three."""
+    if not isinstance(least, float) or not isinstance(most, float) or least <= 0:
+        return []
+    powers = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
+    by_steps = ([step * 10.0**power for power in powers for step in steps] for steps in ((1,), (1, 2, 5)))
+    within = [
+        [mark for mark in marks if least * (1 - _ROUNDING) <= mark <= most * (1 + _ROUNDING)] for marks in by_steps
+    ]
+    return within[0] if len(within[0]) > _FEWEST_DECADES else within[1]
+
+
+def _labels(over: FactorRef, levels: Sequence[Cell]) -> str:
+    """The labels of an axis, as an expression: numbers are levels as people write them."""
+    if not drawing.is_number(over, levels):
+        return "datum.label"
+    import orjson
+
+    labels = orjson.dumps({str(level): wording.level(level, over.type) for level in levels}).decode()
+    return f"{labels}[toString(datum.value)]"
