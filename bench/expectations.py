@@ -20,8 +20,8 @@ from verdicts import NOISES, POINTS, designs
 from zlang.check.questions import Term
 from zlang.plan.order import Order
 from zlang.report import design
-from zlang.report.answers import Judge, Verdict
 from zlang.report.formulas import Combination, Side
+from zlang.report.judging import Judge, Verdict
 from zlang.report.margins import TrialTerms
 
 NOISE = 0.1

@@ -15,8 +15,8 @@ import numpy as np
 from rates import percent, publish, simulations, span
 
 from zlang.check.questions import Term
-from zlang.report.answers import Judge
 from zlang.report.formulas import Combination, Side
+from zlang.report.judging import Judge
 from zlang.report.margins import TrialTerms
 from zlang.report.stopping import knee
 from zlang.space import bisection

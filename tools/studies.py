@@ -19,7 +19,7 @@ from tools import measured
 from zlang.check.check import Checked, Overrides
 from zlang.check.questions import Plot, Table
 from zlang.pipeline import plans, programs, results
-from zlang.report import answers
+from zlang.report import answers, known_runs
 from zlang.report.clauses import stored_clauses
 from zlang.report.drawn import Drawn
 
@@ -103,7 +103,7 @@ def draw(db: Path) -> None:
 
 def _plot(db: Path, run: str) -> list[Drawn]:
     """The plots that a study's experiment asks for, or one of what stands first in its table."""
-    trials = answers.trials_of(db, run)
+    trials = known_runs.trials_of(db, run)
     found = answers.plots(trials)
     if found:
         return found

@@ -15,8 +15,8 @@ from zlang.check.check import Overrides
 from zlang.check.questions import Clause
 from zlang.diagnostics import Severity
 from zlang.pipeline import programs, results
-from zlang.report import answers
-from zlang.report.answers import Judged, Verdict
+from zlang.report import known_runs
+from zlang.report.judging import Judged, Verdict
 from zlang.source import Source
 from zlang.store.ingest import ingest
 
@@ -166,4 +166,4 @@ def test_an_experiment_below_is_not_measured_yet() -> None:
 def test_the_clause_is_kept_as_it_was_written(tmp_path: Path) -> None:
     result = judged(tmp_path, "median(read_iops) > median(base.read_iops)")
     assert result.expectation == clause_of('expect "so" median(read_iops) > median(base.read_iops)')
-    assert answers.trials_of(tmp_path / "db", "o2").run == "o2"
+    assert known_runs.trials_of(tmp_path / "db", "o2").run == "o2"

@@ -17,9 +17,9 @@ from zlang.metrics import Metric
 from zlang.pipeline import programs
 from zlang.plan.plan import Scalar
 from zlang.readers.reading import merge, percentiles
-from zlang.report import answers, stopping
-from zlang.report.answers import Verdict
+from zlang.report import answers, judging, known_runs, stopping
 from zlang.report.formulas import Trials
+from zlang.report.judging import Verdict
 from zlang.report.summary import Estimate
 from zlang.source import Source
 from zlang.store.ingest import ingest
@@ -81,7 +81,7 @@ def answered(text: str, tmp_path: Path) -> Trials:
             run.measured(f"p{i}", replicate, levels, orjson.dumps({**told, "latency": [["read", "clat", bins]]}))
     run.done()
     ingest(tmp_path / "runs", tmp_path / "db")
-    return answers.trials_of(tmp_path / "db", None)
+    return known_runs.trials_of(tmp_path / "db", None)
 
 
 P, F, C = Verdict.PASS, Verdict.FAIL, Verdict.INCONCLUSIVE
@@ -106,7 +106,7 @@ JUDGED = {
 
 @pytest.mark.parametrize("condition", JUDGED)
 def test_an_expectation_is_judged_in_each_combination(condition: str, tmp_path: Path) -> None:
-    (judged,) = answers.judge(answered(f'expect "so" {condition}', tmp_path))
+    (judged,) = judging.judge(answered(f'expect "so" {condition}', tmp_path))
     verdicts = [finding.verdict for finding in judged.findings]
     assert sorted(verdicts) == sorted(JUDGED[condition])
     assert judged.verdict == (F if F in verdicts else C if C in verdicts else P)
@@ -132,7 +132,7 @@ def test_an_expectation_is_judged_in_each_combination(condition: str, tmp_path: 
     ],
 )
 def test_a_margin_names_its_sides(condition: str, margin: str, tmp_path: Path) -> None:
-    (judged,) = answers.judge(answered(f"expect {condition}", tmp_path))
+    (judged,) = judging.judge(answered(f"expect {condition}", tmp_path))
     found = judged.findings[0].margin
     assert found.startswith(margin)
     assert bool(found) == bool(margin)
@@ -141,7 +141,7 @@ def test_a_margin_names_its_sides(condition: str, margin: str, tmp_path: Path) -
 
 def test_a_factor_that_one_side_lacks_matches_each_of_its_levels(tmp_path: Path) -> None:
     condition = "median(read_iops where target == soft) > median(read_iops where target == plain)"
-    (judged,) = answers.judge(answered(f"expect {condition}", tmp_path))
+    (judged,) = judging.judge(answered(f"expect {condition}", tmp_path))
     assert judged.expectation.title == condition
     assert [factor.name for factor in judged.expectation.by] == ["content", "bs", "rwmixread"]
     assert {finding.levels: (finding.verdict, finding.why) for finding in judged.findings} == {
@@ -193,9 +193,9 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     (table,) = answers.tables(trials)
     assert table.rows == ((5, Estimate(5, 5.0, None, None), Estimate(0, None, None, None)),)
     assert table.note.endswith("no trial has a value for `write_bw`")
-    assert answers.judge(trials) == []
+    assert judging.judge(trials) == []
     with pytest.raises(RunError, match="there is no run `s`"):
-        answers.trials_of(tmp_path / "db", "s")
+        known_runs.trials_of(tmp_path / "db", "s")
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_rows_that_pool_different_levels_are_not_shown_as_alike(asked: str, lack
 
 
 def test_what_is_asked_on_several_lines_is_said_on_one(tmp_path: Path) -> None:
-    (one,) = answers.judge(answered('expect "so" median(\n    read_iops where target == soft\n  ) > 1/s', tmp_path))
+    (one,) = judging.judge(answered('expect "so" median(\n    read_iops where target == soft\n  ) > 1/s', tmp_path))
     assert one.expectation.text == 'expect "so" median(read_iops where target == soft) > 1/s'
 
 
@@ -334,7 +334,7 @@ def test_phases_are_levels_of_tables_and_plots(tmp_path: Path) -> None:
         run.measured(f"p{bs}", 1, {"bs": bs}, orjson.dumps({"metrics": metrics}))
     run.done()
     ingest(tmp_path / "runs", tmp_path / "db")
-    trials = answers.trials_of(tmp_path / "db", None)
+    trials = known_runs.trials_of(tmp_path / "db", None)
     assert [row[:3] for row in answers.table_now(trials, "read_iops by bs, phase").rows] == [
         (4096, "quiet", 1),
         (4096, "scrub", 1),
@@ -363,7 +363,7 @@ def test_a_list_of_events_is_the_phase_in_which_all_of_them_go_on(tmp_path: Path
     metrics = {"read_iops": 80, **{f"phase.{name}.read_iops": rate for name, rate in rates.items()}}
     run.measured("p", 1, {"bs": 4096}, orjson.dumps({"metrics": metrics})).done()
     ingest(tmp_path / "runs", tmp_path / "db")
-    trials = answers.trials_of(tmp_path / "db", None)
+    trials = known_runs.trials_of(tmp_path / "db", None)
     for phase, rate in (("[scrub, hog]", 20), ("[hog, scrub]", 20), ("[hog]", 70), ("scrub", 50)):
         ((*_, estimate),) = answers.table_now(trials, f"median(read_iops where phase == {phase}) by bs").rows
         assert isinstance(estimate, Estimate)
@@ -383,17 +383,17 @@ def of_readers_and_writers(text: str, tmp_path: Path, *, every: bool = False) ->
             run.measured(f"p{bs}", replicate, {"bs": bs, "rwmixread": 70}, orjson.dumps(told))
     run.done()
     ingest(tmp_path / "runs", tmp_path / "db")
-    return answers.trials_of(tmp_path / "db", None)
+    return known_runs.trials_of(tmp_path / "db", None)
 
 
 def test_combinations_that_cannot_have_a_metric_are_left_out_and_counted(tmp_path: Path) -> None:
-    (judged,) = answers.judge(of_readers_and_writers("expect median(read_iops) > 90/s", tmp_path))
+    (judged,) = judging.judge(of_readers_and_writers("expect median(read_iops) > 90/s", tmp_path))
     assert (judged.verdict, judged.left_out, len(judged.findings)) == (Verdict.PASS, 1, 1)
-    assert answers.omission(judged) == "left out: 1 combination that cannot have median(read_iops)"
+    assert judging.omission(judged) == "left out: 1 combination that cannot have median(read_iops)"
 
 
 def test_of_a_metric_that_no_combination_can_have_there_is_no_verdict(tmp_path: Path) -> None:
-    (judged,) = answers.judge(of_readers_and_writers("expect median(read_iops) > 90/s", tmp_path, every=True))
+    (judged,) = judging.judge(of_readers_and_writers("expect median(read_iops) > 90/s", tmp_path, every=True))
     assert judged.verdict is Verdict.INCONCLUSIVE
 
 

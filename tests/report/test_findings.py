@@ -21,7 +21,7 @@ from zlang.diagnostics import Lint
 from zlang.lint.after import AFTER
 from zlang.pipeline import results
 from zlang.plan.plan import Finding
-from zlang.report import answers, design, findings
+from zlang.report import design, findings, known_runs
 from zlang.report.design import Design, Row
 from zlang.report.findings import examples, order, search
 from zlang.report.findings.rule import Results
@@ -245,7 +245,7 @@ def test_the_busiest_of_several_machines_limits_the_load(make_run: MakeRun, runs
                 "unnest(['usr_cpu', 'sys_cpu']) AS metric, unnest([?, ?]) AS value FROM all_trials WHERE bs = 4096",
                 [stream, user, system],
             )
-    trials = answers.trials_of(db, "one")
+    trials = known_runs.trials_of(db, "one")
     sentences = [
         finding.message for finding in search.find_in_run(trials, design.read(trials)) if finding.lint.id == "ZL044"
     ]

@@ -16,9 +16,9 @@ from run_folders import RunBuilder, factor
 
 from zlang.check.questions import Expectation, Term
 from zlang.pipeline import reports
-from zlang.report import answers, compose, page, series
-from zlang.report.answers import JudgedCombination
+from zlang.report import compose, judging, page, series
 from zlang.report.document import Paragraph
+from zlang.report.judging import JudgedCombination
 from zlang.text import LAYOUT
 
 pytestmark = pytest.mark.usefixtures("told")
@@ -117,8 +117,8 @@ def test_the_answer_comes_first_and_numbers_have_three_digits(tmp_path: Path) ->
 
 def test_an_answer_that_is_inconclusive_says_why() -> None:
     expected = Expectation("it is faster", "", Term("value"), ())
-    found = JudgedCombination((), answers.Verdict.INCONCLUSIVE, (), "set up once", "a / b = 3.6 (by means)")
-    judged = answers.Judged(expected, found.verdict, (found,))
+    found = JudgedCombination((), judging.Verdict.INCONCLUSIVE, (), "set up once", "a / b = 3.6 (by means)")
+    judged = judging.Judged(expected, found.verdict, (found,))
     assert compose._outcome(judged) == "it is faster: inconclusive, a / b = 3.6 (by means) (n = 0): set up once."
 
 

@@ -12,7 +12,7 @@ from run_folders import RunBuilder, factor
 
 from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
-from zlang.report import answers, series, terminal, vega
+from zlang.report import answers, known_runs, series, terminal, vega
 from zlang.report.drawn import Drawn, Form
 from zlang.report.formulas import Trials
 from zlang.report.summary import Cell, Estimate
@@ -42,7 +42,7 @@ def trials(tmp_path: Path) -> Trials:
         run.measured(f"p{bs}{depth}", replicate, {"bs": bs, "depth": depth}, printed)
     run.done()
     ingest(tmp_path / "runs", tmp_path / "db")
-    return answers.trials_of(tmp_path / "db", None)
+    return known_runs.trials_of(tmp_path / "db", None)
 
 
 def figures(drawn: Drawn) -> list[tuple[Cell, ...]]:

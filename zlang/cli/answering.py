@@ -13,8 +13,8 @@ from zlang.pipeline import results
 
 if TYPE_CHECKING:
     from zlang.pipeline.results import Closing
-    from zlang.report.answers import Judged
     from zlang.report.drawn import Drawn
+    from zlang.report.judging import Judged
     from zlang.report.summary import Summary
 
 FAILED = 4
@@ -52,7 +52,7 @@ def exit_code(judged: list[Judged]) -> int:
 
 def verdicts(judged: list[Judged]) -> None:
     """Print each expectation with its verdict, and where it fails."""
-    from zlang.report import answers
+    from zlang.report import judging
 
     for item in judged:
         alike = sum(finding.verdict == item.verdict for finding in item.findings)
@@ -60,11 +60,11 @@ def verdicts(judged: list[Judged]) -> None:
         print(f"{_MARKS[item.verdict]} {item.verdict}{shown}: {render.visible(item.expectation.title)}")
         odd = [finding for finding in item.findings if finding.verdict != "pass"]
         for finding in odd[:_SHOWN]:
-            print(f"    {finding.verdict}: {render.visible(answers.sentence(item, finding))}")
+            print(f"    {finding.verdict}: {render.visible(judging.sentence(item, finding))}")
         if len(odd) > _SHOWN:
             print(f"    … and in {len(odd) - _SHOWN:,} more: zlang expect --json")
         if item.left_out:
-            print(f"    {render.visible(answers.omission(item))}")
+            print(f"    {render.visible(judging.omission(item))}")
         elif not item.findings:
             print("    neither side has a trial")
 

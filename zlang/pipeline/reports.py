@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 def report(db: Path, run: str | None, runs: Path, place: Path | None) -> Document:
     """The report of a run, with paths from the directory `place`; None is one beside `runs`. Raises RunError."""
-    from zlang.report import answers, compose
+    from zlang.report import compose, known_runs
     from zlang.store.query import held
 
     with held(db):
-        trials = answers.trials_of(db, run)
+        trials = known_runs.trials_of(db, run)
         return compose.document_of(trials, _load_context(trials.run, runs, place))
 
 
@@ -63,9 +63,9 @@ def write_bundle(db: Path, run: str | None, runs: Path, target: Path) -> None:
     """
     import tempfile
 
-    from zlang.report import answers, page
+    from zlang.report import known_runs, page
 
-    trials = answers.trials_of(db, run)
+    trials = known_runs.trials_of(db, run)
     text = page.html(report(db, run, runs, None)).encode("utf-8", "replace")
     try:
         with tempfile.TemporaryFile(dir=target.absolute().parent) as archive:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from zlang.report.answers import Judged
     from zlang.report.compare import Comparison
     from zlang.report.design import Design
     from zlang.report.drawn import Drawn
     from zlang.report.effects import Effect
     from zlang.report.findings.rule import ResultFinding
     from zlang.report.formulas import Trials
+    from zlang.report.judging import Judged
     from zlang.report.summary import Summary
     from zlang.run.folder import Folder
     from zlang.store.ingest import Ingested
@@ -78,9 +78,9 @@ def conclude(folder: Folder, db: Path, *, is_whole: bool = True) -> Closing:
 
 
 def _closing_of(db: Path, run: str, dropped: int, *, is_whole: bool) -> Closing:
-    from zlang.report import answers
+    from zlang.report import known_runs
 
-    trials = answers.trials_of(db, run)
+    trials = known_runs.trials_of(db, run)
     course, sentences = stopping(db, run) if is_whole else (None, [])
     return Closing(
         dropped=dropped,
@@ -91,7 +91,7 @@ def _closing_of(db: Path, run: str, dropped: int, *, is_whole: bool) -> Closing:
         plots=plots(db, run),
         judged=judge(db, run) if is_whole else [],
         findings=findings(db, run) if is_whole else [],
-        invalid=answers.invalid(trials),
+        invalid=known_runs.invalid(trials),
     )
 
 
@@ -140,9 +140,9 @@ def saved_queries() -> list[SavedQuery]:
 
 def judge(db: Path, run: str | None, against: str | None = None) -> list[Judged]:
     """The outcome of each expectation, of a run or the latest one, `against` another run. Raises RunError."""
-    from zlang.report import answers
+    from zlang.report import judging, known_runs
 
-    return answers.judge(answers.trials_of(db, run), against)
+    return judging.judge(known_runs.trials_of(db, run), against)
 
 
 def tables(db: Path, run: str | None, clause: str | None = None) -> list[Summary]:
@@ -150,33 +150,33 @@ def tables(db: Path, run: str | None, clause: str | None = None) -> list[Summary
 
     Raises RunError, ProgramError.
     """
-    from zlang.report import answers
+    from zlang.report import answers, known_runs
 
-    trials = answers.trials_of(db, run)
+    trials = known_runs.trials_of(db, run)
     return answers.tables(trials) if clause is None else [answers.table_now(trials, clause)]
 
 
 def damage(db: Path, *runs: str | None) -> list[tuple[str, str]]:
     """What is wrong with runs as a whole, each with its run; None is the run worked on last. Raises RunError."""
-    from zlang.report import answers
+    from zlang.report import known_runs
     from zlang.store.query import held
 
     with held(db):
-        return [problem for run in runs for problem in answers.damage(answers.trials_of(db, run))]
+        return [problem for run in runs for problem in known_runs.damage(known_runs.trials_of(db, run))]
 
 
 def example(db: Path, run: str | None = None) -> tuple[str, str]:
     """A metric and a factor of a run, or of the one that was worked on last, to show in a hint. Raises RunError."""
-    from zlang.report import answers
+    from zlang.report import known_runs
 
-    return answers.example(answers.trials_of(db, run))
+    return known_runs.example(known_runs.trials_of(db, run))
 
 
 def stopping(db: Path, run: str | None) -> tuple[Summary | None, list[str]]:
     """The course of a run's searches, and in words why it measured no more. Raises RunError."""
-    from zlang.report import answers, stopping
+    from zlang.report import known_runs, stopping
 
-    trials = answers.trials_of(db, run)
+    trials = known_runs.trials_of(db, run)
     return stopping.course(trials), list(stopping.sentences(trials))
 
 
@@ -187,9 +187,9 @@ def plots(
 
     Raises RunError, ProgramError.
     """
-    from zlang.report import answers
+    from zlang.report import answers, known_runs
 
-    trials = answers.trials_of(db, run)
+    trials = known_runs.trials_of(db, run)
     result = answers.plots(trials) if clause is None else answers.asked_now(trials, clause)
     shown = answers.fields(result) if as_fields else result
     return answers.with_log_axis(shown) if is_log else shown
@@ -197,9 +197,9 @@ def plots(
 
 def compared_runs(db: Path, pair: tuple[str, ...], by: str | None, run: str | None) -> tuple[str | None, ...]:
     """The runs that a comparison is about: `pair`, where it names runs and not levels."""
-    from zlang.report import answers
+    from zlang.report import known_runs
 
-    return pair if pair and by is None and answers.has_runs(db, pair) else (run,)
+    return pair if pair and by is None and known_runs.has_runs(db, pair) else (run,)
 
 
 def compare(
@@ -218,12 +218,12 @@ def compare(
 def _compare(
     db: Path, pair: tuple[str, ...], by: str | None, run: str | None, metric: str | None
 ) -> tuple[list[Comparison], list[ResultFinding], tuple[str, ...]]:
-    from zlang.report import answers, design
     from zlang.report import compare as comparing
+    from zlang.report import design, known_runs
     from zlang.report.findings.search import find_in_run
 
     if compared_runs(db, pair, by, run) != pair:
-        trials = answers.trials_of(db, run)
+        trials = known_runs.trials_of(db, run)
         read = design.read(trials, metric)
         by = by if by is None else comparing.factor_named(read, by)
         if pair and comparing.is_selection(read, pair, by):
@@ -231,7 +231,7 @@ def _compare(
             return result, _findings_by(trials, read, metric), read.others
         by = by or (comparing.factor_of(read, pair) if pair else None)
         return comparing.factors(read, by, pair), _findings_by(trials, read, metric), read.others
-    both = [answers.trials_of(db, name) for name in pair]
+    both = [known_runs.trials_of(db, name) for name in pair]
     content = design.read(both[0], metric)
     other = design.read(both[1], content.metric)
     compared = comparing.compare_runs((both[0].run, both[1].run), content, other)
@@ -252,12 +252,12 @@ def effects(
 
     Raises RunError.
     """
-    from zlang.report import answers, design
+    from zlang.report import design, known_runs
     from zlang.report import effects as sources
     from zlang.store.query import held
 
     with held(db):
-        trials = answers.trials_of(db, run)
+        trials = known_runs.trials_of(db, run)
         read = design.read(trials, metric)
         all_effects = sources.effects(read)
         return all_effects, sources.notes(read, all_effects), _findings_by(trials, read, metric), read.others
@@ -265,10 +265,10 @@ def effects(
 
 def findings(db: Path, run: str | None) -> list[ResultFinding]:
     """The findings about a run that the database has. Raises RunError."""
-    from zlang.report import answers
+    from zlang.report import known_runs
     from zlang.report.findings.search import load_findings
 
-    return load_findings(answers.trials_of(db, run))
+    return load_findings(known_runs.trials_of(db, run))
 
 
 def draw(drawn: Drawn, width: int, *, is_coloured: bool) -> str:

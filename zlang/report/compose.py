@@ -32,6 +32,7 @@ from zlang.report import (
     document,
     drawing,
     effects,
+    judging,
     ratios,
     stopping,
     summary,
@@ -183,7 +184,7 @@ def _cell_text(value: object) -> str:
 class _Answered:
     """The parts of the answer, each computed once; `why` says why there are no comparisons."""
 
-    judged: Sequence[answers.Judged]
+    judged: Sequence[judging.Judged]
     read: design.Design
     compared: Sequence[compare.Comparison] = ()
     sources: Sequence[effects.Effect] = ()
@@ -205,7 +206,7 @@ class _Answered:
 
 
 def _answer_of(trials: Trials) -> _Answered:
-    judged, read = answers.judge(trials), design.read(trials)
+    judged, read = judging.judge(trials), design.read(trials)
     sentences = [sentence.strip() for sentence in stopping.sentences(trials)]
     try:
         compared, sources = compare.factors(read, None, ()), effects.effects(read)
@@ -229,22 +230,22 @@ def _sentence(text: str) -> str:
     return f"{text}." if "=" in first else f"{text[:1].upper()}{text[1:]}."
 
 
-def _outcome(judged: answers.Judged) -> str:
+def _outcome(judged: judging.Judged) -> str:
     """The verdict, in how many combinations it holds, and the margin in the first of these."""
     title = visible(judged.expectation.title)
     alike = [item for item in judged.findings if item.verdict == judged.verdict]
     if not alike:
-        return f"{title}: {judged.verdict}, {answers.omission(judged) or 'because neither side has a trial'}."
+        return f"{title}: {judged.verdict}, {judging.omission(judged) or 'because neither side has a trial'}."
     count = len(judged.findings)
     where = f" in {len(alike):,} of {count:,} combinations" if count > 1 else ""
     item = alike[0]
-    at = answers.levels_in_words(judged, item)
+    at = judging.levels_in_words(judged, item)
     margin = item.margin or item.why
     n = min((side.n for side in item.sides), default=0)
     # That it is inconclusive may have a reason that its interval, or the lack of one, does not tell.
     why = [item.why] if item.why and item.why not in margin else []
     shown = ": ".join(part for part in (at, f"{margin} (n = {n})", *why) if part)
-    omitted = f"; {omission}" if (omission := answers.omission(judged)) else ""
+    omitted = f"; {omission}" if (omission := judging.omission(judged)) else ""
     return f"{title}: {judged.verdict}{where}{'; for example ' if len(alike) > 1 else ', '}{shown}{omitted}."
 
 
@@ -372,11 +373,11 @@ def _stopped(trials: Trials, points: Sequence[_Point], sentences: Sequence[str])
         yield Paragraph(f"{sentence}.")
 
 
-def _expectations(judged: Sequence[answers.Judged]) -> document.DocumentTable:
+def _expectations(judged: Sequence[judging.Judged]) -> document.DocumentTable:
     rows = []
     for item in judged:
         alike = sum(finding.verdict == item.verdict for finding in item.findings)
-        odd = [answers.sentence(item, finding) for finding in item.findings if finding.verdict != answers.Verdict.PASS]
+        odd = [judging.sentence(item, finding) for finding in item.findings if finding.verdict != judging.Verdict.PASS]
         more = [f"… and in {len(odd) - _SHOWN:,} more"] if len(odd) > _SHOWN else []
         where = f"{alike:,} of {len(item.findings):,}"
         rows.append(
@@ -384,7 +385,7 @@ def _expectations(judged: Sequence[answers.Judged]) -> document.DocumentTable:
                 item.verdict,
                 item.expectation.title,
                 where,
-                "\n".join(filter(None, [*odd[:_SHOWN], *more, answers.omission(item)])),
+                "\n".join(filter(None, [*odd[:_SHOWN], *more, judging.omission(item)])),
             )
         )
     return _table("Expectations", ("verdict", "expectation", "combinations", "exceptions"), rows)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 from zlang.check.questions import FactorRef, Search, Term, Until, aggregates
-from zlang.report import answers, margins, wording
+from zlang.report import judging, margins, wording
 from zlang.report.clauses import stored_clauses
 from zlang.report.formulas import UNITS, Trials, evaluate
 from zlang.report.summary import Cell, Estimate, Summary, TableColumn, cells
@@ -174,7 +174,7 @@ def _range(trials: Trials, search: Search, steps: Sequence[_Step], kind: str) ->
         tuple(cells(combination.levels)): combination
         for combination in evaluate(trials, [search.condition], by, every=True)
     }
-    judge = answers.Judge(search.condition, terms, (), 1, 1)
+    judge = judging.Judge(search.condition, terms, (), 1, 1)
     verdicts = {}
     for step, level in zip(steps, levels, strict=True):
         place = tuple(step.point.values())
@@ -196,12 +196,12 @@ def _range(trials: Trials, search: Search, steps: Sequence[_Step], kind: str) ->
             return f"; with 95 % confidence it changes between {ends[0]} and {ends[1]}"
 
 
-def knee(verdicts: Mapping[float, answers.Verdict], *, holds_below: bool) -> tuple[float | None, float | None]:
+def knee(verdicts: Mapping[float, judging.Verdict], *, holds_below: bool) -> tuple[float | None, float | None]:
     """The levels between which a condition changes: the nearest that its intervals decide, None where they decide none.
 
     `holds_below` says whether the condition holds at the lowest level.
     """
-    below, above = answers.Verdict.PASS, answers.Verdict.FAIL
+    below, above = judging.Verdict.PASS, judging.Verdict.FAIL
     if not holds_below:
         below, above = above, below
     low = max((level for level, verdict in verdicts.items() if verdict is below), default=None)

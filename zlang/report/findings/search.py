@@ -10,7 +10,7 @@ from pathlib import Path
 from zlang.check.questions import Search, Until
 from zlang.diagnostics import Lint, Severity
 from zlang.metrics import distribution
-from zlang.report import answers, design, findings, wording
+from zlang.report import design, findings, known_runs, wording
 from zlang.report.clauses import stored_clauses
 from zlang.report.design import Design
 from zlang.report.findings.rule import OF_TIME, MeasuredTrial, ResultFinding, Results
@@ -37,7 +37,7 @@ class FindingSearch:
         """Rows about these runs, each by its default metric."""
         with held(db):
             for run in runs:
-                trials = answers.trials_of(db, run)
+                trials = known_runs.trials_of(db, run)
                 read = design.read(trials)
                 for position, finding in enumerate(find_in_run(trials, read), 1):
                     row = {"run": run, "experiment": trials.experiment, "position": position, "metric": read.metric}

@@ -1,0 +1,93 @@
+"""The runs of a database, and the trials of one of them.
+
+In: a database, and the name of a run or none. Out: its `Trials`, and what is wrong with the run as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from zlang.errors import RunError
+from zlang.metrics import column
+from zlang.report.clauses import primary
+from zlang.report.formulas import Trials
+from zlang.store.query import run_query
+from zlang.suggest import did_you_mean
+
+
+def example(trials: Trials) -> tuple[str, str]:
+    """A metric and a factor of a run, to show in a hint."""
+    return primary(trials)[0], next((name for name, _ in trials.factors.values()), "FACTOR")
+
+
+def invalid(trials: Trials) -> int:
+    """How many trials of a run were carried out and do not count."""
+    ((count,),) = run_query(trials.db, "SELECT invalid FROM runs WHERE run = ?", [trials.run]).rows
+    return count if isinstance(count, int) else 0
+
+
+def damage(trials: Trials) -> list[tuple[str, str]]:
+    """What is wrong with a run as a whole, and with the other parts of its plan: run and sentence."""
+    sql = "SELECT run, problem FROM problems WHERE trial IS NULL AND list_contains(?, run) ORDER BY ALL"
+    rows = run_query(trials.db, sql, [[trials.run, *trials.others]]).rows
+    return [(str(run), str(problem)) for run, problem in rows]
+
+
+def has_runs(db: Path, names: Sequence[str]) -> bool:
+    """Whether any of the names is that of a run."""
+    known_names = {str(name) for (name,) in run_query(db, "SELECT run FROM runs").rows}
+    return any(Path(name).name in known_names for name in names)
+
+
+def trials_of(db: Path, run: str | None) -> Trials:
+    """The trials of a run, or of the one that was worked on last. Raises RunError."""
+    runs = run_query(
+        db,
+        "SELECT run, experiment, title, repeat, plan, part FROM runs ORDER BY last_session DESC NULLS LAST, run DESC",
+    ).rows
+    candidates = {str(name): (str(experiment), str(title), repeat) for name, experiment, title, repeat, *_ in runs}
+    parts = {str(name): (plan, part) for name, *_, plan, part in runs if part is not None}
+    if not candidates:
+        raise RunError(f"{db} holds no run", f"zlang ingest DIR --db {db}")
+    name = next(iter(candidates)) if run is None else Path(run).name
+    if name not in candidates:
+        raise RunError(
+            f"there is no run `{name}` in {db}", did_you_mean(name, candidates) or "`zlang status` lists the runs"
+        )
+    experiment, title, repeat = candidates[name]
+    catalogue = run_query(
+        db, 'SELECT path, name, unit, role, "schema" FROM "columns" WHERE experiment = ?', [experiment]
+    ).rows
+    factors = {str(path): (str(n), str(unit)) for path, n, unit, role, _ in catalogue if role == "factor"}
+    trial = {str(n): (str(n), str(unit)) for _, n, unit, role, _ in catalogue if role == "trial"}
+    known_metrics = [(str(path), str(n), str(unit)) for path, n, unit, role, _ in catalogue if role == "metric"]
+    # One that has the name of something that every trial has is called otherwise in the database.
+    metrics = {name: (n, unit) for path, n, unit in known_metrics for name in (n, path, column(path))}
+    schema = str(catalogue[0][4]) if catalogue else experiment
+    times = repeat if isinstance(repeat, int) else 1
+    return Trials(
+        db=db,
+        run=name,
+        experiment=experiment,
+        title=title,
+        repeat=times,
+        schema=schema,
+        factors=factors,
+        metrics={**trial, **metrics},
+        measured=frozenset(metrics),
+        others=_runs_of_other_parts(parts, name),
+    )
+
+
+def _runs_of_other_parts(parts: Mapping[str, tuple[object, object]], run: str) -> tuple[str, ...]:
+    """The latest run of each other part of the same plan, where a run is that of one part; the latest come first.
+
+    A part is a host, or one of several shares: `3/16`.
+    """
+    plan, own = parts.get(run, (None, None))
+    latest: dict[object, str] = {}
+    for other, (of, part) in parts.items():
+        if of == plan and part != own and str(part).partition("/")[2] == str(own).partition("/")[2]:
+            latest.setdefault(part, other)
+    return tuple(latest.values())
