@@ -110,6 +110,9 @@ def number(stop: StopPlace) -> Meant | None:
             return f"write a range as `{written}`", stop.fix(ends.start(), end.end(), written, is_safe=False)
     if token.type == "NUMBER" and stop.expected == "`]`":
         return "separate the items of a list by commas", stop.fix(stop.end, stop.end, ",")
+    if token.text == "+" and stop.expected == "a value" and text[token.end :].lstrip(" ")[:1].isdigit():
+        hint = "`by` adds without a sign" if stop.last == "BY" else "write a positive number without a sign"
+        return hint, stop.fix(token.start, token.end, "")
     if token.text == "<" and stop.follows("<") and stop.expected == "a value":
         return "there is no shift operator; multiply instead", None
     if token.text in {"=", "."} and stop.follows("..") and stop.expected == "a value":
