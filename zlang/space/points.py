@@ -18,6 +18,7 @@ from zlang.units import Quantity
 LARGEST_SAMPLE = 100_000
 MOST_UNEVEN = 100_000
 """So many trials there can be where points are not all measured equally often: their order is gone through."""
+_LONGEST_SHOWN = 200
 _AT_LEAST_ONCE = "it must be a whole number, at least 1"
 _SAYS_WHERE = "where a name may be absent, ask what there is first: `if on is file and … then … else …`"
 _STRENGTHS = {"pairwise": 2, "triples": 3}
@@ -76,7 +77,8 @@ def name_of(factor: FactorDef) -> str:
 def shown(factor: FactorDef, index: int) -> str:
     """A level as people write it."""
     names = [value if isinstance(value, str) else values.show(value) for value in factor.level(index)]
-    return names[0] if len(names) == 1 else f"({', '.join(names)})"
+    name = names[0] if len(names) == 1 else f"({', '.join(names)})"
+    return name if len(name) <= _LONGEST_SHOWN else f"{name[: _LONGEST_SHOWN - 1]}…"
 
 
 def conditions(experiment: Experiment) -> list[Condition]:
