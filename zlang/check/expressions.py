@@ -34,7 +34,16 @@ from zlang.syntax.parse import DEEPEST
 from zlang.units import Quantity
 
 MOST_WORK = 100_000
+MOST_STEPS = 200_000
+"""Steps that a program may take before it is planned: for the values of its lists, and the calls of its functions."""
 _UNITS = {name: scalar.example.lstrip("0123456789") for name, scalar in types.SCALARS.items() if scalar.unit}
+
+
+class Effort:
+    """How many steps a program has taken so far."""
+
+    def __init__(self) -> None:
+        self.steps = 0
 
 
 class Context(Record):
@@ -52,6 +61,7 @@ class Context(Record):
     factors: dict[str, FactorDef]
     risks: set[frozenset[str]]
     table: Table
+    effort: Effort
     property_name: str = ""
     siblings: frozenset[str] = frozenset()
     kind: Kind | None = None
@@ -177,6 +187,15 @@ def limit_size(context: Context, expr: Expr, parts: Iterable[Expr]) -> Expr:
         context.report(Code.TOO_MUCH.at(expr.span, limit=f"{MOST_WORK:,}"))
         return unknown(expr.span)
     return expr.replace(depth=depth, work=work)
+
+
+def spend(context: Context, span: Span, steps: int) -> bool:
+    """Take some steps; False where the program has taken too many, which is reported once."""
+    before = context.effort.steps
+    context.effort.steps += steps
+    if before <= MOST_STEPS < context.effort.steps:
+        context.report(Code.TOO_MUCH.at(span, limit=f"{MOST_STEPS:,}"))
+    return context.effort.steps <= MOST_STEPS
 
 
 def dimension_of(expr: Expr) -> units.Dimension | None:

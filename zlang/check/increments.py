@@ -13,10 +13,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from zlang.check.afresh import Afresh, SubjectResult
+from zlang.check.expressions import MOST_STEPS
 from zlang.check.findings import Findings
 from zlang.check.module import Module
 from zlang.check.module_scope import ModuleScope
-from zlang.check.own_functions import MOST_CALLS
 from zlang.check.program import Experiment
 from zlang.check.program_names import ProgramNames
 from zlang.diagnostics import MOST, Code, Diagnostic, Severity
@@ -47,7 +47,7 @@ class _EntryResult:
         self.is_said = False
         self.factors: frozenset[str] = frozenset()
         self.risks: frozenset[frozenset[str]] = frozenset()
-        self.calls = 0
+        self.steps = 0
         self.is_armed = False
         self.experiment: Experiment | None = None
         self.by_subject: dict[str, SubjectResult] = {}
@@ -191,7 +191,7 @@ class Increments(Afresh):
         self._names, self._root, self._findings = names, root, modules.findings
         self._scope = ModuleScope(names, root)
         self._risks = names.risks = _NotedRisks()
-        self._calls = 0
+        self._steps = 0
         self._sources = {source.name: source for source in modules.sources}
         self._entries = _Entries(root, self._words)
         self._words = self._entries.words
@@ -266,7 +266,7 @@ class Increments(Afresh):
             key: entry for key, entry in self._results.items() if entry.last_met > max(0, self._round - _KEPT_FOR)
         }
         items = findings.items
-        if len(items) > MOST or self._calls > MOST_CALLS or any(finding.code in _LIMITS for finding in items):
+        if len(items) > MOST or self._steps > MOST_STEPS or any(finding.code in _LIMITS for finding in items):
             raise UnsureError
 
     def place(self, experiment: Experiment, span: Span) -> Span:
@@ -299,7 +299,7 @@ class Increments(Afresh):
     def _noted(self, deciding: tuple[int, ...], work: Callable[[], object]) -> _EntryResult:
         """Do some work, and note what comes of it."""
         entry = _EntryResult(self._entries.ranges_of(deciding), self._round)
-        items, reports, calls = len(self._findings.items), self._findings.reports, self._names.calls
+        items, reports, steps = len(self._findings.items), self._findings.reports, self._names.effort.steps
         paths = set(self._names.factors)
         self._risks.added = set()
         work()
@@ -307,8 +307,8 @@ class Increments(Afresh):
         entry.is_said = self._findings.reports > reports
         entry.factors = frozenset(self._names.factors.keys() - paths)
         entry.risks = frozenset(self._risks.added)
-        entry.calls = self._names.calls - calls
-        self._calls += entry.calls
+        entry.steps = self._names.effort.steps - steps
+        self._steps += entry.steps
         return entry
 
     def _repeat(self, entry: _EntryResult, move: _Move) -> None:
@@ -316,7 +316,7 @@ class Increments(Afresh):
         self._findings.items += move.findings(entry.findings)
         self.paths |= entry.factors
         self._risks.update(entry.risks)
-        self._calls += entry.calls
+        self._steps += entry.steps
 
     def _move(self, entry: _EntryResult, deciding: tuple[int, ...]) -> _Move:
         new = self._entries.ranges_of(deciding)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from math import prod
 from typing import Any
 
 from zlang.check import arithmetic, types
-from zlang.check.expressions import Context, combine, constant, guarded, note_risk, resolve, unknown
+from zlang.check.expressions import Context, combine, constant, guarded, note_risk, resolve, spend, unknown
+from zlang.check.factors import each_level
 from zlang.check.program import ABSENT, Absent, ChangingValue, Expr, HeldValue, Value
 from zlang.check.scope import Path, Scope
 from zlang.check.typed import resolve_condition, resolve_typed
 from zlang.check.types import DURATION, NOTHING, Type, is_number
 from zlang.check.values import ValueProblem, listed
-from zlang.diagnostics import Code
+from zlang.diagnostics import Code, ProgramError
 from zlang.source import Span
 from zlang.syntax import tree
 from zlang.units import Quantity
@@ -77,14 +80,27 @@ def resolve_list_from(context: Context, node: tree.ListFrom) -> Expr:
     def _list_values(values: tuple[Value, ...], at: Any) -> Iterable[Value]:
         for item in values:
             with element.being(item):
-                if condition is None or condition.value(at) is True:
-                    yield made.value(at)
+                is_kept = condition.value(at) if condition is not None else True
+                if is_kept is not False:  # unknown, where it names what the point does not reach
+                    yield made.value(at) if is_kept else ABSENT
 
     combined = note_risk(context, combine(context, node.span, type_, value, parts))
-    if many.is_constant and not combined.reads and not combined.type.unknown:
-        result = value({})
-        return constant(node.span, type_, result)
-    return combined
+    if combined.type.unknown:
+        return combined
+    work = combined.work + _most_values(many) * sum(part.work for part in parts[1:])
+    levels = prod(context.factors[path].size for path in combined.reads if path in context.factors)
+    if not spend(context, node.span, work * levels):
+        return unknown(node.span)
+    return constant(node.span, type_, value({})) if many.is_constant and not combined.reads else combined
+
+
+def _most_values(many: Expr) -> int:
+    """How many values a list can have, as far as that is known before there is a point."""
+    lengths = [1]
+    for point in each_level(many.axes) if many.axes or many.is_constant else ():
+        with suppress(ProgramError):
+            lengths.append(len(listed(many.value(point))))
+    return max(lengths)
 
 
 def resolve_schedule(context: Context, node: tree.ScheduleOf, expected: Type | None, path: Path | None) -> Expr:

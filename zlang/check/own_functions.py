@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from zlang.check import types
-from zlang.check.expressions import Context, limit_size, resolve, unknown
+from zlang.check.expressions import Context, limit_size, resolve, spend, unknown
 from zlang.check.functions import FUNCTIONS
 from zlang.check.lists import InnerScope
 from zlang.check.program import Absent, Expr
@@ -16,8 +16,8 @@ from zlang.diagnostics import Code
 from zlang.source import Span
 from zlang.syntax import tree
 
-MOST_CALLS = 5_000
-"""Calls of the program's own functions, also of each other: each is worked out by itself."""
+_STEPS = 40
+"""What a call costs, also of one function by another: each is worked out by itself."""
 
 
 def resolve_function(names: ProgramNames, scope: Scope, entry: tree.FunctionDef) -> Expr:
@@ -62,9 +62,7 @@ def _call_function(
         finding = Code.CIRCLE.at(span, name=entry.name.text, hint="a function cannot call itself")
         names.report(finding.also(entry.name.span, "defined here"))
         return unknown(span)
-    names.calls += 1
-    if names.calls > MOST_CALLS:
-        names.report(Code.TOO_MUCH.at(span, limit=f"{MOST_CALLS:,}"))
+    if not spend(context, span, _STEPS):
         return unknown(span)
     given = {name: partial(_moved_to, value) for name, value in values.items()}
     names.calling.append(entry)

@@ -1,10 +1,10 @@
-"""The state that the names of a program share while they are resolved: factors, settings, calls."""
+"""The state that the names of a program share while they are resolved: factors, settings, effort."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from zlang.check.expressions import Context
+from zlang.check.expressions import Context, Effort
 from zlang.check.modules import Modules
 from zlang.check.program import FactorDef
 from zlang.check.resolve import new_context
@@ -27,11 +27,11 @@ class ProgramNames:
         self.factors: dict[str, FactorDef] = {}
         self.risks: set[frozenset[str]] = set()
         self.calling: list[tree.FunctionDef] = []
-        self.calls = 0
+        self.effort = Effort()
 
     def context(self, scope: Scope) -> Context:
         """A context in which the names of a scope are resolved."""
-        return new_context(scope, self.report, self.factors, self.risks, self.modules.table)
+        return new_context(scope, self.report, self.factors, self.risks, self.modules.table, self.effort)
 
     def follow(self, span: Span) -> bool:
         """Whether another name may be followed; there is one finding where names use each other without end."""

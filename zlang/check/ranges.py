@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from zlang import units
 from zlang.check import types
-from zlang.check.expressions import Context, constant, resolve, same_unit
+from zlang.check.expressions import Context, constant, resolve, same_unit, spend
 from zlang.check.program import Expr, Value
 from zlang.check.types import STRING, Type
 from zlang.diagnostics import Code
@@ -36,6 +36,8 @@ def resolve_range_levels(context: Context, node: tree.Range) -> list[Expr]:
         hint = "a range that stands alone may be longer"
         limit = f"{LONGEST_AMONG_OPTIONS:,}"
         context.report(Code.RANGE_TOO_LONG.at(node.span, limit=limit, count=f"{count:,}", hint=hint))
+        return []
+    if not spend(context, node.span, count):
         return []
     return [constant(node.span, type_, at(i)) for i in range(count)]
 

@@ -13,7 +13,7 @@ from zlang.check import types
 from zlang.check.calls import resolve_call
 from zlang.check.choices import resolve_choice, resolve_list, resolve_range
 from zlang.check.declarations import resolve_amend, resolve_declaration
-from zlang.check.expressions import Context, Table, constant, unknown
+from zlang.check.expressions import Context, Effort, Table, constant, unknown
 from zlang.check.lists import resolve_index, resolve_list_from, resolve_schedule
 from zlang.check.names import resolve_name
 from zlang.check.operators import resolve_binary, resolve_if, resolve_is_a, resolve_not
@@ -32,6 +32,7 @@ def new_context(
     factors: dict[str, FactorDef] | None = None,
     risks: set[frozenset[str]] | None = None,
     table: Table = lambda _path, _span: None,
+    effort: Effort | None = None,
 ) -> Context:
     """A context in which all forms of expression can be resolved."""
     known_factors = {} if factors is None else factors
@@ -42,6 +43,7 @@ def new_context(
         factors=known_factors,
         risks=set() if risks is None else risks,
         table=table,
+        effort=effort or Effort(),
     )
 
 

@@ -1,0 +1,47 @@
+"""Lists made from lists: what they cost, and what they are where a name is absent."""
+
+from __future__ import annotations
+
+import pytest
+
+from zlang.check.check import Overrides
+from zlang.diagnostics import Code
+from zlang.pipeline import plans, programs
+from zlang.source import Source
+
+HEAD = '''
+import fio
+dir here { path = "." }
+file data on here { size = 16MiB }
+fio reads { rw = read  bs = 4KiB }
+'''
+
+
+def found(text: str) -> list[tuple[Code, int]]:
+    """The errors of a program, and how often each is reported."""
+    checked = programs.check(Source("a.zexp", HEAD + text), Overrides())
+    codes = [finding.code for finding in checked.findings if isinstance(finding.code, Code)]
+    return [(code, codes.count(code)) for code in dict.fromkeys(codes)]
+
+
+@pytest.mark.parametrize(
+    "lets",
+    [
+        "".join(f"let a{i} = [n * 2 for n in 1..9000]\n" for i in range(300)),
+        "".join(f"let a{i} = [1..9000]\n" for i in range(300)),
+        "let k = 1..4000\nlet a = [n * k for n in 1..9000]\n",
+        "let k = 1..4000\nlet a = [n for n in 1..9000 if n > k]\n",
+        "let twice(n) = n + n\n" + "".join(f"let a{i} = twice({i})\n" for i in range(6000)),
+    ],
+)
+def test_the_work_of_a_program_is_bounded_and_reported_once(lets: str) -> None:
+    assert found(lets + "experiment e { on = data  run = reads }") == [(Code.TOO_MUCH, 1)]
+
+
+def test_a_list_is_absent_where_its_condition_is_unknown() -> None:
+    lets = "let k = 1..3\nlet some = [n for n in 1..9 if n > k]\n"
+    program = lets + "experiment e { on = data  run = reads  where some[0] > 2 }"
+    checked = programs.check(Source("a.zexp", HEAD + program), Overrides())
+    assert checked.is_sound
+    (experiment,) = checked.program.experiments.values()
+    assert plans.plan(checked, experiment, 1, Overrides()).plan.header.trials == 1
