@@ -98,6 +98,8 @@ def resolve_declaration(
     stands_on = _resolve_parent(context, kind, node.parent, span, path)
     fields = _resolve_fields(context, kind, items, path)
     _refuse_choice_of_facts(context, kind, path[-1], fields)
+    if is_given:
+        _refuse_choice_of_given(context, kind, stands_on, fields)
     _check_members(context, kind, fields)
     given = {word.text for item in items for word in tree.words(item)} | fields.keys()
     missing = [name for name in kind.required if name not in given and not _misspelt(kind, items, name)]
@@ -211,6 +213,19 @@ def _refuse_choice_of_facts(context: Context, kind: Kind, name: str, fields: Map
         hint = f"declare one `{kind.name}` for each: {hosts}; declare what a person changes as a `manual`"
         finding = Code.NOT_CONSTANT.at(field.span, place=f"`{word}`, a fact of a machine,", hint=hint)
         context.report(finding)
+
+
+def _refuse_choice_of_given(context: Context, kind: Kind, parent: Expr | None, fields: Mapping[str, Expr]) -> None:
+    """Report each property of a given thing that has several levels, although these do not choose which thing it is."""
+    naming = frozenset[str]().union(*(offer.reads for offer in kind.offers.values()))
+    choosing = [parent] * (parent is not None) + [fields[word] for word in fields if word in naming]
+    chosen = {axis.path for expr in choosing if expr is not None for axis in expr.axes}
+    for word, field in fields.items():
+        if word in naming or kind.properties[word].cost == "none" or all(axis.path in chosen for axis in field.axes):
+            continue
+        hint = f"declare a `given {kind.name}` for each that exists, or remove `given`, and the run creates it"
+        place = f"`{word}` of a thing that is given, which the run does not change,"
+        context.report(Code.NOT_CONSTANT.at(field.span, place=place, hint=hint))
 
 
 def _check_members(context: Context, kind: Kind, fields: Mapping[str, Expr]) -> None:
