@@ -22,7 +22,7 @@ experiment e {{ on = data  run = reads  repeat = 3 }}
 
 
 @pytest.mark.parametrize(
-    "properties, is_refused",
+    ("properties", "is_refused"),
     [
         ("compression = lz4 | zstd", True),
         ('called = "a" | "b"  compression = lz4 | zstd', True),

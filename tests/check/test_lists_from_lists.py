@@ -9,12 +9,12 @@ from zlang.diagnostics import Code
 from zlang.pipeline import plans, programs
 from zlang.source import Source
 
-HEAD = '''
+HEAD = """
 import fio
 dir here { path = "." }
 file data on here { size = 16MiB }
 fio reads { rw = read  bs = 4KiB }
-'''
+"""
 
 
 def found(text: str) -> list[tuple[Code, int]]:
