@@ -111,6 +111,13 @@ GUARDED = {
         f'kind t: treatment {{ needs dir as at  {POINT}  apply {{ sh "dd of={{d}}" {{ why = "x" }} }} }}',
         "on = here  with = fast  before = t { d = fast.block }  run = look",
     ),
+    "by a wrapper of what is done before": (
+        (
+            f'kind wraps: wrapper {{ {POINT}  wrap {{ sh "dd of={{d}} -- {{command}}" }} }}\n'
+            'shell w { command = "true"  under = wraps { d = fast.block } }'
+        ),
+        "on = here  with = fast  before = w  run = look",
+    ),
     "by a treatment of the target": ("", "on = fast  before = discard {}  run = reads"),
     "by a workload of one's own that does not say that it writes": (
         OWN,

@@ -139,7 +139,7 @@ class Exposure:
             for owner, step in every:
                 is_own = owner == key or owner in quiet or _is_step_of(step, key, _OWN_STEPS)
                 if not is_own and naming.mentions(step.command, device, offers=has_offers):
-                    hint = f"write `{{{device.thing.label}.block}}`, so zlang guards it"
+                    hint = f"give the kind a property for the path, and set it to `{device.thing.label}.block`"
                     label = f"the step `{step.name}`"
                     code, span = Code.UNGUARDED, self._experiment.run.span
                     raise ProgramError(code.at(span, device=device.thing.label, hint=hint, label=label))

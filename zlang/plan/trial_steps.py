@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from zlang.cache import Cache
-from zlang.check import hosts, streams
+from zlang.check import hosts, naming, streams
 from zlang.check.instances import Frame, chain, treatment_site
 from zlang.check.program import Experiment, Instance, KindAction
 from zlang.diagnostics import Code, ProgramError
@@ -185,7 +185,7 @@ class TrialSteps:
     def _setups_of_targets(self, config: TrialConfig) -> Iterable[Setup]:
         """The setups of all targets, each once. Raises ProgramError where one target cannot be there with another."""
         treatment = config.before
-        by_treatment = self.exposure.named_devices(config, (treatment,)) if treatment else []
+        by_treatment = self.exposure.named_devices(config, naming.with_wrappers((treatment,))) if treatment else []
         setups: dict[str, Setup] = {}
         self._require_one_state(config)
         for target in config.targets:
