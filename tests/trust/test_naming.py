@@ -12,8 +12,10 @@ from zlang.check import hosts, naming
 from zlang.check.check import Overrides
 from zlang.check.program import Experiment, Symbol
 from zlang.diagnostics import Diagnostic, ProgramError
+from zlang.errors import RunError
 from zlang.pipeline import plans, programs
 from zlang.plan.plan import Action, Setup, Trial
+from zlang.run import machine
 from zlang.units import Quantity
 
 ID = "/dev/disk/by-id/ata-FAST_1"
@@ -368,6 +370,36 @@ def planned(tmp_path: Path, before: str, experiment: str) -> tuple[list[str], se
 def test_other_paths_name_nothing(tmp_path: Path, command: str) -> None:
     before = f'disk raw {{ id = "/dev/sda"  serial = "S3"  size = 64MiB }}\nshell w {{ command = "{command}" }}'
     assert planned(tmp_path, before, "on = here  run = w")[:2] == ([], set())
+
+
+@pytest.mark.parametrize(
+    ("command", "is_refused"),
+    [
+        ("dd of=/dev/sdb", True),
+        ("cd /dev && dd of=sdb1", True),
+        ("env --chdir=/dev dd of=sdb", True),
+        ("cd /dev && dd of=sdc", False),
+        ("cd /dev/shm && dd of=sdb", False),
+    ],
+)
+def test_a_run_refuses_what_names_a_disk_by_its_node(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, is_refused: bool
+) -> None:
+    monkeypatch.setattr(machine, "block_device", lambda name: ("sdb",) if name == ID else ())
+    program = tmp_path / "program.zexp"
+    program.write_text(f'{HEAD}shell w {{ command = "{command}" }}\nexperiment e {{ on = here  run = w }}\n')
+    checked = programs.check(programs.read(str(program)), Overrides())
+    made = plans.plan(checked, programs.choose(checked, None), 1, Overrides())
+    if not is_refused:
+        plans.require_guarded_nodes(made)
+        return
+    with pytest.raises(RunError, match="`w` names `fast` by its node"):
+        plans.require_guarded_nodes(made)
+
+
+def test_a_name_in_a_directory_that_a_command_enters_names_a_disk(tmp_path: Path) -> None:
+    before = 'disk raw { id = "/dev/sda"  serial = "S3"  size = 64MiB }\nshell w { command = "cd /dev; dd of=sda1" }'
+    assert planned(tmp_path, before, "on = here  run = w")[0] == ["E333"]
 
 
 @pytest.mark.parametrize("way", GUARDED)

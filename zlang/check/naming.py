@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import islice
@@ -182,6 +183,18 @@ def _may_be_taken(thing: Instance, under: Instance) -> bool:
     return thing.kind.has("create") and any("$RUN" not in text.removeprefix(place) for text, place in own)
 
 
+def named_by_node(experiment: Experiment, nodes: Sequence[GuardedThing]) -> Iterator[NamedThing]:
+    """What names a device otherwise than by its declaration, at the points of `hosts.each_choice`."""
+    for point in hosts.each_choice(experiment, experiment.axes):
+        with suppress(ProgramError):  # said where the points are tried
+            trial = _trial_at(experiment, point)
+            for by in (*trial.made, *with_wrappers(trial.workers)):
+                for value in by.values.values() if by.kind.role != "machine" else ():
+                    text = written(value)
+                    some = (node.thing for node in nodes if node.thing.key != by.key and mentions(text, node))
+                    yield from (NamedThing(by, thing, by.span) for thing in some)
+
+
 def found_at(experiment: Experiment) -> Iterator[Diagnostic]:
     """Findings about things that trials name and neither make nor guard, at the points of `hosts.each_choice`."""
     declared = devices_of(experiment)
@@ -257,8 +270,9 @@ def _mentions(text: str, path: str) -> bool:
         return True
     # A name of letters alone is also a word of any text: then it counts only where the directory stands by itself.
     alone = "(?!/[\\w.])" if name.isalpha() else ""
-    is_near = directory.count("/") > 1 and re.search(rf"{re.escape(directory)}(?![\w.-]){alone}", plain)
-    if is_near and name and re.search(rf"(?<![\w./-])(?:\.\.?/)*{re.escape(name)}{_ENDS}", plain):
+    is_entered = re.search(rf"(?<![\w.-]){re.escape(directory)}/?(?![^\s;&|()<>])", plain)
+    is_near = is_entered or (directory.count("/") > 1 and re.search(rf"{re.escape(directory)}(?![\w.-]){alone}", plain))
+    if is_near and name and re.search(rf"(?<![\w./-])(?:\.\.?/)*{re.escape(name)}{partition}{_ENDS}", plain):
         return True
     if any(_is_matched(path, pattern) for pattern in _PATTERN.findall(plain)):
         return True

@@ -109,6 +109,7 @@ def _require_machines(planned: Planned, reached: Mapping[str, Reach]) -> None:
     """Raise RunError unless the machines of a plan can be used; warn of what they contradict."""
     header = planned.plan.header
     plans.require_one_host(planned)
+    plans.require_guarded_nodes(planned)
     if header.machines:
         plans.require_no_devices(planned)
         machines.require_reached(planned, reached)

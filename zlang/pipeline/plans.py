@@ -182,6 +182,27 @@ def shared_devices(planned: Planned) -> list[str]:
     ]
 
 
+def named_by_node(planned: Planned) -> list[str]:
+    """What names a device of this machine by its node, such as `/dev/sdb`, which the program declares by a link."""
+    from zlang.check import naming
+    from zlang.run import machine
+
+    nodes = [
+        naming.GuardedThing(each.thing, (f"/dev/{device[0]}",), ())
+        for each in naming.devices_of(planned.experiment)
+        for name in each.names
+        if (device := machine.block_device(name)) and name != f"/dev/{device[0]}"
+    ]
+    named = naming.named_by_node(planned.experiment, nodes)
+    return list(dict.fromkeys(f"`{each.by.label}` names `{each.thing.label}` by its node in /dev" for each in named))
+
+
+def require_guarded_nodes(planned: Planned) -> None:
+    """Raise RunError where a command names a device by its node, so that nothing guards it."""
+    for sentence in named_by_node(planned):
+        raise RunError(sentence, "name a device by its declaration, such as `{fast.block}`, so zlang guards it")
+
+
 def setups_by_branch(planned: Planned) -> list[Setup]:
     """Setups of every branch of every choice, each once."""
     from zlang.plan import build
