@@ -200,7 +200,7 @@ def named_by_node(planned: Planned) -> list[str]:
 def require_guarded_nodes(planned: Planned) -> None:
     """Raise RunError where a command names a device by its node, so that nothing guards it."""
     for sentence in named_by_node(planned):
-        raise RunError(sentence, "name a device by its declaration, such as `{fast.block}`, so zlang guards it")
+        raise RunError(sentence, "write the place that its declaration offers, so zlang guards it")
 
 
 def setups_by_branch(planned: Planned) -> list[Setup]:
