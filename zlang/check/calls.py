@@ -180,14 +180,14 @@ def _resolve_variant(context: Context, node: tree.Call, variants: Sequence[Varia
         result = f"{len(node.arguments)} values"
         context.report(Code.WRONG_ARGUMENTS.at(node.span, name=variants[0].name, expected="one value", found=result))
         return unknown(node.span)
-    argument = resolve(context, node.arguments[0])
+    carried_scalars = frozenset(each.field[1] for each in variants if each.field and not each.has_thing)
+    argument = resolve(context, node.arguments[0], Type(carried_scalars) if carried_scalars else None)
     variant = next((each for each in variants if _can_carry(context, each, argument.type)), None)
     if variant is None:
-        scalars = frozenset(each.field[1] for each in variants if each.field and not each.has_thing)
         offers = [f"something with `{each.field[1]}`" for each in variants if each.field and each.has_thing]
-        wanted = " or ".join([*([str(Type(scalars))] if scalars else []), *offers])
+        wanted = " or ".join([*([str(Type(carried_scalars))] if carried_scalars else []), *offers])
         name = f"{variants[0].name}(…)" if offers else f"{variants[0].name}({(variants[0].field or [''])[0]})"
-        hint = with_unit(argument, Type(scalars))
+        hint = with_unit(argument, Type(carried_scalars))
         context.report(Code.WRONG_TYPE.at(argument.span, name=name, expected=wanted, found=argument.type, hint=hint))
         return unknown(node.span)
     carried = argument.type.kinds | argument.type.beneath

@@ -49,7 +49,7 @@ _OTHER_WORDS = {
     **dict.fromkeys(("count", "replicas", "instances"), "write `copies = …`"),
     **dict.fromkeys(("name", "id", "title"), "the name stands before the braces: `KIND NAME { … }`"),
     **dict.fromkeys(
-        ("depends_on", "requires", "after", "parent"), "write what it stands on: `KIND NAME on PARENT { … }`"
+        ("on", "depends_on", "requires", "after", "parent"), "write what it stands on: `KIND NAME on PARENT { … }`"
     ),
     **dict.fromkeys(("description", "comment", "desc"), "write a comment: `# …`"),
     **dict.fromkeys(("repeat", "repeats", "where", "cache", "design"), "write it in the experiment"),
@@ -95,7 +95,8 @@ def resolve_declaration(
         hint = "remove `given`, and the run creates it"
         hint = hint if kind.role == "resource" else "remove `given`"
         context.report(Code.NOT_GIVEN.at(kind_name.span, kind=kind.name, hint=hint))
-    stands_on = _resolve_parent(context, kind, node.parent, span, path)
+    words = frozenset(word.text for item in items for word in tree.words(item))
+    stands_on = _resolve_parent(context.replace(siblings=words), kind, node.parent, span, path)
     fields = _resolve_fields(context, kind, items, path)
     _refuse_choice_of_facts(context, kind, path[-1], fields)
     if is_given:
@@ -272,7 +273,8 @@ def _default(definition: PropertyDef, where: Span, builder: InstanceBuilder, rea
 def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span: Span, path: Path) -> Expr | None:
     """Resolve what a thing stands on, and check that it can."""
     if parent is None:
-        if kind.parents and "host" not in kind.parents and kind.role == "resource":
+        stated = "on" in context.siblings  # among the properties, which is reported there
+        if kind.parents and "host" not in kind.parents and kind.role == "resource" and not stated:
             expected = " or ".join(f"a `{p}`" for p in kind.parents)
             context.report(Code.MISSING_PROPERTY.at(span, kind=kind.name, name="on …", hint=f"it stands on {expected}"))
         return None

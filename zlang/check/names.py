@@ -124,6 +124,6 @@ def report_unknown_name(context: Context, node: tree.Name, name: str, expected: 
     elif not hint and expected is not None and not expected.unknown and expected != NOTHING:
         hint = f"expected {expected}"
         if expected.scalars & {"string", "path", "version"}:
-            hint = Hint(f'write a text as `"{name}"`', name, f'"{name}"', is_safe=False)
+            hint = Hint(f'write a text as `"{node}"`', str(node), f'"{node}"', is_safe=False)
     context.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint))
     return unknown(node.span)

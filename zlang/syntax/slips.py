@@ -38,6 +38,7 @@ SLIPS = (
     experiments.clause,
     declarations.several_devices,
     declarations.foreign,
+    experiments.clause_part,
     experiments.foreign_word,
     values.foreign_value,
     experiments.clause_word,

@@ -53,6 +53,8 @@ def search(stop: StopPlace) -> Meant | None:
         return "write its levels: `find NAME in 1..64 where median(METRIC) < VALUE maximising METRIC`", None
     if "WHERE" not in within and "IN" in within:
         return "add the condition after the levels: `where median(METRIC) < VALUE maximising METRIC`", None
+    if "IN" not in within:
+        return "write `find NAME in 1..64 where median(METRIC) < VALUE maximising METRIC`", None
     return None
 
 
@@ -82,6 +84,21 @@ def clause_word(stop: StopPlace) -> Meant | None:
         is_block = ":" in text[token.end : text.find("\n", token.end)]
         fix = stop.fix(token.start, token.end, "where")
         return (with_value, None) if is_block else ("use `where` to choose points", fix)
+    return None
+
+
+def clause_part(stop: StopPlace) -> Meant | None:
+    """A `repeat … until` that does not say how often, or a `plot` with the form of its pictures."""
+    token, text = stop.token, stop.text
+    if not stop.expected.startswith("`name") or token.type not in {"NAME", "AS"}:
+        return None
+    if until := _UNTIL.search(text, 0, token.start) or _UNTIL_AT_ONCE.match(text, token.start):
+        hint = "say how often at least and at most: `repeat = 3..20 until ci(METRIC) < 5%`"
+        return hint, stop.fix(*until.span(), "repeat = 3..20 until ", is_safe=False)
+    if token.text == "as" and _PLOT.search(text, 0, token.start):
+        form = _FORM.match(text, token.end)
+        fix = stop.fix(stop.end, form.end() if form else token.end, "", is_safe=False)
+        return "remove it: the factors decide whether a plot has lines or points", fix
     return None
 
 
@@ -147,6 +164,9 @@ def word(stop: StopPlace) -> Meant | None:
 _TWO_WORDS = re.compile(r"[ \t]+([A-Za-z_]\w*)[ \t]+(?:over|in|from|across|with|to|as|between)\b")
 _PROPERTY = re.compile(r"\.([A-Za-z_]\w*)[ \t]*=(?!=)")
 _ALONE = re.compile(r"[ \t]*(?:[\n}#]|\Z|[A-Za-z_][\w-]*[ \t]*=)")
+_FORM = re.compile(r"[ \t]+[A-Za-z_]\w*")
+_UNTIL = re.compile(r"\brepeat[ \t]*=?[ \t]*until[ \t]*=?[ \t]*\Z")
+_UNTIL_AT_ONCE = re.compile(r"repeat[ \t]+until[ \t]+")
 _FIELDS = {"with", "before", "run", "during", "cache", "repeat", "design", "collect", "budget"}
 _KEY = re.compile(r"[ \t]+[\w-]+:")
 _VALUE = re.compile(r"[ \t]+[\w\[]")

@@ -186,6 +186,8 @@ def foreign_value(stop: StopPlace) -> Meant | None:
             return "put each declaration on a line of its own", stop.fix(stop.end, token.start, "\n", is_safe=False)
         if text[: stop.end].endswith(" lambda"):
             return "write a function as `let NAME(x) = …`", None
+    if token.text == "." and _ITEM.search(text, 0, token.start):
+        return "write the name of the thing itself, `NAME.PROPERTY`: a value of a list has no properties", None
     if "IF" in symbols[-4:] and stop.expected in {"`then`", "`{`"}:
         return "write `if CONDITION then A else B`", None
     if token.text == "[" and stop.expected == "the end of the line" and stop.follows("]"):
@@ -208,6 +210,7 @@ def foreign_value(stop: StopPlace) -> Meant | None:
     return None
 
 
+_ITEM = re.compile(r"\w\[[^\[\]\n]*\]\Z")
 _ENTRY = re.compile(r"[ \t]+[A-Za-z_][\w-]*[ \t]*(?:\{|on\b)")
 _KEY_OR_FIELD = re.compile(r"[ \t]*[A-Za-z_][\w-]*[ \t]*[=:]")
 _CHANGED = re.compile(r"[ \t]*[-+*/|]=(?!=)")
