@@ -142,50 +142,62 @@ def margin(
         if middle is None:
             return None
         middles[n] = middle
-
-    def sides(place: Mapping[int, float]) -> list[object]:
-        def leaf(term: Term) -> object:
-            n = terms.index(term)
-            return scales[n].back(place[n]) if n in place else leaf_of(term)
-
-        return [evaluate(part, leaf) for part in comparison.terms]
-
-    is_ratio = all(isinstance(side, int | float) and 0 < side < math.inf for side in sides(middles))
-
+    sides = _Sides(comparison, terms, scales, leaf_of)
+    is_ratio = all(isinstance(side, int | float) and 0 < side < math.inf for side in sides.at(middles))
+    value, slopes = sides.distance(middles, is_ratio=is_ratio), sides.slopes(middles, is_ratio=is_ratio)
+    if value is None or slopes is None:
+        return None
     made = Margin(
         is_ratio=is_ratio,
-        value=0.0,
+        value=value,
         error=None,
         df=0,
         subject=_subject(comparison, "/" if is_ratio else "-"),
         middle="geometric means" if all(scale.is_log for scale in scales.values()) else "means",
     )
+    pair = _pair(slopes, added)
+    if pair is None:
+        return _of_several(made, slopes, added)
+    first, second = pair
+    without = replace(made, value=value - slopes[second] * (middles[second] - middles[first]))
+    return _of_pair(without, pair, slopes[second], added, matched)
 
-    def distance(place: Mapping[int, float]) -> float | None:
-        left, right = sides(place)
+
+@frozen
+class _Sides:
+    """The two sides of a comparison, where aggregates have given places on their scales."""
+
+    comparison: Term
+    terms: Sequence[Term]
+    scales: Mapping[int, _Scale]
+    leaf_of: Leaf
+
+    def at(self, places: Mapping[int, float]) -> list[object]:
+        """The values of both sides."""
+
+        def leaf(term: Term) -> object:
+            n = self.terms.index(term)
+            return self.scales[n].back(places[n]) if n in places else self.leaf_of(term)
+
+        return [evaluate(part, leaf) for part in self.comparison.terms]
+
+    def distance(self, places: Mapping[int, float], *, is_ratio: bool) -> float | None:
+        """How far the left side is from the right one: the logarithm of their ratio, or their difference."""
+        left, right = self.at(places)
         if not isinstance(left, int | float) or not isinstance(right, int | float):
             return None
         return math.log(left / right) if is_ratio and left > 0 and right > 0 else float(left - right)
 
-    slopes = {}
-    value = distance(middles)
-    for n, place in middles.items():
-        step = _STEP * max(1.0, abs(place))
-        ends = [distance({**middles, n: place + way * step}) for way in (1, -1)]
-        if ends[0] is None or ends[1] is None or value is None:
-            return None
-        slopes[n] = (ends[0] - ends[1]) / (2 * step)
-    assert value is not None, "BUG: a comparison without a slope"
-    pair = _pair(slopes, added)
-    if pair:
-        return _of_pair(
-            replace(made, value=value - slopes[pair[1]] * (middles[pair[1]] - middles[pair[0]])),
-            pair,
-            slopes[pair[1]],
-            added,
-            matched,
-        )
-    return _of_several(replace(made, value=value), slopes, added)
+    def slopes(self, places: Mapping[int, float], *, is_ratio: bool) -> dict[int, float] | None:
+        """How fast the distance grows with the place of each aggregate."""
+        slopes = {}
+        for n, place in places.items():
+            step = _STEP * max(1.0, abs(place))
+            above, below = (self.distance({**places, n: place + way * step}, is_ratio=is_ratio) for way in (1, -1))
+            if above is None or below is None:
+                return None
+            slopes[n] = (above - below) / (2 * step)
+        return slopes
 
 
 _WHERE = " where "
