@@ -49,6 +49,7 @@ from zlang.run.events import (
 )
 from zlang.run.executor import LOST, Handle
 from zlang.run.folder import Folder
+from zlang.run.held_directory import HeldDirectory
 from zlang.run.runner import Selection
 from zlang.run.stop import Interrupted
 
@@ -711,13 +712,16 @@ def test_a_directory_is_locked_while_the_run_has_it(tmp_path: Path) -> None:
     held = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(held, fcntl.LOCK_EX)
     with pytest.raises(RunError) as refused:
-        runner._lock(tmp_path)
+        HeldDirectory.lock(tmp_path, 1)
     os.close(held)
     message = f"{tmp_path} is in use: another process is carrying out this run, from a copy of its folder"
     assert (refused.value.message, refused.value.hint) == (message, "wait for it, or stop it with Ctrl-C")
-    descriptor = runner._lock(tmp_path)
-    assert os.path.samestat(os.fstat(descriptor), tmp_path.stat())
-    os.close(descriptor)
+    locked = HeldDirectory.lock(tmp_path, tmp_path.stat().st_ino)
+    assert os.path.samestat(os.fstat(locked.descriptor), tmp_path.stat())
+    assert not locked.is_replaced()
+    locked.release()
+    assert HeldDirectory(tmp_path, 1, -1).is_replaced()
+    assert not HeldDirectory(tmp_path / "missing", 1, -1).is_replaced()
 
 
 @pytest.mark.parametrize("kind", ["nothing", "link", "file"])
@@ -728,7 +732,7 @@ def test_only_a_directory_is_locked(tmp_path: Path, kind: str) -> None:
             at.symlink_to(tmp_path)
         case "file":
             at.touch()
-    assert runner._lock(at) == -1
+    assert HeldDirectory.lock(at, 1).descriptor == -1
 
 
 def test_a_directory_is_full_if_nothing_can_be_written_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ but nothing on which something still stands.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import tempfile
 import time
@@ -48,6 +47,7 @@ from zlang.run.events import (
 from zlang.run.executor import LOST, NOT_STARTED, Executor, Handle, conclude, is_readable
 from zlang.run.failure import why, why_of_trial
 from zlang.run.folder import Folder
+from zlang.run.held_directory import HeldDirectory
 from zlang.run.lanes import LaneEnded, Waiting
 from zlang.run.run_state import RunState
 from zlang.run.sequential import Sequential
@@ -135,20 +135,6 @@ class _Background:
     handle: Handle
 
 
-@dataclass(frozen=True, slots=True)
-class _Held:
-    """A directory that this run made, with the descriptor that locks it, or -1."""
-
-    path: Path
-    inode: int
-    descriptor: int
-
-    def release(self) -> None:
-        """Release the lock."""
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
-
-
 @dataclass(slots=True)
 class _Lane:
     """Machines that work for one trial at a time, and what stands on them.
@@ -161,7 +147,7 @@ class _Lane:
     state: State = field(default_factory=State)
     places: dict[str, str] = field(default_factory=dict)
     background: list[_Background] = field(default_factory=list)
-    held: dict[str, _Held] = field(default_factory=dict)
+    held: dict[str, HeldDirectory] = field(default_factory=dict)
     watched: dict[str, tuple[str, Path]] = field(default_factory=dict)
     trial: tuple[Trial, str] | None = None
 
@@ -685,15 +671,11 @@ class _Run:
         if path is not None and "\n" in str(path):
             raise RunError(f"{str(path)!r} has a newline in its path", "measure in a directory without one")
         if path is not None and all(held.path != path for held in self._lane.held.values()):
-            self._lane.held[setup.signature] = _Held(path, inode, _lock(path))
+            self._lane.held[setup.signature] = HeldDirectory.lock(path, inode)
 
     def _replaced(self) -> Path | None:
         """The directory that something else has replaced, if there is one."""
-        for held in self._lane.held.values():
-            with suppress(OSError, ValueError):
-                if held.path.lstat().st_ino != held.inode:
-                    return held.path
-        return None
+        return next((held.path for held in self._lane.held.values() if held.is_replaced()), None)
 
     def _refuse(self, step: Step, out: str, why: str) -> int:
         with suppress(OSError):
@@ -773,20 +755,6 @@ class _Run:
                 continue
             sync_directory(directory.parent)  # what is left there says what is the run's
             return out
-
-
-def _lock(path: Path) -> int:
-    """Lock a directory; gives the descriptor, or -1. Raises RunError if another process has the lock."""
-    descriptor = -1
-    with suppress(OSError):  # it is gone, or its file system knows no locks
-        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            message = f"{path} is in use: another process is carrying out this run, from a copy of its folder"
-            raise RunError(message, "wait for it, or stop it with Ctrl-C") from None
-    return descriptor
 
 
 _FETCH = Step("fetch", Action.PREPARE, "", "bring what the machines left behind", 0)

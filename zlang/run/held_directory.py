@@ -1,0 +1,49 @@
+"""A directory that a run made: locked while it stands, and known by its inode.
+
+Rule: of two processes that carry out a run, from copies of its folder, only one has the lock.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from zlang.errors import RunError
+
+
+@dataclass(frozen=True, slots=True)
+class HeldDirectory:
+    """A directory with the descriptor that locks it, or -1."""
+
+    path: Path
+    inode: int
+    descriptor: int
+
+    @classmethod
+    def lock(cls, path: Path, inode: int) -> Self:
+        """Lock a directory, if it can be locked. Raises RunError if another process has the lock."""
+        descriptor = -1
+        with suppress(OSError):  # it is gone, or its file system knows no locks
+            descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                message = f"{path} is in use: another process is carrying out this run, from a copy of its folder"
+                raise RunError(message, "wait for it, or stop it with Ctrl-C") from None
+        return cls(path, inode, descriptor)
+
+    def is_replaced(self) -> bool:
+        """Whether something else is there under its name."""
+        with suppress(OSError, ValueError):
+            return self.path.lstat().st_ino != self.inode
+        return False
+
+    def release(self) -> None:
+        """Release the lock."""
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
