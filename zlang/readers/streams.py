@@ -85,7 +85,7 @@ def read(
     }
     metrics = _metrics(streams, declared)
     if len(streams) > 1 and common:
-        metrics["shared_time"] = (common[1] - common[0]) / max(own[1] - own[0] for own in windows if own)
+        metrics["shared_time"] = 100 * (common[1] - common[0]) / max(own[1] - own[0] for own in windows if own)
     for event in happened:
         if event.ran and not event.is_over:
             metrics[f"{event.name}.elapsed"] = event.ran[1] - event.ran[0]
