@@ -159,7 +159,8 @@ def _nothing_offered(experiment: Experiment, kind: Kind, needs: Sequence[str], o
         "protocol": experiment.cache,
     }
     span = (fields.get(kind.role) or experiment.run).span
-    return Code.NOTHING_OFFERED.at(span, workload=kind.name, needs=wanted, target=target, offers=offers)
+    hint = f"measure on a thing that offers {wanted}: `zlang kinds NAME` shows what a kind offers"
+    return Code.NOTHING_OFFERED.at(span, workload=kind.name, needs=wanted, target=target, offers=offers, hint=hint)
 
 
 def changed_given(experiment: Experiment, treatment: Instance, on: Instance) -> Diagnostic | None:
