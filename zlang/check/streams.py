@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from fractions import Fraction
 from itertools import islice
 
 from zlang.check import schedules
@@ -20,6 +21,7 @@ from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.metrics import AFTER, QUIET
 from zlang.record import Record
 from zlang.source import Span
+from zlang.units import Quantity
 
 MOST_POINTS = 1000
 """How many points are looked at before a program is planned."""
@@ -61,6 +63,12 @@ def events_at(experiment: Experiment, point: Point) -> tuple[Instance, ...]:
 def event_name(event: Instance) -> str:
     """What an event is called: by its name, or by its kind where the experiment has it in place and no other."""
     return event.kind.name if event.label == "during" else event.label
+
+
+def begins(event: Instance) -> Fraction:
+    """The seconds after the workloads at which an event begins."""
+    at = event.values.get("at")
+    return at.amount if isinstance(at, Quantity) else Fraction(0)
 
 
 def of(run: Value, on: Value) -> tuple[Stream, ...]:
@@ -167,18 +175,22 @@ def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diag
     seen: dict[tuple[str, ...], Stream] = {}
     for stream in streams if len(streams) > 1 else ():
         on = stream.on
-        key = (stream.group, *stream.workload.property_texts, on.key if on else "")
+        # One that writes is the same by any name.
+        own = "" if (writes := _writes(stream.workload, on)) else stream.group
+        key = (own, stream.workload.kind.name, *stream.workload.property_texts, on.key if on else "")
         other = seen.setdefault(key, stream)
         if other is stream:
             continue
         is_same = stream.workload.key == other.workload.key
-        if is_same or _writes(stream.workload, stream.on):
+        if is_same or writes:
             subject = f"on `{on.label}`" if on else "at the same time"
             message = f"`{stream.workload.label}` occurs twice {subject}"
-            if _writes(stream.workload, stream.on):
+            if writes and other.group == stream.group:
                 message = f"two streams of `{stream.group}` write the same data {subject}"
+            elif writes:
+                message = f"`{other.group}` and `{stream.group}` write the same data {subject}"
             hint = f"give each a target of its own, such as `copies = {len(streams)}` of the target"
-            if is_same and not _writes(stream.workload, stream.on):
+            if not writes:
                 hint = "write it once, with `copies = 2`"
             yield Code.STREAMS_CLASH.at(experiment.run.span, message=message, hint=hint)
             return
@@ -230,8 +242,9 @@ def event_findings(
 
 
 def _writes_too(event: Instance, on: Instance | None, streams: Sequence[Stream]) -> bool:
-    """Whether an event is a workload that is also a stream, and both write to the same target."""
-    same = [stream.on for stream in streams if stream.workload.key == event.key]
+    """Whether an event is a workload that is also a stream, by any name, and both write to the same target."""
+    own = (event.kind.name, event.property_texts)
+    same = [each.on for each in streams if (each.workload.kind.name, each.workload.property_texts) == own]
     return on is not None and _writes(event, on) and any(other is not None and other.key == on.key for other in same)
 
 

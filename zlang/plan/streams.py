@@ -10,18 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 
 from zlang.check import hosts, values
 from zlang.check.instances import Frame
 from zlang.check.program import Experiment, Kind, KindAction, Value
 from zlang.check.schedules import frame_of, lasts, parts_of
-from zlang.check.streams import Stream, event_name
+from zlang.check.streams import Stream, begins, event_name
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.plan import Action, Here, Reader, Step
 from zlang.plan.setups import reader_of, steps_of, with_wrappers
 from zlang.record import Record
-from zlang.units import Quantity
 
 READER = "streams"
 """The reader of a step with several streams: it has each of them read by the reader of its own kind."""
@@ -345,10 +343,8 @@ def _event(frame: Frame, here: Here) -> _Event:
     is_workload = event.kind.role == "workload"
     start = [] if is_workload else _steps_of(frame, "start", here)
     wait = _steps_of(frame, "run" if is_workload else "wait", here)
-    at = event.values.get("at")
-    seconds = at.amount if isinstance(at, Quantity) else Fraction(0)
     return _Event(
-        at=f"{float(seconds):g}",
+        at=f"{float(begins(event)):g}",
         start=_as_text(start),
         wait=_as_text(wait),
         timeout=str(sum(step.timeout for step in wait) or 1),
