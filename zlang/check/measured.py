@@ -58,7 +58,8 @@ def measured(
     trials = [streams.things_of(value) for value in _values(fields["during"])] if "during" in fields else []
     events = [event for trial in trials for event in trial]
     in_trial = dict.fromkeys(tuple(map(streams.event_name, trial)) for trial in trials)
-    names.update(dict.fromkeys(_of_phases(_phases(in_trial), tuple(names))))
+    is_quiet = any(trial and all(map(streams.begins, trial)) for trial in trials)
+    names.update(dict.fromkeys(_of_phases(_phases(in_trial), tuple(names), is_quiet=is_quiet)))
     for event in events:
         name = streams.event_name(event)
         doc = f"how long {name} took, if it ended while the workloads ran"
@@ -102,14 +103,19 @@ def _phases(trials: Iterable[tuple[str, ...]]) -> list[str]:
     return list(dict.fromkeys(map(overlap, ordered)))
 
 
-def _of_phases(phases: Sequence[str], measured: Sequence[tuple[str, Metric]]) -> Iterator[tuple[str, Metric]]:
-    """What trials in which something happens have besides: what fio logs of each phase, as `phase.NAME.METRIC`."""
+def _of_phases(
+    phases: Sequence[str], measured: Sequence[tuple[str, Metric]], *, is_quiet: bool
+) -> Iterator[tuple[str, Metric]]:
+    """What trials in which something happens have besides: what fio logs of each phase, as `phase.NAME.METRIC`.
+
+    A trial `is_quiet` before its events where none begins with the workloads.
+    """
     can_be_cut = [*in_trials(metric for _, metric in measured if metric.means.partition(".")[2] in _CUT)]
     names = {metric.name for metric in can_be_cut}
     can_be_cut += (
         metric for reader, metric in measured if reader == _STREAMS and metric.name.rpartition(".")[2] in names
     )
-    for phase in (QUIET, *phases, AFTER) if phases else ():
+    for phase in (*((QUIET,) if is_quiet else ()), *phases, AFTER) if phases else ():
         for metric in can_be_cut:
             name, doc = f"{PHASE}.{phase}.{metric.name}", f"{metric.doc}, in the phase {phase}"
             yield _STREAMS, metric.replace(name=name, doc=doc, needs="", means="")

@@ -112,6 +112,8 @@ def _of(node: tree.Expr, phase: _Written | str, words: Vocabulary, report: Repor
             names = [_text(each) for each in phases_of(words)]
             phases = ", ".join(f"`{each}`" for each in names)
             hint = did_you_mean(phase.span.text, names) or (f"its phases are {phases}" if phases else NONE)
+            if phases and name == QUIET:
+                hint = "an event begins with the workloads: write when all of them begin, such as `at = 30s`"
             report(Code.NOT_ALLOWED.at(phase.span, name=PHASE, value=f"`{phase.span.text}`", hint=hint))
         return node
     match node:
