@@ -241,6 +241,14 @@ class TrialView:
         )
 
     @property
+    def meanwhile_on_target(self) -> tuple[Thing, ...]:
+        """The workloads that are events of the trial, and run on the target of this stream."""
+        events = streams.events_at(self.experiment, self._point) if self.experiment.during else ()
+        first, own = next(iter(streams.targets(self.streams)), None), self.streams[self._stream].on
+        workloads = [(event, event.parent or first) for event in events if event.kind.role == "workload"]
+        return tuple(Thing(event, on) for event, on in workloads if on is not None and on == own)
+
+    @property
     def copies_on_target(self) -> int:
         """How many copies of the workload run on the same target, itself included."""
         if len(self.streams) == 1:
@@ -262,9 +270,7 @@ class TrialView:
     def events(self) -> tuple[tuple[Thing, Fraction], ...]:
         """The events of the trial, each with the seconds after which it begins."""
         events = streams.events_at(self.experiment, self._point) if self.experiment.during else ()
-        begins = [plain(event.values.get("at")) for event in events]
-        pairs = zip(events, begins, strict=True)
-        return tuple((Thing(event), at if isinstance(at, Fraction) else Fraction(0)) for event, at in pairs)
+        return tuple((Thing(event), streams.begins(event)) for event in events)
 
     @cached_property
     def target(self) -> Thing | None:

@@ -235,7 +235,7 @@ def jobs_share_one_file(trial: TrialView) -> TrialFinding | None:
     device read 256 MiB. A study of 2017 reported 2.7 GB/s from six disks in this way.
 
     Different workloads that read the same part of a target at the same time also read for each other, if a cache keeps
-    what they read.
+    what they read. This is also true of a workload in `during`.
 
     ```zexp wrong
     import fio
@@ -258,9 +258,12 @@ def jobs_share_one_file(trial: TrialView) -> TrialFinding | None:
     run, target = trial.run, trial.target
     if not run.is_("reads"):
         return None
-    other = next((other for other in trial.later_on_target if _share_blocks(run, other, _is_cached(trial))), None)
+    events = trial.meanwhile_on_target
+    others = (*trial.later_on_target, *events)
+    other = next((other for other in others if _share_blocks(run, other, _is_cached(trial))), None)
     if target is not None and other is not None:
-        both = f"`{run.name}` and `{other.name}` read the same part of `{target.name}`"
+        event = "the event " if other in events else ""
+        both = f"`{run.name}` and {event}`{other.name}` read the same part of `{target.name}`"
         message = f"{both}: what one reads, the other gets from the cache"
         return TrialFinding(run, (), message, "give each a target of its own, or another part of this one")
     if not run.is_not("random"):
