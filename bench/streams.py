@@ -28,7 +28,7 @@ file data on here { size = 1MiB  copies = COPIES }
 fio reads { rw = randread  time_based = on  runtime = 1s }
 experiment storm { on = data  run = reads }
 """
-_AVERAGED = "--log_avg_msec=100 --log_hist_msec=1000 "
+_AVERAGED = "--log_avg_msec=100 --log_hist_msec=500 "
 """Without it, fio logs each operation."""
 
 
