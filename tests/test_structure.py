@@ -41,7 +41,7 @@ EVERYWHERE = {"elapsed", "rounds"}
 OF_PATHS = {"read_bytes", "write_bytes"}
 """Methods of Python's that are called as metrics are."""
 WORDS_OF_THE_LANGUAGE = {
-    "ask", "cache", "called", "command", "copies", "data", "device", "from", "kernel", "level", "log", "memory",
+    "ask", "at", "cache", "called", "command", "copies", "data", "device", "from", "kernel", "level", "log", "memory",
     "metric", "options", "path", "protocol", "ram", "seed", "size", "until", "value", "writes",
 }  # fmt: skip
 """Properties with a name that is also a word of the language, of SQL, or of examples."""
