@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -117,6 +118,18 @@ def test_a_signal_at_a_bad_moment_still_ends_an_event(tmp_path: Path, shell: str
     assert (done.returncode, done.stderr.replace("Terminated\n", "")) == (0, "")
     assert (tmp_path / "out/event1/wait.out").read_text() == "on\n"
     wait_for(lambda: processes.marked({"ZLANG_STEP": str(tmp_path)}) == [])
+
+
+def test_a_workload_that_is_an_event_is_started_by_its_wrapper(tmp_path: Path) -> None:
+    """So a load beside what is measured can be limited, for example by a control group."""
+    trial = trial_of(
+        "import wrappers\n"
+        'shell calm { command = "nice >$OUT/niceness"  writes = off  under = nice { niceness = 1 } }\n'
+        "experiment e { on = here  run = naps  during = calm }"
+    )
+    done = carried_out(trial, tmp_path, "dash")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert int((tmp_path / "out/event1/niceness").read_text()) == min(19, os.nice(0) + 1)
 
 
 def test_a_hog_holds_memory_until_the_workloads_end(tmp_path: Path) -> None:
