@@ -136,6 +136,7 @@ def _of(node: tree.Expr, phase: _Written | str, words: Vocabulary, report: Repor
                 )
                 expected = "a metric that is known of a phase"
                 report(Code.WRONG_ARGUMENTS.at(node.span, name=PHASE, expected=expected, found=f"`{node}`", hint=hint))
+                return node
             return metric
         case _:
             return node
