@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 from pathlib import Path
 
 import orjson
@@ -67,10 +68,13 @@ def clause_of(text: str) -> Clause:
     return clause
 
 
-def answered(text: str, tmp_path: Path) -> Trials:
+Measured = Sequence[tuple[dict[str, Scalar], int, int, tuple[float | None, ...]]]
+
+
+def answered(text: str, tmp_path: Path, measured: Measured = MEASURED) -> Trials:
     """The trials of a run of that experiment."""
     run = RunBuilder(tmp_path / "runs" / "r", experiment="e", factors=FACTORS, clauses=(clause_of(text),))
-    for i, (target, bs, share, values) in enumerate(MEASURED):
+    for i, (target, bs, share, values) in enumerate(measured):
         levels = {**target, "bs": bs, "rwmixread": share}
         for replicate, value in enumerate(values, 1):
             if value is None:
@@ -111,6 +115,23 @@ def test_an_expectation_is_judged_in_each_combination(condition: str, tmp_path: 
     assert sorted(verdicts) == sorted(JUDGED[condition])
     assert judged.verdict == (F if F in verdicts else C if C in verdicts else P)
     assert all(bool(finding.why) == (finding.verdict is C) for finding in judged.findings)
+
+
+def test_a_verdict_that_contradicts_the_figures_shown_is_inconclusive(tmp_path: Path) -> None:
+    """By the combinations, 90 % is twice as fast; the median of all trials is that of the one in which it is slower."""
+    speeds = ((PLAIN, 1.0, 10.0), (ZEROS, 100.0, 95.0), (HALF, 1000.0, 1000.0))
+    measured = [
+        (target, 4096, share, (speed, 1.01 * speed))
+        for target, *pair in speeds
+        for share, speed in zip((70, 90), pair, strict=True)
+    ]
+    text = "median(read_iops where rwmixread == 90%) > median(read_iops where rwmixread == 70%)"
+    (judged,) = judging.judge(answered(f'expect "so" overall({text})', tmp_path, measured))
+    (finding,) = judged.findings
+    assert judged.verdict is C
+    assert [round(side.value or 0) for side in finding.sides] == [95, 100]
+    assert finding.margin.startswith("rwmixread=90% / rwmixread=70% = 2.12 ")
+    assert "all trials together say the opposite" in judging.sentence(judged, finding)
 
 
 @pytest.mark.parametrize(

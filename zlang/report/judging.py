@@ -2,8 +2,9 @@
 
 Rules: a verdict is of one run. An expectation is judged in each combination of the factors that it does not mention:
 it passes where the 95 % interval of its margin excludes the limit, fails where that excludes it the other way, and is
-else inconclusive, as where a side has no value or was not repeated. All together it fails if it fails anywhere (the
-intervals are simultaneous for that), passes if it passes everywhere, and is else inconclusive.
+else inconclusive, as where a side has no value or was not repeated, or the figures that are shown say the opposite. All
+together it fails if it fails anywhere (the intervals are simultaneous for that), passes if it passes everywhere, and is
+else inconclusive.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from zlang.metrics import distribution
 from zlang.report import across, formulas, known_runs, margins, wording
 from zlang.report.clauses import stored_expectations
 from zlang.report.formulas import UNITS, Combination, Side, Trials, evaluate
-from zlang.report.margins import Margin, TrialTerms
+from zlang.report.margins import Leaf, Margin, TrialTerms
 from zlang.report.summary import (
     Cell,
     cells,
@@ -38,6 +39,7 @@ _FEW = 2
 """A side with fewer values has no verdict, unless only one was planned."""
 _ADVISED = 3
 """Replicates that an interval needs to be of any use."""
+_CONTRADICTED = "the figures of all trials together say the opposite"
 
 
 class Verdict(StrEnum):
@@ -123,9 +125,13 @@ def _judged_combination(
         why = f"against {run}: {compared.why}"
         return JudgedCombination(compared.levels, Verdict.INCONCLUSIVE, compared.sides, why)
     margin = Margin(is_ratio=True, value=ratio.log - math.log(expected.limit), error=ratio.error, df=ratio.df)
-    verdict = _verdict_on_margin(expected.op, margin, combinations)
+    verdict, why = _verdict_on_margin(expected.op, margin, combinations), ""
+    left, right = (side.value or 0.0 for side in compared.sides)
+    shown = (Term("value", value=left), Term("value", value=expected.limit * right))
+    if _is_contradicted(Term(expected.op, shown), lambda _: None, verdict):
+        verdict, why = Verdict.INCONCLUSIVE, _CONTRADICTED
     text = f"{replace(margin, value=ratio.log).named('ratio of geometric means =')} against {run}"
-    return JudgedCombination(compared.levels, verdict, compared.sides, "", text)
+    return JudgedCombination(compared.levels, verdict, compared.sides, why, text)
 
 
 def _verdict_on_margin(op: str, margin: Margin, combinations: int) -> Verdict:
@@ -226,8 +232,11 @@ class Judge:
         margin = margins.margin(term, self.aggregates, own, by_term.get, self.matched)
         if margin is None:
             return Verdict.INCONCLUSIVE
+        verdict = _verdict_on_margin(term.op, margin, self.combinations)
+        if _is_contradicted(term, by_term.get, verdict):
+            verdict, margin = Verdict.INCONCLUSIVE, replace(margin, why=_CONTRADICTED)
         shown.append(margin)
-        return _verdict_on_margin(term.op, margin, self.combinations)
+        return verdict
 
 
 _OPPOSITE = {
@@ -235,6 +244,16 @@ _OPPOSITE = {
     Verdict.FAIL: Verdict.PASS,
     Verdict.INCONCLUSIVE: Verdict.INCONCLUSIVE,
 }
+
+
+def _is_contradicted(comparison: Term, leaf: Leaf, verdict: Verdict) -> bool:
+    """Whether the figures that are shown say the opposite of a verdict on geometric means."""
+    if verdict is Verdict.INCONCLUSIVE:
+        return False
+    left, right = (evaluation.evaluate(part, leaf) for part in comparison.terms)
+    if isinstance(left, int | float) and isinstance(right, int | float) and math.isclose(left, right):
+        return False
+    return evaluation.evaluate(comparison, leaf) is not (verdict is Verdict.PASS)
 
 
 def _holds(op: str, interval: tuple[float, float]) -> bool | None:
