@@ -9,6 +9,7 @@ Usage: python bench/expectations.py [SIMULATIONS] [--write]
 from __future__ import annotations
 
 import math
+import statistics
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
@@ -51,16 +52,21 @@ def verdict(draw: np.random.Generator, ratio: float, n: int, combinations: int, 
     """The verdict on one experiment."""
     every = list(samples(draw, ratio, n, combinations, pooled=pooled))
     judge = Judge(FASTER, SIDES, [0], len(every), 2)
-    sides = tuple(Side(term, 1.0, n, n, ()) for term in SIDES)
-    found = {judge.finding(Combination((), n, (True,), sides), own).verdict for own in every}
+    found = {judge.finding(shown(SIDES, own), own).verdict for own in every}
     return Verdict.FAIL if Verdict.FAIL in found else Verdict.PASS if found == {Verdict.PASS} else Verdict.INCONCLUSIVE
+
+
+def shown(terms: Sequence[Term], own: Sequence[TrialTerms]) -> Combination:
+    """The medians that the user sees, of all trials together."""
+    values = [[value for one in own if (value := one.values[place]) is not None] for place in range(len(terms))]
+    sides = [Side(term, statistics.median(of), len(of), len(of), ()) for term, of in zip(terms, values, strict=True)]
+    return Combination((), len(own), (True,), tuple(sides))
 
 
 def of_limits(how: Order, n: int, ratio: float, count: int, *, pooled: bool) -> list[Verdict]:
     """The verdicts on a limit, where setups and blocks vary 0, 0.5 and 1 times as much as trials."""
     told = []
     judge = Judge(LIMIT, (ONE,), [], 1, 2)
-    found = Combination((), n, (True,), (Side(ONE, 1.0, n, n, ()),))
     for setup, block in product(NOISES, NOISES if how.has_plots else (0.0,)):
         for made in designs(how, n, setup, block, count):
             own = [
@@ -68,7 +74,7 @@ def of_limits(how: Order, n: int, ratio: float, count: int, *, pooled: bool) -> 
                 for row, groups in zip(made.rows, design.groups(made.rows), strict=True)
                 if pooled or row.levels == POINTS[0]
             ]
-            told.append(judge.finding(found, own).verdict)
+            told.append(judge.finding(shown((ONE,), own), own).verdict)
     return told
 
 
