@@ -22,7 +22,7 @@ from zlang.report.summary import estimate
 MEDIANS = ", of medians up to 98.5 %"
 WHY_NOT = {
     "log-normal": MEDIANS,
-    "heavy tails": MEDIANS,
+    "heavy tails": f", of 3 or 5 values up to 97.5 %{MEDIANS}",
     "two humps": f"{MEDIANS}, not of 3 or 5 values",
     "AR(1)": ", not without random order",
 }
