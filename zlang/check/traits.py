@@ -146,6 +146,8 @@ TRAITS = {
     "to_visit_all": KnownTrait(STRING, "what to write so that random offsets do not repeat"),
     "to_vary_data": KnownTrait(STRING, "what to write so that each write has new data"),
     "to_write_zeros": KnownTrait(STRING, "what to write so that it writes zeros"),
+    "to_write_compressible": KnownTrait(STRING, "what to write so that compression saves a share of what it writes"),
+    "to_write_duplicates": KnownTrait(STRING, "what to write so that a share of what it writes are duplicates"),
     "to_hold_random": KnownTrait(STRING, "what to write so that its data are random"),
     "to_hold_compressible": KnownTrait(STRING, "what to write so that compression saves a share of its data"),
     "to_fill": KnownTrait(STRING, "what to write so that every block is written when it is created"),

@@ -385,3 +385,66 @@ def first_write(trial: TrialView) -> TrialFinding | None:
     message = f"the workload writes blocks of `{target.name}` for the first time, which is slower than later writes"
     hint = write("before = precondition {}", target.advice("to_fill"))
     return TrialFinding(target, ("unwritten",), message, hint)
+
+
+@RULES.add("ZL086", "data-do-not-compress", WARNING)
+def data_do_not_compress(trial: TrialView) -> TrialFinding | None:
+    """Random data show nothing of compression and deduplication.
+
+    fio writes random bytes unless it is told otherwise, and so does the layout of a `file`. No algorithm saves any of
+    them, and no two of their blocks are the same. Trials with and without compression then differ only in the time
+    that it takes to try and give up; trials of several algorithms may not differ at all. zlang warns if a program sets
+    compression or deduplication, and all data of the workload are random. A write replaces what the file had, so
+    `content = compressible(50%)` is not enough for a workload that writes.
+
+    ```zexp wrong
+    import fio
+    import zfs
+
+    dir here { path = "." }
+    pool tank on here { size = 4GiB }
+    dataset work on tank { compression = off | lz4 | zstd }
+    file data on work { size = 1GiB }
+    fio writes { rw = write  bs = 1MiB  end_fsync = on }
+    experiment algorithms { on = data  run = writes  repeat = 3 }
+    ```
+
+    ```zexp
+    import fio
+    import zfs
+
+    dir here { path = "." }
+    pool tank on here { size = 4GiB }
+    dataset work on tank { compression = off | lz4 | zstd }
+    file data on work { size = 1GiB }
+    fio writes { rw = write  bs = 1MiB  end_fsync = on  buffer_compress_percentage = 50% }
+    experiment algorithms { on = data  run = writes  repeat = 3 }
+    ```
+    """
+    run = trial.run
+    written = [(run, "writes")] if run.is_("modifies") else []
+    holding = trial.having("saves")
+    read = [(holding, "reads")] if run.is_("reads") and holding and not holding.instance.is_given else []
+    if run.is_("reads") and not read:
+        return None
+    for setting, share_of, lack, moved in (
+        ("compresses", "saves", "cannot be compressed", [*written, *read]),
+        ("dedups", "repeats", "have no duplicates", written),
+    ):
+        thing = trial.having(setting)
+        if thing is None or not thing.is_(setting) or not thing.is_said(setting) or not moved:
+            continue
+        if any(data.number(share_of) != 0 or data.is_("constant") or data.is_not("fresh") for data, _ in moved):
+            continue
+        if any(data.factors(trait) for data, _ in moved for trait in (share_of, "constant", "fresh", "alike")):
+            continue  # other trials have other data
+        data, verb = moved[0]
+        advice = data.advice("to_hold_compressible") if data is holding else data.advice(_TO_WRITE[setting])
+        message = (
+            f"`{run.name}` {verb} random data, which {lack}, so it measures only what `{thing.word(setting)}` costs"
+        )
+        return TrialFinding(thing, (setting,), message, write(advice))
+    return None
+
+
+_TO_WRITE = {"compresses": "to_write_compressible", "dedups": "to_write_duplicates"}
