@@ -36,3 +36,12 @@ def test_a_property_of_a_given_thing_is_a_factor_only_with_its_name(properties: 
     assert len(found) == is_refused
     assert checked.is_sound != is_refused
     assert all("remove `given`" in finding.hint for finding in found)
+
+
+def test_a_given_pool_has_room_of_which_nothing_is_known() -> None:
+    text = PROGRAM.format('called = "a"').replace(
+        "file data on old { size = 16MiB }", 'given zvol data on tank { called = "v"  size = 1GiB }'
+    )
+    checked = programs.check(Source("a.zexp", text), Overrides())
+    assert checked.is_sound
+    assert "ZL058" not in [finding.code.id for finding in programs.lint(checked)]
