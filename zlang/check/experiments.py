@@ -101,6 +101,10 @@ _ELSEWHERE = {
         ("warmup", "warm_up", "ramp"),
         "`cache = hot` reads the data first; time left out of a figure is a property of the workload",
     ),
+    **dict.fromkeys(
+        ("duration", "runtime", "time", "length", "under", "wrapper"),
+        "it is a property of the workload: write it there, or run `NAME with { … }`",
+    ),
     **dict.fromkeys(("table", "metrics", "measure", "show"), "write `table METRIC, … by FACTOR`, without `=`"),
     "plot": "write `plot METRIC over FACTOR`, without `=`",
     "expect": 'write `expect "SENTENCE" CONDITION`, without `=`',
@@ -115,6 +119,13 @@ _ROLES = {
     "during": ("event", "workload"),
     "run": ("workload",),
     "collect": ("collector",),
+}
+_FIELD_OF_ROLE = {
+    "collector": "`collect = …`",
+    "event": "`during = …`",
+    "protocol": "`cache = …`",
+    "treatment": "`before = …`",
+    "wrapper": "`under = …`, a property of the workload",
 }
 _UNSAID = (("cache", "as_is"), ("design", "full"))
 """Defaults of fields: nothing is done about caches, and all points are measured."""
@@ -448,7 +459,10 @@ class Experiments:
                     result = f"a `{kind_name}`, which is a {kind.role}"
                     place = f"`{name}`"
                     expected = "a " + " or a ".join(_ROLES[name])
-                    self._names.report(Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=result))
+                    field = _FIELD_OF_ROLE.get(kind.role, "")
+                    hint = f"write it as {field}" if field else ""
+                    finding = Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=result, hint=hint)
+                    self._names.report(finding)
                     return unknown(resolved.span)
         if name == "collect" and not resolved.type.unknown and resolved.type.kinds:
             resolved = _as_list(resolved)

@@ -20,7 +20,7 @@ from zlang.check.types import ANYTHING_DECLARED, BOOL, COUNT, NUMERIC, UNKNOWN, 
 from zlang.check.types import DURATION as TIME
 from zlang.diagnostics import Code
 from zlang.source import Span
-from zlang.suggest import did_you_mean
+from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
 from zlang.units import DURATION, Quantity
 
@@ -142,7 +142,9 @@ class _KindBuilder:
 
     def _report_unknown(self, field: tree.Word) -> None:
         candidates = ("doc", "writes", *_FIELDS, *FORMS)
-        hint = did_you_mean(field.text, candidates) or "a kind has " + ", ".join(candidates)
+        hint: str = did_you_mean(field.text, candidates) or "a kind has " + ", ".join(candidates)
+        if field.text in self.scope.nodes:
+            hint = Hint(f"write `default {field.text} = …`", field.text, f"default {field.text}", is_safe=False)
         self.report(Code.UNKNOWN_PROPERTY.at(field.span, kind="kind", name=field.text, hint=hint))
 
     def _assertion(self, node: tree.Assert) -> Assertion:

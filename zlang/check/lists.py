@@ -13,10 +13,11 @@ from zlang.check.factors import each_level
 from zlang.check.program import ABSENT, Absent, ChangingValue, Expr, HeldValue, Value
 from zlang.check.scope import Path, Scope
 from zlang.check.typed import resolve_condition, resolve_typed
-from zlang.check.types import DURATION, NOTHING, Type, is_number
+from zlang.check.types import DURATION, NOTHING, STRING, Type, is_number
 from zlang.check.values import ValueProblem, listed
 from zlang.diagnostics import Code, ProgramError
 from zlang.source import Span
+from zlang.suggest import Hint
 from zlang.syntax import tree
 from zlang.units import Quantity
 
@@ -27,7 +28,10 @@ def resolve_index(context: Context, node: tree.Index) -> Expr:
     if many.type.unknown or place.type.unknown:
         return unknown(node.span)
     if many.type.element is None:
-        context.report(Code.WRONG_TYPE.at(many.span, name="[…]", expected="used with a list", found=many.type))
+        wanted = f"{many.span.text}.{place.value({})}" if place.is_constant and place.type == STRING else ""
+        hint: str = Hint(f"write `{wanted}`", node.span.text, wanted, is_safe=False) if wanted else ""
+        wrong = Code.WRONG_TYPE.at(many.span, name="[…]", expected="used with a list", found=many.type, hint=hint)
+        context.report(wrong)
         return unknown(node.span)
     if place.type != types.COUNT:
         hint = "places are counted from 0; the last value is `[-1]`"

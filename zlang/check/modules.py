@@ -164,12 +164,12 @@ class Modules:
             why = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "it is not a file name"
             why = (error.strerror or "it cannot be read").lower() if isinstance(error, OSError) else why
         modules = self.library.modules
-        hint = Hint(f"write a module of the library without quotes: `import {target}`", f'"{target}"', target)
-        self.findings.report(
-            Code.MISSING_IMPORT.at(
-                span, target=f'"{target}"', why=why, hint=hint if target in modules else did_you_mean(target, modules)
-            )
-        )
+        hint: str = Hint(f"write a module of the library without quotes: `import {target}`", f'"{target}"', target)
+        if target not in modules:
+            whole = f'"./{target}.zexp"'
+            ended = Hint(f"a program has an ending: `import {whole}`", f'"{target}"', whole, is_safe=False)
+            hint = did_you_mean(target, modules) or (ended if "." not in target else "")
+        self.findings.report(Code.MISSING_IMPORT.at(span, target=f'"{target}"', why=why, hint=hint))
         return None
 
     def table(self, target: str, span: Span) -> Source | None:

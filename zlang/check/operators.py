@@ -92,8 +92,11 @@ def _resolve_contains(context: Context, node: tree.Binary) -> Expr:
 
     both_texts = all(side.type.scalars and TEXT.accepts(side.type) for side in (left, right))
     if right.type.element is None and not right.type.unknown and not both_texts:
-        hint = '`"a" in name` asks whether a text contains `"a"`' if TEXT.accepts(right.type) else ""
+        hint: str = '`"a" in name` asks whether a text contains `"a"`' if TEXT.accepts(right.type) else ""
         expected = "followed by a list"
+        if isinstance(node.right, tree.Number | tree.Name | tree.Text):
+            written = f"[{right.span.text}]"
+            hint = hint or Hint(f"write a list as `{written}`", right.span.text, written, is_safe=False)
         context.report(Code.WRONG_TYPE.at(right.span, name="in", expected=expected, found=right.type, hint=hint))
     element = right.type.element
     if element and not any(type_.unknown or type_ == NOTHING for type_ in (left.type, element)):

@@ -22,6 +22,10 @@ def parameter(stop: StopPlace) -> Meant | None:
         return f"parameters have no types: `let {typed[1]}({typed[2]}) = …`", None
     if function := _FUNCTION.match(text, begin):
         return f"write a function as `let {function[1]}({function[2] or function[3]}) = …`", None
+    if token.text in {"extends", "from", "like", "inherits"} and stop.expected == "`:`":
+        return "write `kind NAME: KIND { … }`", stop.fix(stop.end, token.end, ":")
+    if token.type == "FIELD" and stop.last == "WITH":
+        return "write the properties in braces: `NAME with { PROPERTY = VALUE }`", None
     if imported := _IMPORTED.match(text, begin):
         written = f'"{imported[1] if imported[1].startswith(".") else f"./{imported[1]}"}"'
         return f"write the file as a text: `import {written}`", stop.fix(*imported.span(1), written, is_safe=False)
