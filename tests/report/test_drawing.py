@@ -191,7 +191,7 @@ def test_without_the_libraries_it_says_how_to_get_them(tmp_path: Path, monkeypat
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(RunError) as raised:
         text_of(drawn())
-    assert raised.value.hint == "pip install plotext vl-convert-python"
+    assert raised.value.hint == "pip install 'zlang[plots]'"
     with pytest.raises(RunError, match="the libraries that draw plots are not installed"):
         vega.write([drawn()], tmp_path / "a.svg")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+import sys
 import zipfile
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -15,10 +16,13 @@ from reports import hostile, ingested, many, plain, printed
 from run_folders import RunBuilder, factor
 
 from zlang.check.questions import Expectation, Term
-from zlang.pipeline import reports
+from zlang.cli import answering
+from zlang.cli.app import guarded
+from zlang.pipeline import reports, results
 from zlang.report import compose, judging, page, series
 from zlang.report.document import Paragraph
 from zlang.report.judging import JudgedCombination
+from zlang.run.folder import Folder
 from zlang.text import LAYOUT
 
 pytestmark = pytest.mark.usefixtures("told")
@@ -62,6 +66,24 @@ def test_figures_lead_to_their_trials_and_trials_to_their_raw_files(tmp_path: Pa
     files = [unquote(link) for link in links if link.startswith("runs/")]
     assert len([name for name in files if name.endswith("measure.out")]) == 6
     assert all((tmp_path / name).exists() for name in files if "plan.sh" not in name)
+
+
+def test_without_what_draws_a_report_has_tables_and_a_run_ends_as_it_went(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    db, runs = plain(tmp_path)
+    for name in ("plotext", "vl_convert"):
+        monkeypatch.setitem(sys.modules, name, None)
+    (target,) = reports.write_report(db, None, runs, "html", tmp_path / "report.html")
+    seen = Page(target.read_text("utf-8"))
+    assert "img" not in {tag for tag, _ in seen.attributes}
+    assert "pip install 'zlang[plots]'" in seen.texts["code"]
+    assert "read_iops over bs" in seen.texts["h3"]
+    assert answering.close(results.conclude(Folder(runs / "r"), db), failures=0, is_whole=True) == 4
+    assert capsys.readouterr().err == (
+        "warning: the libraries that draw plots are not installed; to see this run's plots: pip install 'zlang[plots]'\n"
+    )
+    assert guarded(["plot", "r", "--db", str(db)]) == 1
 
 
 def test_the_heading_of_a_page_has_no_backticks(tmp_path: Path) -> None:

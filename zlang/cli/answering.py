@@ -166,7 +166,7 @@ def close(closing: Closing, failures: int, *, is_whole: bool) -> int:
         try:
             _plots(closing.plots)
         except RunError as error:  # what draws is not installed: that is no failure of the run
-            print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
+            print(f"warning: {error.message}; to see this run's plots: {error.hint}", file=sys.stderr)
     if closing.judged:
         print()
         verdicts(closing.judged)

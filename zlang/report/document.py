@@ -6,7 +6,8 @@ Rule: nothing in it is markup. What people named is text here, and each form esc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,10 @@ class Document:
     about: str
     sections: tuple[Section, ...]
 
+    def with_tables_for_figures(self, why: str) -> Document:
+        """The same with the figures of each plot as a table; `why` stands before the first one of a section."""
+        return replace(self, sections=tuple(map(partial(_with_tables, why), self.sections)))
+
     @property
     def tables(self) -> list[DocumentTable]:
         """All tables, those of figures among them, in order."""
@@ -101,3 +106,14 @@ class Document:
             for block in blocks
             if isinstance(block, DocumentTable | Figure)
         ]
+
+
+def _with_tables(why: str, section: Section) -> Section:
+    blocks: list[Block] = []
+    for block in section.blocks:
+        if isinstance(block, Figure):
+            blocks += [] if Paragraph(why) in blocks else [Paragraph(why)]
+            blocks.append(replace(block.table, title=block.title))
+        else:
+            blocks.append(block)
+    return replace(section, blocks=tuple(blocks))

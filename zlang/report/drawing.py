@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 from zlang.check.questions import FactorRef, Plot
@@ -25,6 +26,8 @@ from zlang.text import visible
 COLOURS = ((0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233), (213, 94, 0), (240, 228, 66))
 Library = Any
 """A module that is there or not."""
+MISSING = "the libraries that draw plots are not installed"
+TO_INSTALL = "pip install 'zlang[plots]'"
 _DODGE = 0.015
 """The part of the axis between neighbouring lines, so their intervals do not overlap."""
 LATENCY = "latency"
@@ -57,9 +60,12 @@ def load_library(name: str) -> Library:
     try:
         return import_module(name)
     except ImportError:
-        raise RunError(
-            "the libraries that draw plots are not installed", "pip install plotext vl-convert-python"
-        ) from None
+        raise RunError(MISSING, TO_INSTALL) from None
+
+
+def draws_in_pages() -> bool:
+    """Whether the library that draws in a page is installed."""
+    return find_spec("vl_convert") is not None
 
 
 def pictures(drawn: Drawn) -> list[Picture]:

@@ -14,7 +14,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, NamedTuple
 
 from zlang import __version__
-from zlang.report import formats, vega
+from zlang.report import drawing, formats, vega
 from zlang.report.document import Cell, Document, DocumentTable, Figure, Listing, Paragraph
 from zlang.text import LAYOUT, visible
 
@@ -28,11 +28,13 @@ _MOST_DATA = 20_000
 """Rows of a CSV file that is within the page."""
 _KINDS = {"table": DocumentTable, "figure": Figure, "listing": Listing, "words": Paragraph}
 _SHORTEST_FENCE = 3
+_NOT_DRAWN = f"Plots are shown as tables, because {drawing.MISSING}: `{drawing.TO_INSTALL}`"
 
 
 def html(document: Document) -> str:
-    """One page that holds all it needs. Raises RunError where what draws is not installed."""
+    """One page that holds all it needs; where the library that draws is not installed, tables in place of plots."""
     script = ""
+    document = document if drawing.draws_in_pages() else document.with_tables_for_figures(_NOT_DRAWN)
     if any(isinstance(block, Figure) for section in document.sections for block in section.blocks):
         # What ends the element would end it also within a text.
         script = re.sub("<(?=/script|!--)", r"<\\", f"{vega.library()}\n{_text('report.js')}", flags=re.IGNORECASE)
