@@ -80,7 +80,6 @@ LEFT_OUT: tuple[tuple[str, str], ...] = (
         "a trace names files and devices of its own, which zlang cannot protect",
     ),
     ("profile", "replaces the whole job by another"),
-    ("rw_sequencer", "acts only on `rw=...:N`, which the words of `rw` do not offer"),
     ("buffered", "`direct`, said the other way round"),
     ("cpumask", "`cpus_allowed`, as a bit mask"),
     ("cmd_type", "has a single value"),
@@ -136,6 +135,10 @@ SCHEDULES = ("rate", "rate_iops")
 """Options that can have a schedule."""
 SCHEDULED = {"startdelay": "startdelay + begins", "runtime": "lasts"}
 """What an option is in a part of a schedule, which is a section of its own."""
+
+_SUFFIXED = "if has(rw_skip) or has(rw_batch) then [] else"
+FORMS = {"rw": {"options": f'{_SUFFIXED} ["--rw={{rw}}"]', "job_lines": f'{_SUFFIXED} ["rw={{rw}}"]'}}
+"""What an option becomes where a property that is not in fio's table says a part of it."""
 
 WORD_SYNONYMS = {
     "rw": {"readwrite": "rw"},
@@ -197,6 +200,7 @@ ALLOW = {
 """The range, where fio's table has none, or one that cannot be meant (no jobs, no files)."""
 
 DOCS = {
+    "rw_sequencer": "Where the I/Os go that follow the first of a `rw_batch`: on from it, or to the same place",
     "rwmixwrite": "Percentage of mixed workload that is writes; follows rwmixread unless given",
     "bs": "Block size of an IO",
     "rw": "IO direction and pattern",
@@ -388,6 +392,7 @@ def make_property(option: Entry) -> Property:
         "since": since_of(option),
         "only": only_of(engines),
         "scheduled": SCHEDULED.get(name),
+        **FORMS.get(name, {}),
         "doc": quoted(doc_of(name, option)),
     }
     return Property(name, kind, tuple((key, text) for key, text in attributes.items() if text is not None), engines)
