@@ -80,9 +80,8 @@ def test_without_what_draws_a_report_has_tables_and_a_run_ends_as_it_went(
     assert "pip install 'zlang[plots]'" in seen.texts["code"]
     assert "read_iops over bs" in seen.texts["h3"]
     assert answering.close(results.conclude(Folder(runs / "r"), db), failures=0, is_whole=True) == 4
-    assert capsys.readouterr().err == (
-        "warning: the libraries that draw plots are not installed; to see this run's plots: pip install 'zlang[plots]'\n"
-    )
+    problem = "warning: the libraries that draw plots are not installed"
+    assert capsys.readouterr().err == f"{problem}; to see this run's plots: pip install 'zlang[plots]'\n"
     assert guarded(["plot", "r", "--db", str(db)]) == 1
 
 

@@ -78,7 +78,10 @@ def _job(section: JobSection, shared: tuple[Option, ...], study: Study) -> _Job:
         name=study.names.free(section.name, "job"),
         title=section.name,
         comments=(*section.comments, *([description] if description else [])),
-        lines=tuple(fio_options.lines_of(written, options)),
+        lines=(
+            *fio_options.lines_of(written, options),
+            *fio_options.unset_suffixes(fio_options.effective(shared), options),
+        ),
         every_line=tuple(fio_options.lines_of(options, options)),
         target=fio_options.target(options),
         obstacle=fio_options.obstacle(options),

@@ -28,7 +28,7 @@ _LEAVE_OUT = "leave "
 _TARGET = ("filename", "directory", "size")
 ORDER = ("stonewall", "wait_for")
 """Options after which a job begins when those before it have ended."""
-UNSAID = (*_TARGET, *ORDER, "name", "description", "pre_read", "invalidate", "new_group")
+UNSAID = (*_TARGET, *ORDER, "name", "description", "pre_read", "invalidate", "new_group", "kb_base")
 """Options that the program says in another place, or in other words."""
 _MOST_BYTES = 2**63
 _ENOUGH = 2**30
@@ -37,6 +37,10 @@ _DECIDED = (PATTERN, "readwrite", "filename", "directory", "exec_")
 """Beginnings of options that say where the data are, what is done to them, or what else is run."""
 _PLAIN_NAME = re.compile(r"\w[\w-]*")
 _MICROSECOND = Fraction(1, 10**6)
+_DIGITS = re.compile("[0-9]+")
+_UNIT = re.compile(r"(?<=[0-9])([kmgtp])(ib|i|b)?(?![a-z0-9])", re.IGNORECASE)
+_IN_SEQUENCE, _AT_RANDOM = SUFFIXES = ("rw_skip", "rw_batch")
+"""What stands behind the colon of a pattern."""
 
 
 @cache
@@ -54,11 +58,37 @@ def own_name(name: str) -> str:
 def effective(options: Iterable[Option]) -> dict[str, Option]:
     """The options that apply to a job, by name: of two values the later one."""
     result: dict[str, Option] = {}
-    for option in map(_affirmed, options):
+    for option in map(_in_binary, map(_affirmed, options)):
         name = own_name(option.name)
-        result.pop(name, None)
-        result[name] = option
+        for replaced in (name, *SUFFIXES) if name == PATTERN else (name,):
+            result.pop(replaced, None)
+        pattern, colon, suffix = (option.value or "").partition(":")
+        if name == PATTERN and colon:
+            result[name] = option.replace(value=pattern)
+            result[_suffix_name(pattern)] = option.replace(value=suffix, comments=())
+        else:
+            result[name] = option
     return result
+
+
+def _suffix_name(pattern: str) -> str:
+    """The property that says what stands behind the colon of a pattern."""
+    return _AT_RANDOM if pattern.startswith("rand") else _IN_SEQUENCE
+
+
+def _in_binary(option: Option) -> Option:
+    """The same sizes as fio reads them without `kb_base=1000`: `4k` is then `4kib`, and the other way round."""
+    definition = kind().properties.get(own_name(option.name))
+    is_other = own_name(option.name) in UNSAID and option.name != "size"
+    if (
+        not option.is_decimal
+        or option.value is None
+        or is_other
+        or (definition and "duration" in definition.type.scalars)
+    ):
+        return option
+    other = _UNIT.sub(lambda unit: unit[1] + ("" if (unit[2] or "").lower() == "ib" else "ib"), option.value)
+    return option.replace(value=other)
 
 
 def _affirmed(option: Option) -> Option:
@@ -227,6 +257,8 @@ def lines_of(options: Mapping[str, Option], every: Mapping[str, Option]) -> Iter
             yield from writing.comment(f"{option.written}: fio ignores this without a runtime")
         elif name == PATTERN:
             yield from _pattern(option)
+        elif name in SUFFIXES:
+            yield from _suffix(name, option)
         elif (line := _line(option)) is not None:
             yield line
         elif not kind().without.get(f"{name}={option.value}", "").startswith(_LEAVE_OUT):
@@ -254,14 +286,26 @@ def _as_written(option: Option) -> str:
 
 
 def _pattern(option: Option) -> Iterator[str]:
-    """The pattern without what may follow its colon: how often it goes on at another place."""
-    pattern, colon, sequence = (option.value or "").partition(":")
-    line = _line(option.replace(value=pattern))
+    """What a job does; `read` where fio knows no such pattern."""
+    line = _line(option)
     if line is None:
         yield from writing.comment(f"{option.written}: the pattern is unknown, so zlang wrote `read`")
-    elif colon:
-        yield from writing.comment(f"{option.written}: only the pattern is taken over, not `:{sequence}`")
     yield line or f"{PATTERN} = read"
+
+
+def _suffix(name: str, option: Option) -> Iterator[str]:
+    """How a pattern goes on. fio reads a size where it is in sequence, and only digits where it is random."""
+    digits = _DIGITS.match(option.value or "")
+    line = _line(option.replace(name=name, value=digits[0] if digits and name == _AT_RANDOM else option.value))
+    if line is None:
+        yield from writing.comment(f"{option.written}: only the pattern is taken over, not `:{option.value}`")
+    else:
+        yield line
+
+
+def unset_suffixes(shared: Mapping[str, Option], options: Mapping[str, Option]) -> tuple[str, ...]:
+    """The lines of a job whose own pattern does not go on as the shared one does."""
+    return tuple(f"{name} = none" for name in SUFFIXES if name in shared and name not in options)
 
 
 def target(options: Mapping[str, Option], tool: str = NAME) -> Target:

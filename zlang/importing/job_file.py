@@ -25,7 +25,8 @@ _COMMENT = (";", "#")
 class Option(Record):
     """An option where it stands: its name, its value (None where there is none), and the comments above it.
 
-    `written` is the line as it was; `missing` are variables of the environment that are not set.
+    `written` is the line as it was; `missing` are variables of the environment that are not set. If it `is_decimal`,
+    `4k` in it is 4,000 bytes.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Option(Record):
     written: str
     comments: tuple[str, ...]
     missing: tuple[str, ...]
+    is_decimal: bool = False
 
 
 class JobSection(Record):
@@ -116,6 +118,8 @@ class _Reader:
         """Keep the section that was read: as a job, or for the jobs after it."""
         if self.section is None:
             return
+        bases = [option.value for option in (*self.inherited, *self.own) if option.name == "kb_base"]
+        self.own = [option.replace(is_decimal=bases[-1:] == ["1000"]) for option in self.own]
         if self.section.startswith("global"):
             self.head += self.above
             self.inherited += self.own
