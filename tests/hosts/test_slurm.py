@@ -87,6 +87,22 @@ def test_parts_that_are_cancelled_or_lose_their_node_resume(zlang: Zlang, slurm:
     assert zlang.names() == {"go", "program.zexp", "results.duckdb", "runs"}
 
 
+def test_experiments_are_jobs_one_after_the_other(zlang: Zlang, slurm: Slurm) -> None:
+    go = zlang.at / "go"
+    line = "experiment e { on = data  run = waits  cache = as_is  repeat = 2  table elapsed by n }"
+    second = "experiment f { on = data  run = waits  cache = hot }"
+    program = zlang.program(PROGRAM.replace("GO", str(go)).replace(line, f"{line}\n{second}"))
+    said = zlang("submit", program, "--slurm", "--parts", "2", "--", "--partition=p").out
+    first, after = (said_of.split(":")[0] for said_of in said.split("submitted job ")[1:])
+    wait_for(lambda: len(list(zlang.at.glob("zlang-e-*/begun"))) == 2)
+    assert {name: bool(node) for name, node in slurm.tasks().items()} == {
+        f"{job}_{number}": job == first for job in (first, after) for number in (1, 2)
+    }
+    go.touch()
+    wait_for(lambda: not slurm.tasks())
+    assert [row["state"] for row in rows(zlang)] == ["finished"] * 4
+
+
 def test_nodes_of_an_allocation_are_the_machines_of_a_group(zlang: Zlang) -> None:
     (zlang.at / "zlang.toml").write_text('[hosts]\nengine = "slurm"\n[hosts.c1]\nssh = "login"\n')
     program = zlang.program(GROUP)

@@ -480,7 +480,7 @@ def submit(
     """Submit the plan of a program to Slurm as a job array. Each task runs one part of the plan.
 
     A part consists of whole plots. If tasks were killed or lost, type the same command again: it submits the parts
-    that are not finished.
+    that are not finished. A program with several experiments becomes several jobs, one after the other.
     """
     from zlang.cli import submitting
 

@@ -46,20 +46,39 @@ def submit(
     options: list[str],
     wishes: Submission,
 ) -> int:
-    """Submit the parts of a plan that are not finished, or all of them if there are none."""
+    """Submit the plan of each experiment of a program; the tasks of one begin when those before have ended."""
     words.ordered(order)
     _require_own_array(options)
     overrides = checking.overrides(settings, profile)
     checked = checking.sound(file, overrides, programs.here())
-    chosen = programs.choose(checked, experiment)
-    planned = plans.plan(checked, chosen, plans.DEFAULT_SEED if seed is None else seed, overrides, None, order)
-    submissions.require_parts(planned)
+    seed_used = plans.DEFAULT_SEED if seed is None else seed
+    experiments = programs.chosen(checked, experiment, is_one=False)
+    every = [plans.plan(checked, item, seed_used, overrides, None, order) for item in experiments]
+    for planned in every:
+        submissions.require_parts(planned)
+    jobs: list[str] = []
+    for planned in every:
+        if len(every) > 1:
+            print(f"experiment {planned.experiment.name}", file=sys.stderr)
+        after = [f"--dependency=afterany:{jobs[-1]}"] if jobs else []
+        if job := _submit_one(planned, runs_dir, db, [*after, *options], wishes):
+            jobs.append(job)
+    if jobs:
+        runs_option = "" if runs_dir == words.RUNS else f" --runs {words.file(str(runs_dir))}"
+        print("\ntry next:")
+        print(f"  zlang status{runs_option}")
+        print(f"  zlang ingest {words.file(str(runs_dir))}")
+    return 0
+
+
+def _submit_one(planned: Planned, runs_dir: Path, db: Path, options: list[str], wishes: Submission) -> str:
+    """Submit the parts of a plan that are not finished, or all of them if there are none; gives the job."""
     created: list[Folder] = []
     folders = [] if wishes.again else submissions.latest(runs_dir, planned.plan.header.plan)
     if folders:
         folders = _to_do(folders, failed=wishes.failed)
         if not folders:
-            return 0
+            return ""
     else:
         folders = created = _create(planned, runs_dir, db, wishes)
     try:
@@ -69,11 +88,7 @@ def submit(
         raise
     trials = sum(folder.read_plan().header.trials for folder in folders)
     print(f"submitted job {job}: {words.counted(len(folders), 'part')}, {words.counted(trials, 'trial')}")
-    runs_option = "" if runs_dir == words.RUNS else f" --runs {words.file(str(runs_dir))}"
-    print("\ntry next:")
-    print(f"  zlang status{runs_option}")
-    print(f"  zlang ingest {words.file(str(runs_dir))}")
-    return 0
+    return job
 
 
 def follow(folder: Folder) -> int:
