@@ -368,3 +368,9 @@ def test_a_file_of_which_a_part_is_missing_is_not_waited_for_without_end(
 )
 def test_a_clock_that_says_what_no_clock_can_say_is_not_believed(words: list[str], clocks: tuple[float, float]) -> None:
     assert ssh._clocks(words) == clocks
+
+
+def test_ciphers_that_cost_less_are_preferred_among_those_that_are_permitted() -> None:
+    names = [b"chacha20-poly1305@openssh.com", b"aes256-gcm@openssh.com", b"aes128-ctr"]
+    assert ssh.by_cost(names) == ["aes256-gcm@openssh.com", "chacha20-poly1305@openssh.com", "aes128-ctr"]
+    assert ssh.by_cost(names[2:]) == ["aes128-ctr"]

@@ -167,6 +167,7 @@ class Machine:
         return await asyncssh.connect(
             **given,
             known_hosts=known_hosts,
+            encryption_algs=by_cost(options.encryption_algs),
             agent_forwarding=False,
             x11_forwarding=False,
             password_auth=False,
@@ -452,6 +453,11 @@ class Machine:
         fetcher.stdin.write(_FIRST_LINE + script + f"{len(directory)}\n".encode() + directory)
         await asyncio.wait_for(fetching.until_ready(fetcher.stdout), _CONNECT)
         return fetcher
+
+
+def by_cost(ciphers: Iterable[bytes]) -> list[str]:
+    """The ciphers that ssh permits, those first of which a packet costs the coordinator a sixth of the others' time."""
+    return sorted((name.decode() for name in ciphers), key=lambda name: "gcm" not in name)
 
 
 def _ended(text: str) -> bytes:
