@@ -157,6 +157,43 @@ def test_an_ordinary_user_measures_in_files_and_is_told_what_needs_root(zlang: Z
         assert bed.on("host1", "ls -A /data/ann/runs; rm -r /data/ann; userdel -r ann 2>/dev/null; true") == ""
 
 
+SUDO = """\
+#!/bin/sh
+test "$1 $2" = '-n /bin/sh' || exit 1
+shift
+if test -e /run/password; then echo 'sudo: a password is required' >&2; exit 1; fi
+AS_ROOT=yes exec "$@"
+"""
+AS_ROOT = """
+host box
+dir here on box { path = "/data" }
+shell asks { command = "echo $AS_ROOT >&2"  writes = off }
+experiment e { on = here  run = asks }
+"""
+
+
+def test_sudo_is_used_only_where_the_project_file_says_so(zlang: Zlang, bed: Bed) -> None:
+    """A password that it asks for is refused before anything is made."""
+    bed("exec", "host1", "sh", "-c", 'printf %s "$1" >/usr/local/bin/sudo; chmod +x /usr/local/bin/sudo', "sh", SUDO)
+    program, project_file = zlang.program(AS_ROOT), zlang.at / "zlang.toml"
+    said = []
+    try:
+        for sudo in ("false", "true"):
+            project_file.write_text(f'[hosts.box]\nssh = "host1"\nsudo = {sudo}\n')
+            zlang("run", program, "--yes", "--runs", sudo)
+            (path,) = (zlang.at / sudo).glob("*/trials/*/1/a1/measure.err")
+            said.append(path.read_text())
+        assert said == ["\n", "yes\n"]
+        assert "as root through sudo" in zlang("hosts", program).out
+        bed.on("host1", "touch /run/password")
+        refused = zlang("run", program, "--yes", code=1).err
+        assert "`box` (host1) cannot be used: sudo: a password is required" in refused
+        assert "`ssh host1 sudo -n /bin/sh -c true` has to work" in refused
+    finally:
+        bed.on("host1", "rm -f /usr/local/bin/sudo /run/password")
+    assert not (zlang.at / "runs").exists()
+
+
 def test_kill_9_and_resume_leave_nothing_on_any_machine(zlang: Zlang, bed: Bed) -> None:
     (zlang.at / "zlang.toml").write_text(HOSTS)
     process = zlang.start("run", zlang.program(SLEEPS), "--yes")

@@ -14,13 +14,16 @@ from zlang.run.transport.reach import Address
 def test_the_command_line_wins_over_the_project_file(tmp_path: Path) -> None:
     (tmp_path / "zlang.toml").write_text(
         '[hosts.a]\nssh = "root@a.lab:2222"\ndirectory = "/data"\nwait = 5\n[hosts.b]\nlocal = true\n'
+        '[hosts.d]\nssh = "d"\nsudo = true\n'
     )
-    entries = reach.read(tmp_path / "inner", ["c=[fe80::1%eth0]:22", "b=bob@b"])
+    entries = reach.read(tmp_path / "inner", ["c=[fe80::1%eth0]:22", "b=bob@b", "d=ann@d"])
     assert {name: str(entry.address) for name, entry in entries.items()} == {
         "a": "root@a.lab:2222",
         "b": "bob@b",
         "c": "[fe80::1%eth0]:22",
+        "d": "ann@d",
     }
+    assert [name for name, entry in entries.items() if entry.sudo] == ["d"]
     assert (entries["a"].directory, entries["a"].wait) == ("/data", 5)
     assert entries["c"].address == Address("fe80::1%eth0", "", 22)
     assert reach.read(tmp_path)["b"].is_local
@@ -61,6 +64,8 @@ def test_an_address_is_no_option_and_no_command(text: str) -> None:
         ('[hosts.a]\nssh = "x"\ndirectory = "data"', "`directory` must be an absolute path"),
         ('[hosts.a]\nssh = "x"\ndirectory = "/da\\nta"', "`directory` must be an absolute path"),
         ('[hosts.a]\nssh = "x"\nwait = -1', "`wait` must be a whole number of seconds"),
+        ('[hosts.a]\nssh = "x"\nsudo = "yes"', "`sudo` must be true or false"),
+        ("[hosts.a]\nlocal = true\nsudo = true", "only with `ssh`"),
     ],
 )
 def test_a_wrong_project_file_is_refused(tmp_path: Path, table: str, message: str) -> None:

@@ -39,11 +39,13 @@ def reached_text(entry: Reach | None) -> str:
         return "no address: write [hosts.NAME] in zlang.toml, or add --reach NAME=USER@HOST"
     if entry.address is None:
         return "this machine"
-    return f"ssh {entry.address}, in {entry.directory}"
+    root = ", as root through sudo" if entry.sudo else ""
+    return f"ssh {entry.address}, in {entry.directory}{root}"
 
 
 def _row(name: str, entry: Reach | None) -> dict[str, object]:
     if entry is None:
         return {"host": name, "reached": False}
     place = {"ssh": str(entry.address), "directory": entry.directory, "wait": entry.wait} if entry.address else {}
+    place |= {"sudo": True} if entry.sudo else {}
     return {"host": name, "reached": True, "local": entry.is_local, **place, "source": entry.source}

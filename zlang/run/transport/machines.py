@@ -343,7 +343,8 @@ async def _tool(machine: Machine, name: str, hint: str) -> here.Tool:
         is_root = await machine.answer("id -u") == "0"
         address = machine.reach.address
         reason, login = hint.partition(": ")[0], f"root@{address.host}" if address else "root"
-        return here.Tool(name, "yes" if is_root else None, "", f"{reason}: log in as `{login}`")
+        how = f"log in as `{login}`, or write `sudo = true` in [hosts.{machine.name}]"
+        return here.Tool(name, "yes" if is_root else None, "", f"{reason}: {how}")
     if here.is_command(name):
         is_well = await machine.answer(f"({name}) >/dev/null 2>&1 && echo yes") == "yes"
         return here.Tool(name, "succeeds" if is_well else None, "", hint)

@@ -6,6 +6,7 @@
 ssh       = "root@san1.lab"      # any name that ssh knows: ~/.ssh/config holds
 directory = "/var/tmp/zlang"     # where run folders lie on it while they are carried out
 wait      = 300                  # seconds for which a lost connection is tried again
+sudo      = true                 # everything there is done by root, through `sudo -n`
 [hosts.here]
 local = true
 [hosts]
@@ -34,7 +35,7 @@ DIRECTORY = "/var/tmp/zlang"  # noqa: S108 - the agent makes it, and refuses one
 WAIT = 300
 KEPT = "machines"
 _LONGEST = 1 << 20
-_KEYS = ("ssh", "directory", "local", "wait")
+_KEYS = ("ssh", "directory", "local", "wait", "sudo")
 _LOCAL = "local"
 _ENGINE = "engine"
 SLURM = "slurm"
@@ -72,6 +73,8 @@ class Reach:
     wait: int = WAIT
     source: str = ""
     """Where that was said."""
+    sudo: bool = False
+    """Whether root does everything there, through `sudo`."""
 
     @property
     def is_local(self) -> bool:
@@ -121,7 +124,8 @@ def changed(reached: Mapping[str, Reach], options: Iterable[str]) -> dict[str, R
         before = result.get(name)
         places = (before.directory, before.wait) if before else (DIRECTORY, WAIT)
         address = None if text == _LOCAL else parse(text, f"--reach {name}")
-        result[name] = Reach(name, address, *places, source="--reach")
+        sudo = before is not None and before.sudo and address is not None
+        result[name] = Reach(name, address, *places, source="--reach", sudo=sudo)
     return result
 
 
@@ -171,7 +175,7 @@ def _of_table(where: str, name: str, entry: object) -> Reach:
         if key not in _KEYS:
             raise RunError(f"{where} has no `{key}`", did_you_mean(key, _KEYS) or "it can have " + ", ".join(_KEYS))
     ssh, is_local = entry.get("ssh"), entry.get("local", False)
-    directory, wait = entry.get("directory", DIRECTORY), entry.get("wait", WAIT)
+    directory, wait, sudo = entry.get("directory", DIRECTORY), entry.get("wait", WAIT), entry.get("sudo", False)
     if not isinstance(is_local, bool) or is_local == (ssh is not None):
         raise RunError(f"{where} does not say how the host is reached", 'write ssh = "USER@HOST", or local = true')
     if ssh is not None and not isinstance(ssh, str):
@@ -180,5 +184,7 @@ def _of_table(where: str, name: str, entry: object) -> Reach:
         raise RunError(f"{where}: `directory` must be an absolute path", f'write directory = "{DIRECTORY}"')
     if isinstance(wait, bool) or not isinstance(wait, int) or not 0 <= wait <= _MOST_SECONDS:
         raise RunError(f"{where}: `wait` must be a whole number of seconds", f"write wait = {WAIT}")
+    if not isinstance(sudo, bool) or (sudo and is_local):
+        raise RunError(f"{where}: `sudo` must be true or false, and only with `ssh`", "write sudo = true")
     address = None if ssh is None else parse(ssh, where)
-    return Reach(name, address, directory, wait, source=where)
+    return Reach(name, address, directory, wait, source=where, sudo=sudo)

@@ -71,13 +71,18 @@ def _script(name: str) -> bytes:
     return resources.files("zlang.run.transport").joinpath(name).read_bytes()
 
 
-def _loader(script: bytes) -> str:
+def _loader(script: bytes, reach: Reach) -> str:
     """The command that reads a script from standard input: any login shell understands it, and none sees the script.
 
     The first line shows that nothing was read before, such as by `read` in ~/.bashrc.
     """
     check = f'read -r z_first; test "$z_first" = zlang || {{ printf "\\nrefused {_HAS_READ}\\n"; exit 1; }}'
-    return f"exec sh -c '{check}; eval \"$(head -c {len(script)})\"'"
+    return f"exec {_shell(reach)} -c '{check}; eval \"$(head -c {len(script)})\"'"
+
+
+def _shell(reach: Reach) -> str:
+    """The shell that reads scripts. `sudo -n` fails where it would ask for a password."""
+    return "sudo -n /bin/sh" if reach.sudo else "sh"
 
 
 class Machine:
@@ -187,7 +192,7 @@ class Machine:
 
         script = agent_script()
         self._agent = agent = await self._connected().create_process(
-            _loader(script), encoding=None, request_pty=False, stderr=asyncssh.STDOUT, bufsize=_BLOCK
+            _loader(script, self.reach), encoding=None, request_pty=False, stderr=asyncssh.STDOUT, bufsize=_BLOCK
         )
         directory = os.fsencode(self.reach.directory)
         with suppress(BrokenPipeError):  # a shell that has ended already said why
@@ -202,7 +207,8 @@ class Machine:
                 is_refused = word == "refused"
                 reason = rest_of_line if is_refused else heard or "its shell ended"
                 message = f"`{self.name}` ({self.reach.address}) cannot be used: {reason}"
-                raise MachineLost(message, "" if is_refused else f"`{_by_hand(self.reach)} sh -c true` has to work")
+                command = f"{_by_hand(self.reach)} {_shell(self.reach)} -c true"
+                raise MachineLost(message, "" if is_refused else f"`{command}` has to work")
             heard = line.strip() or heard  # what its login shell prints
         boot = rest_of_line.split()[0]
         self.boot = boot
@@ -360,7 +366,11 @@ class Machine:
         script = f"{path} LC_ALL=C\nexport PATH LC_ALL\nprintf '\\n{begin}\\n'\n{command}\n".encode()
         try:
             done = await self._connected().run(
-                _loader(script), input=_FIRST_LINE + script, encoding=None, request_pty=False, timeout=_CONNECT
+                _loader(script, self.reach),
+                input=_FIRST_LINE + script,
+                encoding=None,
+                request_pty=False,
+                timeout=_CONNECT,
             )
         except (TimeoutError, asyncssh.TimeoutError):
             return ""
@@ -448,7 +458,7 @@ class Machine:
     async def _start_fetcher(self) -> SSHClientProcess[bytes]:
         """Start the shell that sends files: it stays, as a channel for each fetch would cost more than the fetch."""
         script = _script("fetch.sh")
-        fetcher = await self._connected().create_process(_loader(script), encoding=None, request_pty=False)
+        fetcher = await self._connected().create_process(_loader(script, self.reach), encoding=None, request_pty=False)
         directory = os.fsencode(f"{self.reach.directory}/{self.run}")
         fetcher.stdin.write(_FIRST_LINE + script + f"{len(directory)}\n".encode() + directory)
         await asyncio.wait_for(fetching.until_ready(fetcher.stdout), _CONNECT)
