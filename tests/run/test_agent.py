@@ -144,7 +144,9 @@ def test_without_a_sign_of_life_everything_ends(tmp_path: Path) -> None:
     agent = Agent(["sh"], os.fsencode(tmp_path / "base"), dead=1)
     agent.begin()
     agent.start(1, b"sleep 1000")
-    assert agent.process.wait(timeout=60) != 0
+    how = os.waitid(os.P_PID, agent.process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+    assert how is not None
+    assert how.si_code == os.CLD_KILLED, "a sudo above it would stop with it, and stay"
     agent.close()
     assert left_of(RUN) == []
 

@@ -214,10 +214,10 @@ z_watch() {
       break
     fi
   done
-  kill -STOP $$ # so that it starts nothing meanwhile
   z_sweep
   z_leave
-  kill -KILL $$
+  kill -KILL $$ # not STOP before: a sudo above it would stop, too, and stay
+  z_sweep       # a line that came meanwhile may have started something
 }
 
 if ! [ -d "$z_base" ]; then
