@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from zlang import project
@@ -122,10 +122,9 @@ def changed(reached: Mapping[str, Reach], options: Iterable[str]) -> dict[str, R
         if not (name and equals and text):
             raise RunError(f"--reach {option}: not of the form NAME=ADDRESS", "--reach san1=root@san1.lab")
         before = result.get(name)
-        places = (before.directory, before.wait) if before else (DIRECTORY, WAIT)
         address = None if text == _LOCAL else parse(text, f"--reach {name}")
-        sudo = before is not None and before.sudo and address is not None
-        result[name] = Reach(name, address, *places, source="--reach", sudo=sudo)
+        entry = replace(before or Reach(name, address), address=address, source="--reach")
+        result[name] = replace(entry, sudo=entry.sudo and not entry.is_local)
     return result
 
 
@@ -187,4 +186,4 @@ def _of_table(where: str, name: str, entry: object) -> Reach:
     if not isinstance(sudo, bool) or (sudo and is_local):
         raise RunError(f"{where}: `sudo` must be true or false, and only with `ssh`", "write sudo = true")
     address = None if ssh is None else parse(ssh, where)
-    return Reach(name, address, directory, wait, source=where, sudo=sudo)
+    return Reach(name=name, address=address, directory=directory, wait=wait, source=where, sudo=sudo)
