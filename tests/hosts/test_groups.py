@@ -43,6 +43,26 @@ def test_figures_of_a_group_add_up(zlang: Zlang) -> None:
     assert [row["host"] for row in each] == ["c1", "c2", "c3"]
 
 
+LATE = """
+host client { members = ["c1".."c2"] }
+dir here on client { path = "/data" }
+shell naps { command = "sleep 0.2"  writes = off }
+experiment e { on = here  run = naps }
+"""
+
+
+def test_the_time_of_a_group_begins_when_its_machines_begin(zlang: Zlang) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    zlang.run(LATE, "--yes", code=None)  # on a busy machine they may begin too far apart
+    (out,) = zlang.folder().glob("trials/*/1/a1")
+    ahead = [float(line.split()[1]) for line in (out / "clocks").read_text().splitlines()]
+    began, ended = (
+        [float((out / f"stream{n}" / name).read_text()) - ahead[n - 1] for n in (1, 2)] for name in ("began", "ended")
+    )
+    (row,) = zlang.rows("select elapsed from all_trials")
+    assert abs(float(str(row["elapsed"])) - (max(ended) - min(began))) < 1e-3
+
+
 def test_a_machine_that_is_lost_fails_the_trial_and_ends_the_others(zlang: Zlang, bed: Bed) -> None:
     """The other machines end their loads at once, and have nothing left; `resume --failed` measures all again."""
     (zlang.at / "zlang.toml").write_text(HOSTS.replace('"\n', '"\ndirectory = "/data/zlang"\n'))

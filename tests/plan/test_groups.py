@@ -109,6 +109,7 @@ def test_a_skew_beyond_the_bound_does_not_count(tmp_path: Path, late: float, why
     assert reading.metrics["start_skew"] == pytest.approx(late)
     assert [stream.host for stream in reading.streams] == ["c1", "c2"]
     assert reading.window == pytest.approx((1000 + late, 1002))
+    assert reading.ran == pytest.approx((1000, 1002 + late)), "without the time in which they wait for each other"
 
 
 def test_a_group_is_refused_where_one_machine_is_needed() -> None:

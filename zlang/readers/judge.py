@@ -42,7 +42,7 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
     parts: list[StreamReading] = []
     phases: list[Phase] = []
     alone = trial.traits.get(ALONE)
-    of_load = window
+    of_load, ran = window, None
     # Collectors last: what they saw counts for the time in which the load was measured.
     for step in sorted(trial.steps, key=lambda step: step.action is Action.COLLECT):
         if step.reader is None:
@@ -57,6 +57,7 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
         samples += reading.samples
         parts += reading.streams
         phases += reading.phases
+        ran = reading.ran or ran
         result = notes if watches else why_not
         result += [f"{step.reader.name}: {problem}" for problem in reading.problems]
         why_not += reading.against
@@ -78,6 +79,7 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
         window=of_load,
         streams=tuple(parts),
         phases=tuple(phases),
+        ran=ran,
     )
 
 

@@ -114,6 +114,7 @@ class Reading:
     the tool knows better than the journal: without start and ramp. `read` is how many bytes the load read, and
     `fetched` how many of them came from devices, where the kernel counts that for a process. `streams` are those of
     which the metrics are the sum, `phases` the parts of the measurement, `intervals` what the tool logged over time.
+    `ran` is from the first start to the last end on several machines: without the time in which they wait for others.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -127,6 +128,7 @@ class Reading:
     streams: tuple[StreamReading, ...] = ()
     phases: tuple[Phase, ...] = ()
     intervals: Intervals | None = None
+    ran: Window | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ class Judgement:
     """Whether a trial counts, and what was measured.
 
     `why_not` is empty where it counts. `notes` are what went wrong beside the measurement, in the collectors.
-    `window` is the time that samples and the metrics of collectors are of.
+    `window` is the time that samples and the metrics of collectors are of, and `ran` that of a `Reading`.
     `cache_state` is `cold`, `not cold`, `hot`, `not hot` (or another state that a protocol verifies) or `as_is`.
     """
 
@@ -149,6 +151,7 @@ class Judgement:
     window: Window | None = None
     streams: tuple[StreamReading, ...] = ()
     phases: tuple[Phase, ...] = ()
+    ran: Window | None = None
 
 
 FindLogs = Callable[[Path], Iterator[Log]]

@@ -108,6 +108,7 @@ def read(
         phases=phases,
         read=_sum(reading.read for reading in readings),
         fetched=_sum(fetched.values()),
+        ran=_ran_together(directory, parts, clocks) if skew is not None else None,
     )
 
 
@@ -281,6 +282,15 @@ def _on_one_clock(
         return reading
     intervals = reading.intervals and _Shifted(reading.intervals, ahead)
     return replace(reading, window=(reading.window[0] - ahead, reading.window[1] - ahead), intervals=intervals)
+
+
+def _ran_together(
+    directory: Path, parts: Sequence[Mapping[str, object]], clocks: Mapping[str, tuple[float, float]]
+) -> Window | None:
+    """From the first start to the last end of streams on several machines, by the clock of the coordinator."""
+    ran = [(_ran(directory / str(part["directory"])), clocks[str(part["begun_by"])][0]) for part in parts]
+    every = [(own[0] - ahead, own[1] - ahead) for own, ahead in ran if own is not None]
+    return (min(begin for begin, _ in every), max(end for _, end in every)) if every else None
 
 
 def _skew(

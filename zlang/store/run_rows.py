@@ -181,6 +181,8 @@ class RunRows:
     def _measured(self, row: dict[str, object], trial: Trial, attempt: Attempt, verdict: Judgement) -> None:
         """Stage what was measured."""
         row["cache_state"], row["cache_evidence"] = verdict.cache_state, verdict.cache_evidence
+        if verdict.ran:
+            row["elapsed"] = verdict.ran[1] - verdict.ran[0]
         for note in verdict.notes:
             self._problem(note, trial=trial.identity, replicate=trial.replicate)
         code = self.columns.metric
