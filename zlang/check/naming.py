@@ -17,7 +17,7 @@ from itertools import islice
 from zlang.check import hosts, streams, values
 from zlang.check.factors import FirstLevels
 from zlang.check.instances import Frame, chain, leaves_changed, places
-from zlang.check.program import Absent, Axis, Experiment, Instance, Joined, Symbol, Value, Variable
+from zlang.check.program import Absent, Axis, ChangingValue, Experiment, Instance, Joined, Symbol, Value, Variable
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.record import Record
 from zlang.source import Span
@@ -311,7 +311,7 @@ def written(value: Value) -> str:
             return "\n".join(written(part) for part in value)
         case Symbol():
             return written(value.argument)
-        case None | Absent() | Instance() | bool():
+        case None | Absent() | Instance() | bool() | ChangingValue():
             return ""
         case Quantity(is_whole=False):  # such as 100us, which a property writes in its own unit
             return ""
