@@ -81,6 +81,12 @@ def test_names_in_programs(what: str, here: Path, capsys: CaptureFixture[str]) -
     assert f"`{meant}`" in next(line for line in capsys.readouterr().err.splitlines() if "did you mean" in line)
 
 
+def test_a_program_of_another_name_is_not_meant(here: Path, capsys: CaptureFixture[str]) -> None:
+    (here / "wrong.zexp").touch()
+    assert guarded(["fmt", "no.zexp"]) == 1
+    assert "did you mean" not in capsys.readouterr().err
+
+
 COMMANDS = {
     "a command": (["chek", "a.zexp"], "check"),
     "an option": (["plan", "a.zexp", "--stesp"], "--steps"),

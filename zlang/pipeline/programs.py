@@ -13,11 +13,12 @@ from zlang.check import check as checking
 from zlang.check.afresh import AFRESH, Afresh
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Experiment, Instance
+from zlang.check.settings import listed
 from zlang.diagnostics import Code, Diagnostic, ProgramError
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.files import read_regular, replace_file
 from zlang.source import Source, Span
-from zlang.suggest import did_you_mean
+from zlang.suggest import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from zlang.lint.levels import Levels
@@ -41,8 +42,7 @@ def text_of(path: str, newline: str | None) -> str:
     except UnicodeDecodeError:
         raise RunError(f"{path} is not UTF-8 text") from None
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise RunError(f"cannot read {path}: {why.lower()}", _nearest_program(path)) from None
+        raise RunError(f"cannot read {path}: {reason_of(error)}", _nearest_program(path)) from None
     if len(text) > _LONGEST:
         raise RunError(f"cannot read {path}: it has more than {_LONGEST:,} characters")
     return text
@@ -51,10 +51,11 @@ def text_of(path: str, newline: str | None) -> str:
 def _nearest_program(path: str) -> str:
     """The program in the same directory whose name is nearest to one that is not there."""
     try:
-        beside = [str(item) for item in Path(path).parent.glob("*.zexp")] if not Path(path).exists() else []
+        beside = {item.stem: item for item in Path(path).parent.glob("*.zexp")} if not Path(path).exists() else {}
     except (OSError, ValueError):
         return ""
-    return did_you_mean(str(Path(path)), beside)
+    near = nearest(Path(path).stem, beside)
+    return f"did you mean {' or '.join(f'`{beside[stem]}`' for stem in near)}?" if near else ""
 
 
 def read_exactly(path: str) -> Source:
@@ -84,7 +85,7 @@ def rewrite(path: str, text: str) -> None:
         real = Path(path).resolve(strict=True)
         replace_file(real, text.encode(), stat.S_IMODE(real.stat().st_mode))
     except OSError as error:
-        raise RunError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+        raise RunError(f"cannot write {path}: {reason_of(error)}") from None
 
 
 def check(
@@ -163,11 +164,9 @@ def choose(checked: Checked, name: str | None) -> Experiment:
             )
         )
     if name is None and len(experiments) > 1:
-        listed = ", ".join(experiments)
-        raise RunError(f"the program has {len(experiments)} experiments", f"choose one with --experiment: {listed}")
+        names = ", ".join(experiments)
+        raise RunError(f"the program has {len(experiments)} experiments", f"choose one with --experiment: {names}")
     if name is not None and name not in experiments:
-        hint = did_you_mean(name, experiments) or "its experiments are " + ", ".join(
-            f"`{its_name}`" for its_name in experiments
-        )
+        hint = did_you_mean(name, experiments) or listed("experiment", experiments)
         raise RunError(f"the program has no experiment `{name}`", hint)
     return experiments[name] if name is not None else next(iter(experiments.values()))
