@@ -125,7 +125,7 @@ class _Checker:
                 report(Code.CIRCLE.at(entry.base.span, name=name))
                 break
             if name not in declared:
-                hint = did_you_mean(name, declared) or listed("experiments", declared)
+                hint = did_you_mean(name, declared) or listed("experiment", declared)
                 report(Code.UNKNOWN_NAME.at(entry.base.span, name=name, hint=hint))
                 break
             chain.append(name)

@@ -26,13 +26,13 @@ def settings_of(modules: Modules, root: Module, values: Mapping[str, str], chose
                     Code.UNEXPECTED.at(item.span, expected="`param = value`", found="something else")
                 )
             elif item.name.text not in params:
-                hint = did_you_mean(item.name.text, params) or listed("params", params)
+                hint = did_you_mean(item.name.text, params) or listed("param", params)
                 modules.findings.report(Code.UNKNOWN_PARAM.at(item.name.span, name=item.name.text, hint=hint))
             elif profile.name.text == chosen:
                 settings[item.name.text] = item.value
     if chosen is not None and chosen not in profiles:
         words = Source("--profile", chosen)
-        hint = did_you_mean(chosen, profiles) or listed("profiles", profiles)
+        hint = did_you_mean(chosen, profiles) or listed("profile", profiles)
         modules.findings.report(Code.UNKNOWN_PROFILE.at(Span(words, 0, len(chosen)), name=chosen, hint=hint))
     _report_unknown_params(modules)
     return settings | _overrides(modules, root, values, params)
@@ -47,7 +47,7 @@ def _overrides(
     for name, text in own.items():
         words = Source("--set", f"{name}={text}")
         if name not in params:
-            hint = did_you_mean(name, params) or listed("params", params)
+            hint = did_you_mean(name, params) or listed("param", params)
             modules.findings.report(Code.UNKNOWN_PARAM.at(Span(words, 0, len(name)), name=name, hint=hint))
             continue
         value, findings = parse.expression(Source(f"--set {name}", text))
@@ -63,11 +63,13 @@ def _report_unknown_params(modules: Modules) -> None:
         candidates = [name for name, entry in module.entries.items() if isinstance(entry, tree.Param)]
         for name, (given, _) in module.settings.items():
             if name not in candidates:
-                hint = did_you_mean(name, candidates) or listed("params", candidates)
+                hint = did_you_mean(name, candidates) or listed("param", candidates)
                 modules.findings.report(Code.UNKNOWN_PARAM.at(given.span, name=name, hint=hint))
 
 
 def listed(noun: str, names: Iterable[str]) -> str:
     """Which names a program has of some sort, for a hint."""
-    text = ", ".join(f"`{name}`" for name in names)
-    return f"its {noun} are {text}" if text else f"it declares no {noun}"
+    shown = [f"`{name}`" for name in names]
+    if len(shown) == 1:
+        return f"its only {noun} is {shown[0]}"
+    return f"its {noun}s are {', '.join(shown)}" if shown else f"it declares no {noun}s"
