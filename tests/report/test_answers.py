@@ -266,6 +266,9 @@ def test_a_table_asked_for_now_is_as_one_of_the_experiment(tmp_path: Path) -> No
     assert answers.table_now(trials, text) == answers.tables(trials)[0]
     with pytest.raises(ProgramError, match="unknown name `read_iop`"):
         answers.table_now(trials, "read_iop by bs")
+    with pytest.raises(ProgramError, match="expected a name, found nothing") as unfinished:
+        answers.table_now(trials, "read_iops by")
+    assert unfinished.value.diagnostic.hint == ""
 
 
 def test_a_plot_asked_for_now_shows_what_one_of_the_experiment_does(tmp_path: Path) -> None:
@@ -299,7 +302,7 @@ def test_a_plot_with_the_last_word_log_has_that_axis_and_no_factor_more(
     [
         ("read_iosp over bs", "unknown name `read_iosp`"),
         ("read_iops over bss", "`bss` is not a factor of this experiment"),
-        ("read_iops", "expected `over` and a factor, found the end of the file"),
+        ("read_iops", "expected `over` and a factor, found nothing"),
         ("median(read_iops where target == harrd) over bs", "unknown name `harrd`"),
         ("cache over bs", "unknown name `cache`"),
     ],

@@ -285,7 +285,8 @@ class Driver:
         if token.type == END and token.end < len(self.source.text):
             return "`}`"
         if token.type == END or (token.type == "NEWLINE" and not token.text):
-            return "nothing" if self.source.name.startswith("--") else "the end of the file"
+            is_typed = self.source.name.startswith("--") or self.source.name in lexer.CLAUSES
+            return "nothing" if is_typed else "the end of the file"
         if token.type == "NEWLINE":
             return "the end of the line"
         return f"`{token.text}`" if token.type != "STRING" else "a text"

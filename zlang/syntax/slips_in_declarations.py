@@ -95,7 +95,7 @@ def foreign(stop: StopPlace) -> Meant | None:
     if stop.expected == "a name" and token.text == "-" and text.startswith("-", token.end):
         return "write options as properties: `KIND NAME { OPTION = VALUE }`", None
     is_top = "LBRACE" not in symbols and "EQUAL" not in symbols
-    if is_top and begin in ENTRIES:
+    if is_top and begin in ENTRIES and stop.source.name != begin:
         return ENTRIES[begin], None
     if "LBRACE" not in symbols and (headed := head(stop, len(line))) is not None:
         return headed
