@@ -48,7 +48,7 @@ def test_a_run_ends_with_its_answers(zlang: Zlang, clauses: str, code: int, said
 def test_a_report_has_all_that_is_known_of_a_run(zlang: Zlang) -> None:
     clauses = 'expect "fast" median(speed) > 20  table speed by words  plot speed over words'
     zlang.run(SPEED.format(clauses=clauses.replace("  ", "\n  ")), code=4)
-    assert zlang("report").out == "report.html\n"
+    assert zlang("report").out == "written: report.html\n"
     assert "<td>fail</td>" in (zlang.at / "report.html").read_text("utf-8")
     zlang("report", "--format", "markdown", "-o", "r.md")
     text = (zlang.at / "r.md").read_text("utf-8").replace("\\", "")

@@ -90,7 +90,7 @@ def snapshot(
     if as_json:
         print(json.dumps({"file": str(path), "trials": trials}))
     else:
-        print(f"{render.visible(str(path))}: {trials:,} trials")
+        print(f"written: {render.visible(str(path))} ({trials:,} trials)")
     return 0
 
 

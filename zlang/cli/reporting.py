@@ -19,10 +19,10 @@ def report(run: str | None, runs: Path, db: Path, form: str, out: Path | None, *
             raise typer.BadParameter("only the HTML report can be bundled", param_hint="--bundle")
         archive = out or Path("report.zip")
         reports.write_bundle(db, run, runs, archive)
-        print(render.visible(str(archive)))
+        print(f"written: {render.visible(str(archive))}")
     else:
         target = out or Path(FORMATS[form].file)
         for path in reports.write_report(db, run, runs, form, target):
-            print(render.visible(str(path)))
+            print(f"written: {render.visible(str(path))}")
     result_notes.warn_of_damage(db, run)
     return 0
