@@ -249,6 +249,8 @@ def _resume(
     waits_for = state.waits_for or ("", "") if is_confirmed else None
     total = 1 if selection.only is not None else header.at_most
     print(f"run {render.visible(folder.name)} in {render.visible(str(folder.path))}", file=sys.stderr)
+    if selection.failed and selection.only is None and state.is_finished and not runs.failures(account):
+        print("no trial failed: there is nothing to measure again", file=sys.stderr)
     for problem in runs.damage(account) if state.sessions else ():
         status = f"zlang status {words.shell(_named(folder))}"
         print(f"warning: {render.visible(problem)}; `{status}` lists what does not count", file=sys.stderr)
