@@ -23,7 +23,7 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
     """Print ratios with their intervals and verdicts."""
     words.form_of_rows(form)
     if len(pair) not in {0, 2}:
-        raise typer.BadParameter("give two levels with --by, or two runs, or nothing", param_hint="[A B]")
+        raise typer.BadParameter("give two levels, two runs, or nothing", param_hint="[A B]")
     if pair and by is None and run is not None:
         raise typer.BadParameter(
             "two runs are compared; to compare levels of this run, add --by FACTOR", param_hint="--run"
@@ -97,7 +97,7 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
     words.form_of_rows(form)
     result, notes, result_findings, others = results.effects(db, run, metric)
     result_notes.warn_of_damage(db, run)
-    columns = ("metric", "effect", "share %", "df", "p", "over")
+    columns = ("metric", "effect", "share %", "df", "p", "against")
     shown = [
         (
             e.metric,
