@@ -114,7 +114,7 @@ def test_one_lane_works_at_a_time_if_so_wished(zlang: Zlang) -> None:
 def test_a_load_from_another_machine_needs_nobody(zlang: Zlang) -> None:
     (zlang.at / "zlang.toml").write_text(HOSTS)
     listed = zlang("hosts", zlang.program(FAR), code=1)
-    assert "client  no address: write [hosts.NAME]" in listed.out
+    assert "client  no address: write [hosts.client]" in listed.out
     assert "server  ssh host1, in /var/tmp/zlang" in listed.out
     ended = zlang("run", "program.zexp", "--yes", "--reach", "client=root@host2")
     assert "manual step" not in ended.err

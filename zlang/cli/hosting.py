@@ -27,16 +27,16 @@ def hosts(file: str | None, reach: list[str], *, as_json: bool) -> int:
     else:
         width = max(map(len, entries), default=0)
         for name, entry in entries.items():
-            print(f"{name:{width}}  {render.visible(reached_text(entry))}")
+            print(f"{name:{width}}  {render.visible(reached_text(name, entry))}")
         if not entries:
             print("no hosts: declare them in the program, and say in [hosts.NAME] of zlang.toml how to reach each")
     return 1 if None in entries.values() else 0
 
 
-def reached_text(entry: Reach | None) -> str:
+def reached_text(name: str, entry: Reach | None) -> str:
     """How a host is reached, in words."""
     if entry is None:
-        return "no address: write [hosts.NAME] in zlang.toml, or add --reach NAME=USER@HOST"
+        return f"no address: write [hosts.{name}] in zlang.toml, or add --reach {name}=USER@HOST"
     if entry.address is None:
         return "this machine"
     root = ", as root through sudo" if entry.sudo else ""

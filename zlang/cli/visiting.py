@@ -82,7 +82,7 @@ def _row(host: VisitedHost) -> dict[str, object]:
 
 
 def _show(host: VisitedHost) -> None:
-    print(f"{host.name}  {render.visible(reached_text(host.reach))}")
+    print(f"{host.name}  {render.visible(reached_text(host.name, host.reach))}")
     visit = host.visit
     if visit.problem:
         if host.reach:
