@@ -24,6 +24,12 @@ class RunError(Exception):
         self.hint = hint
 
 
+def reason_of(error: Exception) -> str:
+    """Why a call of the system failed, as the end of a sentence: "no such file or directory"."""
+    reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return reason if reason == type(error).__name__ or reason[:2].isupper() else reason[:1].lower() + reason[1:]
+
+
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error means that there is no memory: by its type, or by what CPython, the loader and DuckDB say."""
     is_by_text = isinstance(error, SystemError | ImportError) and _OUT_OF_MEMORY.search(str(error)) is not None

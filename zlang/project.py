@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.files import read_regular
 
 FILE = "zlang.toml"
@@ -24,7 +24,7 @@ def table(path: Path, name: str) -> dict[str, Any]:
     try:
         value = tomllib.loads(read_regular(path.resolve(), _LONGEST).decode("utf-8")).get(name, {})
     except (OSError, ValueError) as error:
-        raise RunError(f"cannot read {path}: {error}") from None
+        raise RunError(f"cannot read {path}: {reason_of(error)}") from None
     if not isinstance(value, dict):
         raise RunError(f"{path}: `{name}` must be a table, written [{name}]")
     return value

@@ -19,7 +19,7 @@ class Unwritable(BaseException):
 
     def __init__(self, error: OSError) -> None:
         super().__init__(error.strerror)
-        self.reason = error.strerror or ""
+        self.error = error
         self.is_hung_up = error.errno in HUNG_UP
 
 

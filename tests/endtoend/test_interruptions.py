@@ -141,6 +141,7 @@ def test_an_interrupted_run_goes_on(zlang: Zlang) -> None:
     assert "finished" in zlang("status", folder.name).out
     again = zlang("resume", folder.name)
     assert "all trials are done" in again.err
+    assert "there is nothing to measure again" in zlang("resume", folder.name, "--failed").err
     measured_once(zlang, 4)
 
 
@@ -292,5 +293,5 @@ experiment noisy { on = here  run = noise  repeat = 3 }
 """
     ended = in_memory(zlang, "1m", "run", zlang.program(noisy), "--runs", "small/runs")
     assert ended.returncode == 1, ended
-    assert "No space left on device" in ended.stderr
+    assert "no space left on device" in ended.stderr
     assert made_in(zlang) == []

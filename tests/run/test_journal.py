@@ -246,7 +246,7 @@ def test_no_journal_is_an_empty_one(tmp_path: Path) -> None:
     with pytest.raises(RunError) as refused:
         run_state.read(tmp_path)
     assert (refused.value.message, refused.value.hint) == (
-        f"cannot read the journal {tmp_path}: Not a regular file",
+        f"cannot read the journal {tmp_path}: not a regular file",
         "what the journal already has is safe; free some space or repair the disk, then type `zlang resume`",
     )
 
@@ -261,7 +261,7 @@ def test_what_was_not_written_is_said_and_the_next_line_is_fresh(
             fault.setattr("os.fsync", _fail)
             with pytest.raises(RunError) as refused:
                 writer.write(Finish(2.0))
-        assert refused.value.message == f"cannot write the journal {path}: Input/output error"
+        assert refused.value.message == f"cannot write the journal {path}: input/output error"
         writer.write(Finish(2.0))
         writer.write(Finish(3.0))
     lines = path.read_bytes().splitlines()
@@ -282,7 +282,7 @@ def test_a_journal_that_cannot_be_opened(tmp_path: Path) -> None:
     path.symlink_to("elsewhere")
     with pytest.raises(RunError) as refused:
         journal.Writer(path)
-    assert refused.value.message == f"cannot open the journal {path}: Too many levels of symbolic links"
+    assert refused.value.message == f"cannot open the journal {path}: too many levels of symbolic links"
     assert not (tmp_path / "elsewhere").exists()
 
 

@@ -400,7 +400,7 @@ def test_a_lost_journal_is_told_after_tidying(tmp_path: Path, monkeypatch: pytes
 
     folder = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s", FULL)))
     executor = FakeExecutor(during={"measure": lose})
-    with pytest.raises(RunError, match="No space left on device"):
+    with pytest.raises(RunError, match="no space left on device"):
         list(fake_run(folder, executor))
     assert executor.order[-3:] == ["stop iostat", "stop vmstat", "unmake-s"]
 
@@ -498,7 +498,7 @@ def test_a_failure_on_a_full_disk_stops_the_run(tmp_path: Path, monkeypatch: pyt
     answers = full[True]
     folder = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s")))
     assert refused(fake_run(folder, executor)) == (
-        f"the run cannot continue: No space left on device: {folder.path}",
+        f"the run cannot continue: no space left on device: {folder.path}",
         "fix that, then type `zlang resume`",
     )
     attempt = folder.path / "trials/t1/1/a1"

@@ -69,8 +69,8 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "a seal of zeros": (lambda at: (at / "seal").write_bytes(bytes(100)), NO_SEAL),
     "a seal of numbers": (lambda at: (at / "seal").write_text('{"run":1,"key":2,"seal":3}'), NO_SEAL),
     "no text": (lambda at: (at / "seal").write_text('{"run":"é","key":"é","seal":"é"}'), OTHERS),
-    "a link for a plan": (_link_plan, "its seal cannot be verified: Is a link, and links are not followed here"),
-    "a pipe for a plan": (_pipe_plan, "its seal cannot be verified: Not a regular file"),
+    "a link for a plan": (_link_plan, "its seal cannot be verified: is a link, and links are not followed here"),
+    "a pipe for a plan": (_pipe_plan, "its seal cannot be verified: not a regular file"),
 }
 
 
@@ -106,8 +106,8 @@ SPOILT = {
     "chmod": ("the key {} can be read by others, or belongs to another user", DELETE),
     "short": ("the key {} is damaged: it has to have 32 bytes", DELETE),
     "long": ("the key {} is damaged: it has to have 32 bytes", DELETE),
-    "link": ("cannot use the key {}: Is a link, and links are not followed here", ELSEWHERE),
-    "directory": ("cannot use the key {}: Not a regular file", ELSEWHERE),
+    "link": ("cannot use the key {}: is a link, and links are not followed here", ELSEWHERE),
+    "directory": ("cannot use the key {}: not a regular file", ELSEWHERE),
 }
 
 
@@ -186,7 +186,7 @@ def test_a_folder_that_cannot_be_sealed(folder: Folder, monkeypatch: pytest.Monk
     monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(RunError) as refused:
         seal.write(folder.path, folder.name)
-    assert refused.value.message == f"cannot seal {folder.path}: No space left on device"
+    assert refused.value.message == f"cannot seal {folder.path}: no space left on device"
 
 
 def test_a_seal_is_what_later_releases_verify(folder: Folder) -> None:

@@ -515,7 +515,7 @@ def test_a_database_of_another_version_is_replaced(sweep: RunBuilder, runs: Path
 
 def test_a_directory_that_is_not_there(sweep: RunBuilder, runs: Path, tmp_path: Path) -> None:
     sweep.done()
-    with pytest.raises(RunError, match=r"cannot build .*: No such file"):
+    with pytest.raises(RunError, match=r"cannot build .*: no such file"):
         ingest(runs, tmp_path / "none" / "results.duckdb")
 
 

@@ -88,7 +88,7 @@ def test_what_comes_out_is_what_reading_everything_would_give(
     assert rows(db) == rows(db.with_name("fresh.duckdb"))
 
 
-@pytest.mark.parametrize("why", [FILES_CHANGED, f"{UNREAD}: Input/output error"])
+@pytest.mark.parametrize("why", [FILES_CHANGED, f"{UNREAD}: input/output error"])
 def test_what_could_not_be_read_is_read_again(
     runs: Path, db: Path, three: list[RunBuilder], why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

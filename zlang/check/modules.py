@@ -13,6 +13,7 @@ from zlang.check.module import Module, merged_kind
 from zlang.check.program import Expr, Kind
 from zlang.check.types import NOTHING
 from zlang.diagnostics import Code
+from zlang.errors import reason_of
 from zlang.metrics import Metric
 from zlang.source import TABLE, Source, Span
 from zlang.suggest import Hint, did_you_mean
@@ -162,7 +163,7 @@ class Modules:
             return self._read(path)
         except (OSError, ValueError) as error:
             why = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "it is not a file name"
-            why = (error.strerror or "it cannot be read").lower() if isinstance(error, OSError) else why
+            why = reason_of(error) if isinstance(error, OSError) else why
         modules = self.library.modules
         hint: str = Hint(f"write a module of the library without quotes: `import {target}`", f'"{target}"', target)
         if target not in modules:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from zlang import __version__
 from zlang.cli import streams
-from zlang.errors import ReportedError, RunError, failed_import, is_out_of_memory
+from zlang.errors import ReportedError, RunError, failed_import, is_out_of_memory, reason_of
 from zlang.sink import Unwritable
 
 EXIT_CODES = {
@@ -88,9 +88,9 @@ def guarded(arguments: list[str] | None = None) -> int:
         sys.stdout.flush()
     except Unwritable as end:
         # That nobody reads any more, as in `zlang plan … | head`, is no failure.
-        return code if end.is_hung_up else code or _unwritten(end.reason)
-    if reason := streams.failure():
-        _unwritten(reason)
+        return code if end.is_hung_up else code or _unwritten(end.error)
+    if error := streams.failure():
+        _unwritten(error)
     return code
 
 
@@ -116,7 +116,7 @@ def _ended(words: list[str]) -> int:
     except OSError as error:
         if _is_lost():
             return _fail(RunError("the working directory was deleted", "change to another one: cd DIR"))
-        return _fail(RunError(f"{error.strerror or error}" + (f": {error.filename}" if error.filename else "")))
+        return _fail(RunError(f"{reason_of(error)}" + (f": {error.filename}" if error.filename else "")))
     except Exception as error:  # noqa: BLE001 - a bug of ours: the user gets a sentence, we get a log
         if is_out_of_memory(error):
             return _fail(RunError("there is not enough memory"))
@@ -169,10 +169,9 @@ def _fail(error: RunError) -> int:
     return 1
 
 
-def _unwritten(reason: str) -> int:
-    return _fail(
-        RunError(f"standard output cannot be written: {reason}", "free some space, or send the output elsewhere")
-    )
+def _unwritten(error: OSError) -> int:
+    message = f"standard output cannot be written: {reason_of(error)}"
+    return _fail(RunError(message, "free some space, or send the output elsewhere"))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from zlang.cache import Cache
 from zlang.check.program import Axis
 from zlang.cli import checking, streams, words
 from zlang.cli.render import visible
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.files import replace_file
 from zlang.pipeline import arming, costs, machines, plans, programs, runs, verdicts
 from zlang.pipeline.plans import Planned
@@ -487,7 +487,7 @@ def _directory(out: Path) -> Path:
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunError(f"cannot create the directory {out}: {(error.strerror or str(error)).lower()}") from None
+        raise RunError(f"cannot create the directory {out}: {reason_of(error)}") from None
     return out
 
 
@@ -495,4 +495,4 @@ def _save(path: Path, pieces: Iterable[str]) -> None:
     try:
         replace_file(path, (piece.encode() for piece in pieces))
     except OSError as error:
-        raise RunError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+        raise RunError(f"cannot write {path}: {reason_of(error)}") from None

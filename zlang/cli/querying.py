@@ -11,7 +11,7 @@ import typer
 
 from zlang.cli import query_results, render, result_notes, streams, words
 from zlang.cli.query_results import QueryOptions
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.files import replace_file
 from zlang.pipeline import results
 
@@ -53,8 +53,10 @@ def sql(query: str | None, file: Path | None, params: Sequence[str], db: Path, q
 def _text(file: Path) -> str:
     try:
         return file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise RunError(f"cannot read {file}: {getattr(error, 'strerror', None) or 'it is not UTF-8 text'}") from None
+    except UnicodeDecodeError:
+        raise RunError(f"{file} is not UTF-8 text") from None
+    except OSError as error:
+        raise RunError(f"cannot read {file}: {reason_of(error)}") from None
 
 
 def _param(assignment: str) -> tuple[str, object]:
@@ -87,5 +89,5 @@ def _write(result: Result, query_options: QueryOptions) -> None:
     try:
         replace_file(query_options.out, text.encode())
     except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        reason = reason_of(error)
         raise RunError(f"cannot write {query_options.out}: {reason}", "choose another file with --out") from None

@@ -54,13 +54,13 @@ def use_utf8() -> None:
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
 
 
-def failure() -> str:
-    """Why standard output could not be written to, unless nobody reads it any more."""
+def failure() -> OSError | None:
+    """The error of standard output that could not be written to, unless nobody reads it any more."""
     sys.stdout.flush()
     sink = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     if isinstance(sink, Sink) and sink.failure is not None and sink.failure.errno not in HUNG_UP:
-        return sink.failure.strerror or ""
-    return ""
+        return sink.failure
+    return None
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:

@@ -11,7 +11,7 @@ from zlang.check import check as checking
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Experiment
 from zlang.diagnostics import ProgramError, Severity
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.files import replace_file
 from zlang.pipeline.plans import plan
 from zlang.pipeline.programs import check, choose, read
@@ -53,7 +53,7 @@ def load_saved_plan(word: str) -> DiffOperand | None:
             with path.open("rb") as file:
                 yield from file
         except OSError as error:
-            raise RunError(f"cannot read {path}: {(error.strerror or str(error)).lower()}") from None
+            raise RunError(f"cannot read {path}: {reason_of(error)}") from None
 
     return DiffOperand(word, wire.load(lines, word))
 
@@ -124,4 +124,4 @@ def keep_plan(plan: Plan, path: Path) -> None:
     try:
         replace_file(path, wire.dump(plan))
     except OSError as error:
-        raise RunError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+        raise RunError(f"cannot write {path}: {reason_of(error)}") from None

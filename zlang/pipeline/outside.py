@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.pipeline.programs import text_of
 from zlang.pipeline.runs import new_folder, seal
 from zlang.record import Record
@@ -72,7 +72,7 @@ def import_csv(folder: Folder, file: str) -> Imported:
         not_run = recording.record(folder, trials, match, artefact)
         shutil.copyfile(file, folder.path / f"outside-{len(list(folder.path.glob('outside-*.csv'))) + 1}.csv")
     except OSError as error:
-        raise RunError(f"cannot write {folder.path}: {error.strerror}") from None
+        raise RunError(f"cannot write {folder.path}: {reason_of(error)}") from None
     notes = []
     if not_run:
         listed = ", ".join(f"{trial.number}" for trial in not_run)

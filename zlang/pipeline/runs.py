@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.files import replace_file
 from zlang.frozen import frozen
 from zlang.pipeline.arming import require_tools
@@ -62,7 +62,7 @@ def begin(
         try:
             replace_file(folder.estimate, json.dumps(asdict(expected)).encode() + b"\n")
         except OSError as error:
-            raise RunError(f"cannot write {folder.estimate}: {error.strerror}", "free some space") from error
+            raise RunError(f"cannot write {folder.estimate}: {reason_of(error)}", "free some space") from error
     return folder
 
 
@@ -84,7 +84,7 @@ def new_folder(planned: Planned, runs: Path, armed: Armed | None = None, reached
     except OSError as error:
         discard(folder)
         raise RunError(
-            f"cannot write {folder.path}: {error.strerror}", "choose another directory with --runs"
+            f"cannot write {folder.path}: {reason_of(error)}", "choose another directory with --runs"
         ) from None
     except BaseException:  # a point that cannot be planned, or Ctrl-C: there is no run yet
         discard(folder)

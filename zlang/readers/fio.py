@@ -25,6 +25,7 @@ from typing import Any
 
 import orjson
 
+from zlang.errors import reason_of
 from zlang.files import read_regular
 from zlang.metrics import PERCENTILES
 from zlang.plan.plan import Reader, Step
@@ -52,7 +53,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
         if error.errno in OF_THE_MACHINE:
             raise
         return fio_problems.failed(
-            [f"{reader.artefact} cannot be read: {error.strerror}"], _messages(directory, step, reader.artefact)
+            [f"{reader.artefact} cannot be read: {reason_of(error)}"], _messages(directory, step, reader.artefact)
         )
     messages = _messages(directory, step, reader.artefact)
     if not data or data.isspace():

@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from zlang.check.questions import FactorRef
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.files import replace_file, user_directory
 from zlang.report import drawing, wording
 from zlang.report.drawing import COLOURS, LATENCY, Palette, Picture
@@ -61,7 +61,7 @@ def write(every: Sequence[Drawn], path: Path) -> None:
     try:
         replace_file(path, data)
     except OSError as error:
-        raise RunError(f"cannot write {path}: {(error.strerror or str(error)).lower()}") from None
+        raise RunError(f"cannot write {path}: {reason_of(error)}") from None
 
 
 def specification(every: Sequence[Drawn]) -> dict[str, object]:

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from zlang.errors import reason_of
 from zlang.plan.plan import Action, Trial
 from zlang.run import failure, hashes, run_state, seal
 from zlang.run.events import Fail, TrialVerdict
@@ -103,7 +104,7 @@ class Account(Generic[V]):
         try:
             verdict = self._judge(trial, self.inside(attempt.out), self.window(trial, attempt))
         except _UNREADABLE as error:
-            return None, f"{UNREAD}: {error}"
+            return None, f"{UNREAD}: {reason_of(error)}"
         return verdict, "" if verdict.valid else verdict.why_not
 
     def reason_for_distrust(self, attempt: Attempt) -> str:

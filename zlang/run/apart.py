@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn, TypeVar
 
-from zlang.errors import RunError, failed_import, is_out_of_memory
+from zlang.errors import RunError, failed_import, is_out_of_memory, reason_of
 from zlang.sink import Sink
 
 T = TypeVar("T")
@@ -44,13 +44,13 @@ def call(work: Callable[[], T], task: str, hint: str = "") -> T:
     try:
         answer, text = (os.memfd_create(name) for name in ("answer", "said"))
     except OSError as error:
-        raise RunError(f"{task} failed: {error.strerror}", hint) from error
+        raise RunError(f"{task} failed: {reason_of(error)}", hint) from error
     try:
         with _signals_blocked() as before:
             try:
                 child = os.fork()
             except OSError as error:
-                raise RunError(f"{task} failed: no process can be started: {error.strerror}", hint) from error
+                raise RunError(f"{task} failed: no process can be started: {reason_of(error)}", hint) from error
             if child == 0:
                 _run_child(work, answer, text, before)
             status = _wait(child)

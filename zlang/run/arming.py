@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.files import read_regular, replace_file
 
 _FILE = "armed"
@@ -37,7 +37,7 @@ def save(folder: Path, armed: Armed, plan: str, boot: str) -> None:
     try:
         replace_file(folder / _FILE, json.dumps(content).encode())
     except OSError as error:
-        raise RunError(f"cannot write {folder / _FILE}: {error.strerror}") from None
+        raise RunError(f"cannot write {folder / _FILE}: {reason_of(error)}") from None
 
 
 def load(folder: Path, plan: str, boot: str) -> Armed:

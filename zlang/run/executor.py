@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
 
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.plan.plan import Step
 from zlang.run import processes
 from zlang.run.failure import TIMED_OUT
@@ -189,7 +189,7 @@ class LocalExecutor:
                     start_new_session=True,
                 )
             except OSError as error:  # the command is too long, the directory is gone, no process is to be had
-                errors.write(f"cannot start: {error.strerror}\n".encode())
+                errors.write(f"cannot start: {reason_of(error)}\n".encode())
                 return None
         return _Task(process, marks, time.monotonic() + step.timeout)
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.files import (
     make_directory,
     open_regular,
@@ -91,7 +91,7 @@ class Folder:
         except FileNotFoundError:
             return Path.cwd()
         except OSError as error:
-            raise RunError(f"cannot read {path}: {error.strerror}") from error
+            raise RunError(f"cannot read {path}: {reason_of(error)}") from error
         if b"\0" in name or not name.startswith(b"/"):
             message = f"{path} is damaged: it does not name the directory from which the run was started"
             raise RunError(message, "write the path of that directory into it, then add --trust")
@@ -124,7 +124,7 @@ class Folder:
         try:
             replace_file(self.plan, wire.dump(plan))
         except OSError as error:
-            message = f"cannot write {self.plan}: {error.strerror}"
+            message = f"cannot write {self.plan}: {reason_of(error)}"
             raise RunError(message) from error
 
     def read_plan(self) -> Plan:
@@ -136,7 +136,7 @@ class Folder:
             with open_regular(self.plan) as file:
                 yield from file
         except OSError as error:
-            message = f"cannot read {self.plan}: {error.strerror}"
+            message = f"cannot read {self.plan}: {reason_of(error)}"
             raise RunError(message, "a run folder without a plan was never started; delete it") from error
 
     @contextmanager
@@ -146,7 +146,7 @@ class Folder:
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
         except OSError as error:
-            message = f"cannot lock the run {self.name}: {error.strerror}"
+            message = f"cannot lock the run {self.name}: {reason_of(error)}"
             raise RunError(message) from error
         try:
             _lock(handle, self.name)
@@ -168,7 +168,7 @@ def _hold_run_lock(run: str) -> Iterator[None]:
     try:
         mark = os.memfd_create(f"zlang-run-{run}")
     except OSError as error:
-        raise RunError(f"cannot lock the run {run}: {error.strerror}") from error
+        raise RunError(f"cannot lock the run {run}: {reason_of(error)}") from error
     try:
         holders = processes.that_hold(f"/memfd:zlang-run-{run} (deleted)", mark)
         if holders:
@@ -207,7 +207,7 @@ def create(runs: Path, experiment: str, directory: Path, now: float | None = Non
         replace_file(path / "directory", os.fsencode(directory.absolute()))
         sync_directory(runs)
     except OSError as error:
-        message = f"cannot create a run folder in {runs}: {error.strerror}"
+        message = f"cannot create a run folder in {runs}: {reason_of(error)}"
         raise RunError(message, "choose another directory with --runs") from error
     return Folder(path)
 

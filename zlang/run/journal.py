@@ -23,7 +23,7 @@ from typing import Self
 
 import orjson
 
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.files import open_regular, sync_directory
 from zlang.run.events import FORMER_NAMES, RECORDED, Recorded, Session
 
@@ -300,6 +300,6 @@ class Writer:
 
 def _journal_error(verb: str, path: Path, error: OSError) -> RunError:
     return RunError(
-        f"cannot {verb} the journal {path}: {error.strerror}",
+        f"cannot {verb} the journal {path}: {reason_of(error)}",
         "what the journal already has is safe; free some space or repair the disk, then type `zlang resume`",
     )

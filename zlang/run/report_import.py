@@ -15,7 +15,7 @@ from pathlib import Path
 import orjson
 
 from zlang.check import library
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.files import scratch
 from zlang.plan.plan import Action, Factor, Header, Plan, Step, Trial
 from zlang.readers import REPORTS_OF
@@ -45,7 +45,7 @@ def import_reports(runs: Path, directory: Path) -> tuple[Folder, int]:
             _write(folder, sorted(result, key=lambda item: item.ended), slug, digest.hexdigest()[:16])
         except OSError as error:
             raise RunError(
-                f"cannot write {folder.path}: {error.strerror}", "choose another directory with --runs"
+                f"cannot write {folder.path}: {reason_of(error)}", "choose another directory with --runs"
             ) from None
     return folder, len(result)
 

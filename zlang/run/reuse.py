@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.files import read_regular, sync_tree
 from zlang.plan.plan import LOCAL, Header, Trial
 from zlang.readers.reading import LONGEST
@@ -87,7 +87,7 @@ def bring(measurements: Mapping[str, Measured], into: Folder, now: float) -> Non
             sync_tree(place, into.path)
             lines += [replace(item.reuse, t=now), *item.events]
     except OSError as error:
-        message = f"cannot copy earlier results to {into.path}: {error.strerror or error}"
+        message = f"cannot copy earlier results to {into.path}: {reason_of(error)}"
         raise RunError(message, "`zlang run --again` measures it again") from error
     with journal.Writer(into.journal, sign=seal.signer(into.run)) as writer:
         writer.write(*lines)

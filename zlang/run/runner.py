@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
-from zlang.errors import RunError, is_out_of_memory
+from zlang.errors import RunError, is_out_of_memory, reason_of
 from zlang.files import make_directory, sync_directory, sync_tree
 from zlang.plan.plan import LOCAL, Action, Plan, Setup, Step, Trial
 from zlang.plan.state import Alter, Make, State, Unmake
@@ -201,7 +201,7 @@ class _Run:
             if is_out_of_memory(error):
                 raise RunError("the run cannot continue: there is not enough memory", "free some memory") from error
             if isinstance(error, OSError):
-                message = f"the run cannot continue: {error.strerror}" + (
+                message = f"the run cannot continue: {reason_of(error)}" + (
                     f": {error.filename}" if error.filename else ""
                 )
                 raise RunError(message, "fix that, then type `zlang resume`") from error

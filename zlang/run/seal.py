@@ -21,7 +21,7 @@ from pathlib import Path
 
 import orjson
 
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.files import open_regular, read_regular, remove_abandoned_files, replace_file, sync_directory
 
 FILE = "seal"
@@ -49,7 +49,7 @@ def load_key() -> bytes:
                 _make_key(path)
         return _read_key(path)
     except OSError as error:
-        message = f"cannot use the key {path}: {error.strerror}"
+        message = f"cannot use the key {path}: {reason_of(error)}"
         raise RunError(message, "set XDG_STATE_HOME to a directory that you can write in") from error
 
 
@@ -106,7 +106,7 @@ def write(folder: Path, run: str) -> None:
         content = {"run": run, "key": _name_of(key), "seal": authenticate(key, _parts(folder, run))}
         replace_file(folder / FILE, orjson.dumps(content) + b"\n")
     except OSError as error:
-        raise RunError(f"cannot seal {folder}: {error.strerror}") from error
+        raise RunError(f"cannot seal {folder}: {reason_of(error)}") from error
 
 
 def sealed_name(folder: Path) -> str | None:
@@ -125,13 +125,13 @@ def why_foreign(folder: Path) -> str:
     except FileNotFoundError:
         return _FOREIGN
     except (RunError, OSError) as error:
-        return f"its seal cannot be verified: {error}"
+        return f"its seal cannot be verified: {reason_of(error)}"
     if members["key"] != _name_of(key):
         return _FOREIGN
     try:
         expected = authenticate(key, _parts(folder, members["run"]))
     except OSError as error:
-        return f"its seal cannot be verified: {error.strerror}"
+        return f"its seal cannot be verified: {reason_of(error)}"
     if not hmac.compare_digest(expected.encode(), members["seal"].encode()):
         return f"its {', '.join(_SEALED[:-1])} or {_SEALED[-1]} was changed after it was sealed"
     return ""

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import orjson
 
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.files import scratch
 from zlang.metrics import Metric
 from zlang.run.unverified import UNVERIFIED
@@ -68,7 +68,7 @@ def building(db: Path) -> Iterator[None]:
     try:
         directory = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
-        raise RunError(f"cannot build {db}: {error.strerror}", _UNTOUCHED) from error
+        raise RunError(f"cannot build {db}: {reason_of(error)}", _UNTOUCHED) from error
     try:
         with suppress(OSError):  # a file system without locks
             fcntl.flock(directory, fcntl.LOCK_EX)
@@ -99,7 +99,7 @@ def ingest(runs: Path, db: Path, progress: Progress | None = None, look: Look | 
     except duckdb.Error as error:
         raise RunError(f"cannot build {db}: {store.first_line(error)}", _UNTOUCHED) from error
     except OSError as error:
-        raise RunError(f"cannot build {db}: {error.strerror or error}", _UNTOUCHED) from error
+        raise RunError(f"cannot build {db}: {reason_of(error)}", _UNTOUCHED) from error
     return ingested
 
 

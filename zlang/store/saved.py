@@ -16,7 +16,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from zlang import units
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.files import user_directory
 from zlang.frozen import frozen
 from zlang.suggest import did_you_mean
@@ -84,7 +84,7 @@ def _read(name: str, place: str, file: Traversable) -> SavedQuery:
     try:
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise RunError(f"the saved query {file} cannot be read: {error}") from None
+        raise RunError(f"the saved query {file} cannot be read: {reason_of(error)}") from None
     lines = [line.strip() for line in text.splitlines()]
     about = next((line.removeprefix("--").strip() for line in lines if line.startswith("--")), "")
     params = {match[1]: match[2] for line in lines if (match := _PARAM.fullmatch(line))}

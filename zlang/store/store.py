@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.frozen import frozen
 from zlang.text import as_unicode
 
@@ -203,7 +203,7 @@ def _is_duckdb(path: Path) -> bool:
             file.seek(offset)
             return file.read(len(magic)) == magic
     except OSError as error:
-        raise RunError(f"{path} cannot be read: {error.strerror}") from error
+        raise RunError(f"{path} cannot be read: {reason_of(error)}") from error
 
 
 def _foreign_file_error(path: Path) -> RunError:

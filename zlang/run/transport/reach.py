@@ -25,7 +25,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from zlang import project
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.files import read_regular, replace_file
 from zlang.frozen import frozen
 from zlang.plan.plan import LOCAL
@@ -101,7 +101,7 @@ def engine(directory: Path) -> str:
     if not isinstance(name, str):  # a host of that name
         return ""
     if name not in {"", SLURM}:
-        raise RunError(f"{path}: [hosts] {_ENGINE} = {name!r} is unknown", f'write {_ENGINE} = "{SLURM}"')
+        raise RunError(f"{path}: [hosts] has the unknown {_ENGINE} `{name}`", f'write {_ENGINE} = "{SLURM}"')
     return name
 
 
@@ -142,7 +142,7 @@ def load(folder: Path) -> list[Reach]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError, TypeError, KeyError) as error:
-        raise RunError(f"cannot read {path}: {error}", "add --reach NAME=ADDRESS for each machine") from None
+        raise RunError(f"cannot read {path}: {reason_of(error)}", "add --reach NAME=ADDRESS for each machine") from None
 
 
 def parse(text: str, where: str) -> Address:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -18,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from zlang.errors import RunError
+from zlang.errors import RunError, reason_of
 from zlang.plan.plan import Action, Step
 from zlang.run.journal import LATEST
 from zlang.run.transport import fetching
@@ -148,7 +149,7 @@ class Machine:
         except (OSError, asyncssh.Error, asyncio.IncompleteReadError) as error:
             silent = f"its login shell started no command in {_CONNECT} s" if self._connection else "no answer"
             await self.close()
-            reason = silent if isinstance(error, TimeoutError) else str(error) or type(error).__name__
+            reason = silent if isinstance(error, TimeoutError) else _reason(error)
             raise MachineLost(
                 f"{where} cannot be reached: {reason}", f"`{_by_hand(self.reach)} true` has to work"
             ) from None
@@ -276,7 +277,7 @@ class Machine:
         except (asyncio.CancelledError, GeneratorExit):
             raise
         except Exception as error:  # noqa: BLE001 - whatever it is, the machine cannot be heard any more
-            reason = str(error) or type(error).__name__
+            reason = reason_of(error)
         self._lose(reason)
 
     def _hear(self, line: bytes) -> None:
@@ -473,6 +474,15 @@ def by_cost(ciphers: Iterable[bytes]) -> list[str]:
 def _ended(text: str) -> bytes:
     """A text with a full stop, so that no shell takes the ends of its lines away."""
     return f"{text}.".encode("utf-8", "surrogateescape")
+
+
+_NUMBER = re.compile(r"\[Errno (\d+)\]")
+
+
+def _reason(error: Exception) -> str:
+    """Why no connection was made; asyncio says `[Errno 111] Connect call failed`, for each address of a name."""
+    number = _NUMBER.search(str(error))
+    return reason_of(OSError(int(number[1]), os.strerror(int(number[1])))) if number else reason_of(error)
 
 
 def _by_hand(reach: Reach) -> str:
