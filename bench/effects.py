@@ -46,7 +46,7 @@ def main() -> int:
         every += known
         rows.append((f"`{how}`, n = {repeat}", percent(of_setups), percent(within)))
         print(*rows[-1], file=sys.stderr, flush=True)
-    figures = [("terms that `effects` calls significant without a cause", "4 to 6 %", span(every))]
+    figures = [("terms that `effects` calls significant although nothing differs", "4 to 6 %", span(every))]
     publish("effects.py", ("order", "of setups", "within setups"), rows, figures)
     return code
 

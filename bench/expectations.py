@@ -115,7 +115,7 @@ def main() -> int:
         ("`expect` a ratio above 1", "passes at 1", "fails at 1", "passes at 1.1", "passes at 1.5"),
         rows,
         [
-            (f"`expect` {what} where both sides, or the figure and its limit, are alike", "at most 5 %", span(rates))
+            (f"`expect` {what} although both sides, or the value and its limit, are equal", "at most 5 %", span(rates))
             for what, rates in zip(("passes", "fails"), zip(*wrong, strict=True), strict=True)
         ],
     )

@@ -77,9 +77,9 @@ def main() -> int:
         )
     publish(
         "find.py",
-        ("noise", "names the level", "range with both ends", "its range holds it", "its ends' ratio"),
+        ("noise", "finds the level", "range has both ends", "range contains it", "ratio of its ends"),
         rows,
-        [("ranges of `find` that hold the level", "at least 90 %", span(shares))],
+        [("ranges of `find` that contain the level", "at least 90 %", span(shares))],
     )
     return code
 

@@ -62,14 +62,14 @@ def main() -> int:
                 code |= max(known) > 0.05 + slack
                 worst[name] += known
             cells.append(f"{percent(sum(known) / len(known))} (at most {percent(max(known))})")
-        rows.append((f"nothing: `{how}`, n = {repeat}", *cells))
+        rows.append((f"no effect: `{how}`, n = {repeat}", *cells))
         print(*rows[-1], file=sys.stderr, flush=True)
     for (what, change), repeat in product(CHANGES.items(), (3, 5, 10)):
         told = shares(Order.BLOCKED, repeat, 0.5, 0.5, count, lambda row: change(row, repeat))  # noqa: B023
         rows.append((f"{what}: `blocked`, n = {repeat}", *map(percent, told)))
         print(*rows[-1], file=sys.stderr, flush=True)
     figures = [(f"findings of `{name}` without a cause", "at most 5 %", span(known)) for name, known in worst.items()]
-    publish("findings.py", ("what there is, and what is found", *SHOWN), rows, figures)
+    publish("findings.py", ("simulated effect, and the findings", *SHOWN), rows, figures)
     return code
 
 

@@ -1,8 +1,8 @@
-"""How often intervals hold the truth, and how often what is called detectable is detected.
+"""How often intervals contain the true value, and how often differences called detectable are detected.
 
-In: nothing. Out: a table, and exit code 1 where an interval of log-normal values does not hold the truth in 93 to 97 %
-of experiments (that of a median, between two of the values, in up to 98.5 %). Distributions are those of logarithms:
-heavy tails are Student's t with 3 degrees of freedom; two humps are 6 standard deviations apart; AR(1) is a correlation
+In: nothing. Out: a table, and exit code 1 if intervals of log-normal values do not contain it in 93 to 97 % of
+experiments (that of a median, between two of the values, in up to 98.5 %). Distributions are those of logarithms:
+heavy tails are Student's t with 3 degrees of freedom; two modes are 6 standard deviations apart; AR(1) is a correlation
 of 0.5 from trial to trial, which no interval knows of. Usage: python bench/intervals.py [SIMULATIONS] [--write]
 """
 
@@ -23,10 +23,10 @@ MEDIANS = ", of medians up to 98.5 %"
 WHY_NOT = {
     "log-normal": MEDIANS,
     "heavy tails": f", of 3 or 5 values up to 97.5 %{MEDIANS}",
-    "two humps": f"{MEDIANS}, not of 3 or 5 values",
+    "two modes": f"{MEDIANS}, not of 3 or 5 values",
     "AR(1)": ", not without random order",
 }
-"""What the page says of intervals that cannot hold the truth as often."""
+"""What the page says of intervals that cannot contain the true value as often."""
 Noise = Callable[[np.random.Generator, int], Sequence[float]]
 SIZES = (3, 5, 10, 20)
 SPREAD = 0.2
@@ -44,7 +44,7 @@ def correlated(draw: np.random.Generator, n: int) -> Sequence[float]:
 NOISES: dict[str, Noise] = {
     "log-normal": lambda draw, n: draw.normal(0, SPREAD, n).tolist(),
     "heavy tails": lambda draw, n: (SPREAD * draw.standard_t(3, n)).tolist(),
-    "two humps": lambda draw, n: (draw.normal(0, SPREAD / 3, n) + SPREAD * draw.choice([-1, 1], n)).tolist(),
+    "two modes": lambda draw, n: (draw.normal(0, SPREAD / 3, n) + SPREAD * draw.choice([-1, 1], n)).tolist(),
     "AR(1)": correlated,
 }
 
@@ -71,7 +71,7 @@ def of_one(values: Sequence[float]) -> bool:
 INTERVALS: dict[str, Callable[[Sequence[float], Sequence[float]], bool]] = {
     "two levels in blocks": lambda one, other: is_held(two_levels(one, other)),
     "two runs": lambda one, other: is_held(two_runs(one, other)),
-    "a figure of a table": lambda one, _: of_one(one),
+    "one value of a table": lambda one, _: of_one(one),
 }
 
 
@@ -104,15 +104,19 @@ def main() -> int:
             code |= name == "log-normal" and not all(0.93 - slack <= share <= 0.985 for share in shares)
             held += shares
             rows.append((f"{name}: {what}", *map(percent, shares)))
-        figures.append((f"intervals that hold the truth, {name}", f"93 to 97 %{WHY_NOT.get(name, '')}", span(held)))
+        figures.append(
+            (f"intervals that contain the true value, {name}", f"93 to 97 %{WHY_NOT.get(name, '')}", span(held))
+        )
     for what, is_so in (
         ("combinations of unequal spread", unequal),
-        ("what is called detectable is detected", detected),
+        ("differences called detectable that are detected", detected),
     ):
         shares = [sum(is_so(draw, n) for _ in range(count)) / count for n in SIZES]
         rows.append((what, *map(percent, shares)))
         figures.append((what, "about 80 %" if is_so is detected else "93 to 97 %, not of 3 values", span(shares)))
-    publish("intervals.py", ("intervals that hold the truth", "n = 3", "n = 5", "n = 10", "n = 20"), rows, figures)
+    publish(
+        "intervals.py", ("intervals that contain the true value", "n = 3", "n = 5", "n = 10", "n = 20"), rows, figures
+    )
     return code
 
 

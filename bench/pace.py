@@ -18,7 +18,7 @@ from zlang.plan.plan import Footprint, Trial
 POINTS, NOISE, WITHIN = 40, 0.1, 0.2
 FIRST, LAST = 0.1, 0.9
 LEAST = 0.9
-CASES = (("says nothing", 3), ("says nothing", 10), ("says its runtime", 1), ("says its runtime", 3))
+CASES = (("states no runtime", 3), ("states no runtime", 10), ("states its runtime", 1), ("states its runtime", 3))
 
 
 def moments(draw: np.random.Generator, spread: float, repeat: int, *, is_stated: bool) -> list[tuple[bool, bool]]:
@@ -59,8 +59,8 @@ def main() -> int:
             by_point, by_mean = (sum(column) / len(every) for column in zip(*every, strict=True))
             rows.append((percent(spread), says, str(repeat), percent(by_point), percent(by_mean)))
             right.append(by_point)
-    headings = ("spread of points", "workload", "replicates", "right within 20 %", "by the mean of all trials")
-    figure = "time left of a run, right within 20 % after its first tenth", "at least 90 %", span(right)
+    headings = ("spread of points", "workload", "replicates", "correct within 20 %", "from the mean of all trials")
+    figure = "remaining time of a run, correct within 20 % after the first tenth of it", "at least 90 %", span(right)
     publish("pace.py", headings, rows, [figure])
     return int(min(right) < LEAST)
 

@@ -2,7 +2,7 @@
 
 In: nothing. Out: a table by the coefficient of variation of trials, and exit code 1 where over 3 % of points are called
 precise and are not; how often the interval at which a point stops holds the truth; and the same for trials whose
-logarithms have two humps, or a correlation of 0.5 from trial to trial (AR(1)), as in `intervals.py`.
+logarithms have two modes, or a correlation of 0.5 from trial to trial (AR(1)), as in `intervals.py`.
 Usage: python bench/until.py [SIMULATIONS] [--write]
 """
 
@@ -52,7 +52,7 @@ def main() -> int:
     right, right_if_called = [], []
     right_of_others = []
     cases = [(spread, "") for spread in (0.02, 0.05, 0.1, 0.15, 0.2)]
-    cases += [(spread, noise) for noise in ("two humps", "AR(1)") for spread in (0.02, 0.05, 0.1)]
+    cases += [(spread, noise) for noise in ("two modes", "AR(1)") for spread in (0.02, 0.05, 0.1)]
     for spread, noise in cases:
         every = [drawn(draw, spread, noise) for _ in range(count)]
         precise = [(logs, n) for logs in every if (n := stopped(logs)) is not None]
@@ -76,14 +76,14 @@ def main() -> int:
             )
         )
     figures = [
-        ("points that `until` does not call precise without reason", "at least 90 %", span(right)),
+        ("points that `until` does not wrongly call precise", "at least 90 %", span(right)),
         (
-            f"points called precise that are, where {ENOUGH} or more are called so",
+            f"points called precise that are, if at least {ENOUGH} are called precise",
             "at least 90 %",
             span(right_if_called),
         ),
         (
-            "the same with two humps and AR(1)",
+            "the same, with two modes and AR(1)",
             "at least 90 % up to a variation of 5 %",
             span(right_of_others),
         ),
@@ -93,8 +93,8 @@ def main() -> int:
         (
             "variation of trials",
             "called precise",
-            "called so and not within 5 %",
-            "interval at the end holds it",
+            "called precise, but not within 5 %",
+            "final interval contains the true value",
             "trials",
         ),
         rows,
