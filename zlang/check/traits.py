@@ -74,7 +74,7 @@ TRAITS = {
     "dedups": KnownTrait(BOOL, "whether equal blocks are stored once"),
     "keeps_data": KnownTrait(BOOL, "whether its own cache keeps data"),
     "own_cache": KnownTrait(BOOL, "whether it has a cache of its own besides the page cache"),
-    "queues": KnownTrait(BOOL, "whether operations that bypass the page cache need not wait for each other there"),
+    "queues": KnownTrait(BOOL, "whether operations that bypass the page cache can run in parallel there"),
     "second_cache": KnownTrait(BOOL, "whether a device is a second level of its cache"),
     "feeds_second": KnownTrait(BOOL, "whether data may enter the second level of its cache"),
     "holds": KnownTrait(SIZE, "how many bytes of data it has; 0 if unknown"),
@@ -124,7 +124,7 @@ TRAITS = {
         BOOL, "whether I/O that bypasses the page cache also bypasses the cache of its file system"
     ),
     "leaves_direct": KnownTrait(BOOL, "whether its kernel copies no writes that bypass the page cache"),
-    "writes_no_data": KnownTrait(BOOL, "whether it only sets something, also on a device that it names"),
+    "writes_no_data": KnownTrait(BOOL, "whether it only changes a setting, even of a device that it names"),
     "virtual": KnownTrait(BOOL, "whether it is a virtual machine"),
     "nodes": KnownTrait(COUNT, "how many NUMA nodes it has"),
     "paced_down": KnownTrait(BOOL, "whether the clock of its processors can be lowered"),
