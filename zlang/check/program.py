@@ -207,7 +207,7 @@ def axis_of(path: str, branches: tuple[tuple[Axis, ...], ...]) -> Axis:
 
 
 def every_axis(axes: Iterable[Axis]) -> Iterator[Axis]:
-    """All axes, also those in branches; the same factor may have others under its levels at another place."""
+    """All axes, including those in branches. A factor that occurs twice may have different axes under its levels."""
     seen: set[int] = set()
     stack = list(axes)
     while stack:

@@ -1,7 +1,7 @@
-"""All that the rules find in a program's experiments, each place once, without what is allowed.
+"""The findings of all rules about a program's experiments, each place once, without those that are allowed.
 
-In: a sound program. Out: findings. Rule: a rule is asked about combinations of those factors only that it looks at,
-and the rest of the space is counted; which these are is found by asking it.
+In: a sound program. Out: findings. Rule: each rule is tried on the combinations of the factors that it reads, and the
+rest of the space is only counted. Trying a rule shows which factors it reads.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _answer(
         views = each(experiment, PartialPoint(decided, reads), here)
         return tuple(dict.fromkeys(finding for view in views for finding in rule(view)))
     except ProgramError:
-        return ()  # said where the points are tried
+        return ()  # reported where the points are tried
     except Undecided:
         return ()
 

@@ -139,7 +139,7 @@ def discard(folder: Folder) -> None:
 
 
 def remove_unbegun(runs: Path, run: str | None) -> list[str]:
-    """Remove the folders of runs whose start was killed, or one of them; gives their names."""
+    """Remove the folders of runs that were killed while they started, or only that of `run`; return their names."""
     from zlang.run import folder as folders
 
     result = [folder for folder in folders.unbegun(runs) if run in {None, folder.name}]

@@ -170,6 +170,6 @@ def _number(thing: Instance, trait: str, frame: Frame) -> float | None:
 def _value(thing: Instance, trait: str, frame: Frame) -> object:
     if trait not in thing.kind.traits:
         return None
-    with suppress(ProgramError):  # what cannot be worked out is not known
+    with suppress(ProgramError):  # a trait that cannot be computed is unknown
         return thing.kind.traits[trait].value(frame)
     return None

@@ -57,7 +57,7 @@ def difference(observations: Sequence[Observation]) -> Difference:
     units = components([observation.groups for observation in observations], linking)
     upper = _constant(observations, units)
     every = [_Placed(observation, unit, upper) for observation, unit in zip(observations, units, strict=True)]
-    # What the other side has nowhere says nothing about the difference.
+    # Cells that only one side has say nothing about the difference.
     cells = [{(item.combination, item.cell) for item in every if item.side == side} for side in (0, 1)]
     placed = [item for item in every if (item.combination, item.cell) in cells[0] & cells[1]]
     counts = [len({item.unit for item in placed or every if item.side == side}) for side in (0, 1)]

@@ -52,7 +52,7 @@ def _tried(experiment: Experiment, built: Space, chosen: Sequence[Point] | None)
 
 
 def _beside(experiment: Experiment, point: Point) -> Iterator[list[Point]]:
-    """For each factor that is not a choice of others the points that differ in it."""
+    """For each factor whose levels contain no other factors, the points that differ only in it."""
     conditions = points.conditions(experiment)
     for axis in every_axis(experiment.axes):
         if axis.path in point and axis.branches is None:
