@@ -19,7 +19,7 @@ from zlang.plan.plan import Reader, Scalar
 from zlang.readers.reading import LONGEST
 
 ARTEFACT = "fio.json"
-HINT = "they are made by fio --output-format=json+"
+HINT = "fio writes them with --output-format=json+"
 _SIZES = {"bs", "blocksize", "size", "filesize", "io_size"}
 _COUNTS = {"iodepth", "numjobs", "rwmixread", "rwmixwrite", "fsync", "fdatasync"}
 _NO_FACTORS = {"name", "description", "filename", "directory", "output", "write_bw_log", "write_lat_log"}

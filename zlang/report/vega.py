@@ -47,7 +47,8 @@ def write(every: Sequence[Drawn], path: Path) -> None:
     if not every:
         raise RunError("there is nothing to draw", EMPTY)
     if path.suffix not in ENDINGS:
-        raise RunError(f"a plot cannot be written as `{path.name}`", "use a name that ends in " + " or ".join(ENDINGS))
+        hint = f"use a name that ends in {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]}"
+        raise RunError(f"a plot cannot be written as `{path.name}`", hint)
     spec = specification(every)
     if path.suffix == ".json":
         import orjson
