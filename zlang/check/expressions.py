@@ -151,7 +151,7 @@ def guarded(span: Span, parts: Iterable[Expr] = ()) -> Callable[[ValueAt], Value
 
 
 def note_risk(context: Context, expr: Expr) -> Expr:
-    """Note that an expression may have no value at some points, which its factors decide."""
+    """Note that an expression may have no value at some points, depending on its factors."""
     if expr.reads:
         context.risks.add(expr.reads)
     return expr

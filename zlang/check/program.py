@@ -46,7 +46,7 @@ class Reached:
 
 
 class Undecided(Exception):
-    """A factor was asked for that a partial point does not decide."""
+    """A partial point has no level for a factor that was asked for."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)

@@ -1,4 +1,4 @@
-"""`zlang fmt`: programs into the one style. Nothing is written where nothing changes, nor where something is wrong."""
+"""`zlang fmt`: format programs. A file is written only if it has no errors and its text changes."""
 
 from __future__ import annotations
 

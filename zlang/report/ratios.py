@@ -74,7 +74,7 @@ def _errors_detected(df: float, comparisons: int) -> float:
 
 
 def paired(differences: Logs) -> Ratio | None:
-    """The ratio of what stands in pairs: the differences of the logarithms of each pair, by combination."""
+    """The ratio of paired values: the differences of the logarithms of each pair, by combination."""
     kept = {key: logs for key, logs in differences.items() if logs}
     if not kept:
         return None

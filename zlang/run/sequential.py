@@ -2,7 +2,7 @@
 
 In: the trials of a plan in their order, with what was found in those that were carried out. Out: for each trial why it
 is skipped, if it is; at the end why each point was measured as often as it was, and the course of each search.
-Rule: nothing but the trials that came before decides, so that a run which goes on decides what it would have decided.
+Rule: only earlier trials decide, so a run that is resumed makes the decisions that it would have made.
 """
 
 from __future__ import annotations

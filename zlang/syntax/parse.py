@@ -138,7 +138,7 @@ class Driver:
             if stack[-1].state == end_state and token.type == END:
                 return stack[-1].value
             if action is None and stack[-1].symbol in {"NEWLINE", "RBRACE"}:
-                action = next(iter(actions[stack[-1].state].values()))  # what it ends is whole
+                action = next(iter(actions[stack[-1].state].values()))  # what it ends is complete
             if action is None:
                 self._report(stack, token)
                 recovered = self._recover(stack, tokens, position) if self._continues(start) else None
