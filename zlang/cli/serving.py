@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from zlang.errors import RunError
 
 
@@ -11,4 +13,6 @@ def serve() -> None:
         from zlang.lsp import server
     except ModuleNotFoundError:
         raise RunError("the language server is not installed", "pip install 'zlang[lsp]'") from None
+    if sys.stdin.isatty():
+        print("waiting for an editor on standard input (docs/editors.md); Ctrl-C ends the server", file=sys.stderr)
     server.serve()

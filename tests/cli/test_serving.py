@@ -1,0 +1,28 @@
+"""`zlang lsp` as a person types it."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from _pytest.capture import CaptureFixture
+
+from zlang.cli import serving
+from zlang.lsp import server
+
+
+class Terminal(io.StringIO):
+    """A terminal on which nothing is typed."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("stdin", "is_noted"), [(Terminal(), True), (io.StringIO(), False)])
+def test_a_person_is_told_who_uses_the_server(
+    stdin: io.StringIO, is_noted: bool, monkeypatch: pytest.MonkeyPatch, capsys: CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", stdin)
+    monkeypatch.setattr(server, "serve", lambda: None)
+    serving.serve()
+    assert capsys.readouterr().err.startswith("waiting for an editor") == is_noted
