@@ -152,7 +152,7 @@ def settled(study: Editor) -> Editor:
     [
         ("fio reads", 1, "**fio**: workload"),
         ("bs   =", 1, "3 levels: `4KiB`, `8KiB`, `64KiB`"),
-        ("rw   =", 1, "becomes `option: --rw={value}`"),
+        ("bs   =", 1, "becomes `option: --bs={value}`"),
         ("randread", 1, "`randread`: a value of `rw`"),
         ("half\n", 1, "let half = 50% of size"),
         ("64MiB", 2, "67,108,864 bytes"),
