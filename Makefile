@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SCRIPTS := .ci/need .ci/run packaging/debian/build.sh tests/vm/build.sh tests/let_go.sh tests/private_zfs_fuse.sh tests/hosts/hosts.sh zlang/run/transport/agent.sh zlang/run/transport/fetch.sh
-TOOLS  := fio /usr/lib/python3/dist-packages/pip=python3-pip cc=gcc dash bash busybox shellcheck strace fincore=util-linux-extra ps=procps iostat=sysstat compsize=btrfs-compsize smartctl=smartmontools time \
+TOOLS  := fio sudo /usr/lib/python3/dist-packages/pip=python3-pip cc=gcc dash bash busybox shellcheck strace fincore=util-linux-extra ps=procps iostat=sysstat compsize=btrfs-compsize smartctl=smartmontools time \
 	  mke2fs=e2fsprogs xfs_info=xfsprogs xfs_io=xfsprogs btrfs=btrfs-progs losetup=mount sfdisk=fdisk numactl zfs-fuse \
 	  qemu-system-x86_64=qemu-system-x86 debootstrap ssh=openssh-client sshd=openssh-server ip=iproute2 slurmctld slurmd sbatch=slurm-client munged=munge \
 	  chromium-headless-shell /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf=fonts-dejavu-core

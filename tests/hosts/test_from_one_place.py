@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from beds import Bed
 from command_line import Zlang
 
@@ -143,54 +145,52 @@ def test_a_host_that_nobody_can_reach_is_said_before_anything_is_made(zlang: Zla
     assert not (zlang.at / "runs").exists()
 
 
-def test_an_ordinary_user_measures_in_files_and_is_told_what_needs_root(zlang: Zlang, bed: Bed) -> None:
+@pytest.fixture
+def ann(bed: Bed) -> Iterator[str]:
+    """Where an ordinary user can log in, whose connections may last longer than the test."""
     bed.on("host1", "useradd -p '*' ann && install -d -o ann /data/ann /data/ann/runs /home/ann/.ssh")
     bed.on("host1", "install -o ann -m 600 /run/bed/authorized /home/ann/.ssh/authorized_keys")
-    try:
-        (zlang.at / "zlang.toml").write_text('[hosts.box]\nssh = "ann@host1"\ndirectory = "/data/ann/runs"\n')
-        zlang.run(FILES, "--yes")
-        assert zlang.rows("select cache_state, valid from all_trials") == [{"cache_state": "cold", "valid": True}]
-        refused = zlang("run", zlang.program(MOUNTED, "mounted.zexp"), "--yes", code=1).err
-        assert "`box` must be run by root" in refused
-        assert "log in as `root@host1`" in refused
-    finally:
-        assert bed.on("host1", "ls -A /data/ann/runs; rm -r /data/ann; userdel -r ann 2>/dev/null; true") == ""
+    yield "ann@host1"
+    assert bed.on("host1", "ls -A /data/ann/runs; rm -r /data/ann; userdel -rf ann 2>/dev/null; true") == ""
 
 
-SUDO = """\
-#!/bin/sh
-test "$1 $2" = '-n /bin/sh' || exit 1
-shift
-if test -e /run/password; then echo 'sudo: a password is required' >&2; exit 1; fi
-AS_ROOT=yes exec "$@"
-"""
-AS_ROOT = """
+def test_an_ordinary_user_measures_in_files_and_is_told_what_needs_root(zlang: Zlang, ann: str) -> None:
+    (zlang.at / "zlang.toml").write_text(f'[hosts.box]\nssh = "{ann}"\ndirectory = "/data/ann/runs"\n')
+    zlang.run(FILES, "--yes")
+    assert zlang.rows("select cache_state, valid from all_trials") == [{"cache_state": "cold", "valid": True}]
+    refused = zlang("run", zlang.program(MOUNTED, "mounted.zexp"), "--yes", code=1).err
+    assert "`box` must be run by root" in refused
+    assert "log in as `root@host1`" in refused
+
+
+WHO = """
 host box
-dir here on box { path = "/data" }
-shell asks { command = "echo $AS_ROOT >&2"  writes = off }
+dir here on box { path = "/var/tmp" }
+shell asks { command = "id -un"  writes = off }
 experiment e { on = here  run = asks }
 """
 
 
-def test_sudo_is_used_only_where_the_project_file_says_so(zlang: Zlang, bed: Bed) -> None:
+def test_sudo_is_used_only_where_the_project_file_says_so(zlang: Zlang, bed: Bed, ann: str) -> None:
     """A password that it asks for is refused before anything is made."""
-    bed("exec", "host1", "sh", "-c", 'printf %s "$1" >/usr/local/bin/sudo; chmod +x /usr/local/bin/sudo', "sh", SUDO)
-    program, project_file = zlang.program(AS_ROOT), zlang.at / "zlang.toml"
-    said = []
+    program, project_file = zlang.program(WHO), zlang.at / "zlang.toml"
+    said: list[str] = []
     try:
-        for sudo in ("false", "true"):
-            project_file.write_text(f'[hosts.box]\nssh = "host1"\nsudo = {sudo}\n')
-            zlang("run", program, "--yes", "--runs", sudo)
-            (path,) = (zlang.at / sudo).glob("*/trials/*/1/a1/measure.err")
+        bed.on("host1", "echo 'ann ALL=(root) NOPASSWD: /bin/sh' >/etc/sudoers.d/ann")
+        for words in ('directory = "/data/ann/runs"', "sudo = true"):
+            project_file.write_text(f'[hosts.box]\nssh = "{ann}"\n{words}\n')
+            runs = zlang.at / f"runs{len(said)}"
+            zlang("run", program, "--yes", "--runs", str(runs))
+            (path,) = runs.glob("*/trials/*/1/a1/measure.out")
             said.append(path.read_text())
-        assert said == ["\n", "yes\n"]
+        assert said == ["ann\n", "root\n"]
         assert "as root through sudo" in zlang("hosts", program).out
-        bed.on("host1", "touch /run/password")
+        bed.on("host1", "echo 'ann ALL=(root) /bin/sh' >/etc/sudoers.d/ann")
         refused = zlang("run", program, "--yes", code=1).err
-        assert "`box` (host1) cannot be used: sudo: a password is required" in refused
-        assert "`ssh host1 sudo -n /bin/sh -c true` has to work" in refused
+        assert "`box` (ann@host1) cannot be used: sudo: a password is required" in refused
+        assert "`ssh ann@host1 sudo -n /bin/sh -c true` has to work" in refused
     finally:
-        bed.on("host1", "rm -f /usr/local/bin/sudo /run/password")
+        bed.on("host1", "rm -f /etc/sudoers.d/ann")
     assert not (zlang.at / "runs").exists()
 
 
