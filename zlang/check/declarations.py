@@ -278,14 +278,18 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
             expected = " or ".join(f"a `{p}`" for p in kind.parents)
             context.report(Code.MISSING_PROPERTY.at(span, kind=kind.name, name="on …", hint=f"it stands on {expected}"))
         return None
-    resolved = resolve(context, parent, path=None if isinstance(parent, tree.Name) else (*path, "on"))
+    is_name = isinstance(parent, tree.Name)
+    is_unknown = isinstance(parent, tree.Name) and context.scope.lookup(parent.path[0], parent.span) is None
+    expected_kinds = Type(kinds=frozenset(_possible_parents(context, kind))) if is_unknown else None
+    resolved = resolve(context, parent, expected_kinds, path=None if is_name else (*path, "on"))
     if resolved.type.unknown:
         return resolved
     if not resolved.type.kinds or not all(_can_stand_on(context, name, kind) for name in resolved.type.kinds):
         needed = kind.needs[0] if kind.role == "workload" and kind.needs else ()
         expected = " or ".join(f"a `{p}`" for p in kind.parents or needed)
         place = f"what `{kind.name}` {'runs' if kind.role == 'workload' else 'stands'} on"
-        hint = _possible_parents(context, kind)
+        possible = _possible_parents(context, kind)
+        hint = "it stands on " + " or ".join(f"a `{name}`" for name in possible) if possible else ""
         if not expected:
             place, expected = f"`{kind.name}`", "declared without `on`"
             hint = "an experiment says what it happens to: `during = NAME`" if kind.role == "event" else ""
@@ -295,11 +299,10 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
     return resolved
 
 
-def _possible_parents(context: Context, kind: Kind) -> str:
-    """The kinds that a kind can stand on, in words."""
-    known_names = [item for name in context.scope.kind_names() if (item := context.scope.kind_called(name)) is not None]
-    names = [item.name for item in known_names if set(item.offers) & set(kind.parents)]
-    return "it stands on " + " or ".join(f"a `{name}`" for name in sorted(set(names))) if names else ""
+def _possible_parents(context: Context, kind: Kind) -> list[str]:
+    """The kinds on which a kind can stand."""
+    known = [item for name in context.scope.kind_names() if (item := context.scope.kind_called(name)) is not None]
+    return sorted({item.name for item in known if {item.name, *item.offers} & set(kind.parents)})
 
 
 def _can_stand_on(context: Context, parent: str, kind: Kind) -> bool:
