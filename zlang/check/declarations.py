@@ -301,8 +301,8 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
 
 def _possible_parents(context: Context, kind: Kind) -> list[str]:
     """The kinds on which a kind can stand."""
-    known = [item for name in context.scope.kind_names() if (item := context.scope.kind_called(name)) is not None]
-    return sorted({item.name for item in known if {item.name, *item.offers} & set(kind.parents)})
+    available = [item for name in context.scope.kind_names() if (item := context.scope.kind_called(name)) is not None]
+    return sorted({item.name for item in available if {item.name, *item.offers} & set(kind.parents)})
 
 
 def _can_stand_on(context: Context, parent: str, kind: Kind) -> bool:
