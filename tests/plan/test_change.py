@@ -180,12 +180,10 @@ def test_a_sweep_makes_as_little_anew_as_its_cost_says(swept: str, expected: dic
 
 def test_what_is_given_is_not_changed() -> None:
     kinds = KINDS.replace("  change {", '  present { sh "test -d {name}" }\n  change {', 1)
-    things = "given place pool { disks = 1  sync = off | always }\nchurn work {}\n"
+    things = "given place pool { disks = 1  sync = always }\nchurn work { level = 1 | 2 }\n"
     plan = plan_of(f"{kinds}{things}experiment e {{ on = pool  run = work }}\n")
-    given_things = [item for item in plan.items() if isinstance(item, Setup)]
-    assert len(given_things) == 2
-    for thing in given_things:
-        assert ([step.command for step in thing.make], thing.unmake, thing.settings) == (["test -d pool"], (), ())
+    (given,) = (item for item in plan.items() if isinstance(item, Setup))
+    assert ([step.command for step in given.make], given.unmake, given.settings) == (["test -d pool"], (), ())
 
 
 def test_in_a_change_the_lists_hold_what_the_property_at_hand_adds() -> None:

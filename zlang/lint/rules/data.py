@@ -128,7 +128,7 @@ def stale_buffers(trial: TrialView) -> TrialFinding | None:
     dataset work on tank { compression = gzip-1 }
     file data on work { size = 1GiB }
     # allow bs-below-recordsize: what the buffers hold is the question
-    fio writes { rw = randwrite  bs = 4KiB  refill_buffers = off  end_fsync = on }
+    fio writes { rw = randwrite  bs = 4KiB  refill_buffers = off  buffer_compress_percentage = 50%  end_fsync = on }
     experiment stale { on = data  run = writes }
     ```
 
@@ -141,7 +141,7 @@ def stale_buffers(trial: TrialView) -> TrialFinding | None:
     dataset work on tank { compression = gzip-1 }
     file data on work { size = 1GiB }
     # allow bs-below-recordsize: what the buffers hold is the question
-    fio writes { rw = randwrite  bs = 4KiB  end_fsync = on }
+    fio writes { rw = randwrite  bs = 4KiB  buffer_compress_percentage = 50%  end_fsync = on }
     experiment fresh { on = data  run = writes }
     ```
     """
@@ -178,7 +178,7 @@ def preallocated_is_not_compressed(trial: TrialView) -> TrialFinding | None:
     loop disk on here { size = 1GiB }
     btrfs volume on disk { compress = zstd(3) }
     file data on volume { size = 256MiB }
-    fio writes { rw = write  bs = 128KiB  fallocate = native  end_fsync = on }
+    fio writes { rw = write  bs = 128KiB  fallocate = native  buffer_compress_percentage = 50%  end_fsync = on }
     experiment promised { on = data  run = writes }
     ```
 
@@ -190,7 +190,7 @@ def preallocated_is_not_compressed(trial: TrialView) -> TrialFinding | None:
     loop disk on here { size = 1GiB }
     btrfs volume on disk { compress = zstd(3) }
     file data on volume { size = 256MiB }
-    fio writes { rw = write  bs = 128KiB  end_fsync = on }
+    fio writes { rw = write  bs = 128KiB  buffer_compress_percentage = 50%  end_fsync = on }
     experiment written { on = data  run = writes }
     ```
     """
@@ -440,9 +440,7 @@ def data_do_not_compress(trial: TrialView) -> TrialFinding | None:
             continue  # other trials have other data
         data, verb = moved[0]
         advice = data.advice("to_hold_compressible") if data is holding else data.advice(_TO_WRITE[setting])
-        message = (
-            f"`{run.name}` {verb} random data, which {lack}, so it measures only what `{thing.word(setting)}` costs"
-        )
+        message = f"`{run.name}` {verb} random data, which {lack}: `{thing.word(setting)}` shows only its cost"
         return TrialFinding(thing, (setting,), message, write(advice))
     return None
 

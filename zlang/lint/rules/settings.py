@@ -207,7 +207,7 @@ def past_the_table(trial: TrialView) -> TrialFinding | None:
     pool tank on here { size = 4GiB }
     dataset work on tank { dedup = on }
     file data on work { size = 1GiB }
-    fio writes { rw = write  bs = 128KiB  direct = on }
+    fio writes { rw = write  bs = 128KiB  direct = on  dedupe_percentage = 50% }
     experiment unseen { on = data  run = writes }
     ```
 
@@ -220,7 +220,7 @@ def past_the_table(trial: TrialView) -> TrialFinding | None:
     pool tank on here { size = 4GiB }
     dataset work on tank { dedup = on }
     file data on work { size = 1GiB }
-    fio writes { rw = write  bs = 128KiB  end_fsync = on }
+    fio writes { rw = write  bs = 128KiB  end_fsync = on  dedupe_percentage = 50% }
     experiment seen { on = data  run = writes }
     ```
     """
