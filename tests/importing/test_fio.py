@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from pathlib import Path
@@ -159,49 +158,6 @@ def test_sizes_are_as_fio_reads_them_where_a_k_is_a_thousand(tmp_path: Path) -> 
         wanted[job_name] |= {"rw": rw, "bssplit": "4kib/50:8k/50"}
     assert {name: named_as_in_the_library(of) for name, of in got.items()} == wanted
     assert [wanted[name]["bs"] for name in "ac"] == ["4000", "8192"]
-
-
-EXAMPLES = Path(os.environ.get("FIO_EXAMPLES", "/usr/share/doc/fio/examples"))
-"""Job files of fio's authors, where its package (Debian: fio-examples) has put them."""
-
-
-@pytest.mark.skipif(not EXAMPLES.is_dir(), reason="fio's examples are not installed")
-@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.fio")), ids=lambda path: path.stem)
-def test_what_differs_from_an_example_of_fio_is_said(example: Path, tmp_path: Path) -> None:
-    text = importing.import_file(example.read_text(errors="replace"), example.name, None)
-    assert errors(text) == []
-    assert formatting.program(Source("example.zexp", text)).text == text
-    checked = programs.check(Source("example.zexp", text), Overrides())
-    got: list[dict[str, str]] = []
-    for experiment in checked.program.experiments.values():
-        for name, job in plans.job_files(plans.plan(checked, experiment, 1, Overrides())):
-            (tmp_path / name).write_text(job)
-            got += map(named_as_in_the_library, fio_parser.effective(tmp_path / name, {"RUN": "run"}).values())
-    remarks = "\n".join(line for line in text.splitlines() if line.lstrip().startswith("#"))
-    for title, options in fio_parser.effective(example, {}).items():
-        wanted = named_as_in_the_library(options)
-        wanted.setdefault("size", wanted.get("filesize", ""))
-        is_said = re.search(rf"# \[{re.escape(title)}\] (is left out|measures the same)", text)
-        assert is_said or any(not unsaid(wanted, job, remarks) for job in got), title
-
-
-ALIKE = {("sync", "sync"): "1", ("verify", "crc32c-intel"): "crc32c", ("nonvectored", "1"): None}
-"""Values that mean the same; fio prints the default of `nonvectored` for each job whose engine [global] names."""
-
-
-def unsaid(wanted: dict[str, str], got: dict[str, str], remarks: str) -> set[str]:
-    """The options that differ between two jobs without a remark on them."""
-    differing = {name for name in wanted.keys() | got.keys() if comparable(name, wanted) != comparable(name, got)}
-    return {name for name in differing if name not in remarks}
-
-
-def comparable(name: str, options: dict[str, str]) -> str | None:
-    """A value as it is compared: words that mean the same are one, and so are sizes behind a colon."""
-    value = options.get(name)
-    if name == "rw" and value and ":" in value:
-        pattern, _, suffix = value.partition(":")
-        return f"{pattern}:{fio_numbers.size(suffix)}"
-    return ALIKE.get((name, value or ""), value)
 
 
 def test_an_import_is_formatted_and_has_no_errors() -> None:
