@@ -81,7 +81,7 @@ def test_a_host_may_have_the_name_of_a_setting(tmp_path: Path) -> None:
     project_file.write_text('[hosts.engine]\nssh = "engine.lab"\n')
     assert ([*reach.read(tmp_path)], reach.engine(tmp_path)) == (["engine"], "")
     project_file.write_text('[hosts]\nengine = "pbs"\n')
-    with pytest.raises(RunError, match="has the unknown engine .pbs."):
+    with pytest.raises(RunError, match="has the unknown engine `pbs`"):
         reach.engine(tmp_path)
 
 
