@@ -28,6 +28,7 @@ _PLAIN = re.compile(r"[\w./:@+=-]+")
 """Words that stand in a text of the language as they are."""
 _OPTIONAL = frozenset({"flush", "warm", "change"})
 """Without these a thing can be made and measured: a cache protocol says what it lacks, and a change makes it anew."""
+_SEVERAL = 2
 _OF_GIVEN, _OF_MADE = frozenset({"present"}), frozenset({"create", "destroy"})
 
 
@@ -125,6 +126,8 @@ def lacking(thing: Instance, host: Instance | None) -> Iterator[Diagnostic]:
 
 def of_one_machine(things: Iterable[Instance], every: Sequence[Stream]) -> Iterator[Diagnostic]:
     """Findings about collectors and events that have one machine, where the streams of a trial have several."""
+    if len(every) < _SEVERAL:
+        return
     targets = {machine.key for stream in every if (machine := host_of(stream.on))}
     carriers = {machine.key for stream in every if (machine := carrier(stream.workload, stream.on))}
     for thing in things:
@@ -238,7 +241,8 @@ def used_by(experiment: Experiment) -> Iterator[tuple[Instance, Instance | None]
 def machine_findings(experiment: Experiment) -> list[Diagnostic]:
     """Findings about what needs one machine, at the points of `each_choice`, each once."""
     result: dict[str, Diagnostic] = {}
-    for point in each_choice(experiment, experiment.axes):
+    is_concerned = experiment.collect is not None or experiment.during is not None
+    for point in each_choice(experiment, experiment.axes) if is_concerned else ():
         with suppress(ProgramError):  # said when it is planned, if this is a point of the space
             collectors = streams.things_of(experiment.collect.value(point) if experiment.collect else None)
             for thing in (*collectors, *streams.events_at(experiment, point)):

@@ -185,7 +185,7 @@ def _may_be_taken(thing: Instance, under: Instance) -> bool:
 
 def named_by_node(experiment: Experiment, nodes: Sequence[GuardedThing]) -> Iterator[NamedThing]:
     """What names a device otherwise than by its declaration, at the points of `hosts.each_choice`."""
-    for point in hosts.each_choice(experiment, experiment.axes):
+    for point in hosts.each_choice(experiment, experiment.axes) if nodes else ():
         with suppress(ProgramError):  # said where the points are tried
             trial = _trial_at(experiment, point)
             for by in (*trial.made, *with_wrappers(trial.workers)):
