@@ -407,6 +407,20 @@ def test_two_ids_that_lead_to_one_device_are_refused(spare: Disk) -> None:
     assert image.stat().st_blocks == 0
 
 
+@pytest.mark.parametrize("command", ["head -c 1M /dev/zero >{node}", "cd /dev && head -c 1M /dev/zero >{name}"])
+def test_a_command_that_names_an_armed_device_by_its_node_is_not_run(spare: Disk, command: str) -> None:
+    """Its link leads there, which only this machine knows."""
+    before = spare.digest()
+    text = command.format(node=spare.node, name=spare.node.name)
+    more = f'dir here {{ path = "{spare.at}" }}\nshell writes {{ command = "{text}" }}\n'
+    program = spare.program(more=f"{more}experiment other {{ on = here  run = writes }}")
+    assert "`writes` names `spare` by its node" in spare.zlang("plan", program, "--experiment", "other").out
+    refused = spare.zlang("run", program, "--experiment", "other", "--yes", "--arm", spare.link, code=1).err
+    assert "`writes` names `spare` by its node" in refused
+    assert not list(spare.at.glob("runs/*"))
+    assert spare.digest() == before
+
+
 def test_arming(spare: Disk) -> None:
     zlang, program = spare.zlang, spare.program()
     armed = f"--arm {spare.link}"
