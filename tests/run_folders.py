@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 
-from zlang.check.questions import Clause, Expectation, Plot, Table
+from zlang.check.questions import Clause, Expectation, Plot, Search, Table, Until
 from zlang.metrics import Metric
 from zlang.plan.plan import Action, Factor, Finding, Header, Plan, Reader, Scalar, Setup, Step, Trial
 from zlang.readers.reading import Histogram, Judgement, Sample
@@ -35,7 +35,7 @@ class RunBuilder:
     began: float = 1_790_000_000.0
     facts: Mapping[str, str] = field(default_factory=dict)
     setups: tuple[Setup, ...] = ()
-    clauses: tuple[Clause, ...] = ()
+    clauses: tuple[Clause | Search | Until, ...] = ()
     findings: tuple[Finding, ...] = ()
     metrics: tuple[Metric, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
@@ -136,6 +136,8 @@ class RunBuilder:
             expectations=tuple(one for one in self.clauses if isinstance(one, Expectation)),
             tables=tuple(one for one in self.clauses if isinstance(one, Table)),
             plots=tuple(one for one in self.clauses if isinstance(one, Plot)),
+            until=next((one for one in self.clauses if isinstance(one, Until)), None),
+            search=next((one for one in self.clauses if isinstance(one, Search)), None),
         )  # fmt: skip
         items: list[Setup | Trial] = [*self.setups, *self.trials.values()]
         Folder(self.path).write_plan(Plan(header, lambda: iter(items)))

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from run_folders import MakeRun, factor
 
-from zlang.check.questions import Clause, Expectation, FactorRef, Measure, Plot, Table, Term
+from zlang.check.questions import Clause, Expectation, FactorRef, Measure, Plot, Search, Table, Term, Until
 from zlang.pipeline import results
 from zlang.run.folder import Folder
 
@@ -17,6 +17,9 @@ BS = FactorRef("bs", ("rand.bs",), "size")
 P99 = Term("percentile", name="p99(read_clat)", value=0.99, paths=("read", "clat"), type="duration")
 USED = Term("median", (Term("metric", name="used"),), "median(used)", type="size")
 SLOW = Expectation("it is short", "p99(read_clat) < 1s", Term("<", (P99, Term("value", value=1.0))), (BS,))
+NAMED = Measure("used", USED, "size")
+PRECISE = Until("until ci(used) < 5%", 3, USED, 0.05)
+FIND = Search("find bs maximising used", "bs", "rand.bs", 2, SLOW.term, NAMED, maximises=True)
 
 
 @pytest.mark.parametrize(
@@ -25,26 +28,28 @@ SLOW = Expectation("it is short", "p99(read_clat) < 1s", Term("<", (P99, Term("v
         ((), {"made": 2001, "elapsed": 0}, "elapsed"),
         ((), {"read_iops": 100, "used": 5}, "read_iops"),
         ((SLOW,), {"read_iops": 100, "read_clat_p99": 7}, "read_clat_p99"),
-        ((Table("table used", (Measure("used", USED, "size"),), (BS,)),), {"read_iops": 100, "used": 5}, "used"),
-        ((Plot("plot used", (Measure("used", USED, "size"),), BS, (), None),), {"read_iops": 9, "used": 5}, "used"),
+        ((Table("table used", (NAMED,), (BS,)),), {"read_iops": 100, "used": 5}, "used"),
+        ((Plot("plot used", (NAMED,), BS, (), None),), {"read_iops": 9, "used": 5}, "used"),
         (
             (Table("table made", (Measure("made", USED, "size"),), (BS,)),),
             {"read_iops": 100, "made": 2001},
             "read_iops",
         ),
+        ((PRECISE,), {"read_iops": 100, "used": 5}, "used"),
+        ((FIND,), {"read_iops": 100, "used": 5, "read_clat_p99": 7}, "used"),
     ],
-    ids=["time", "usual", "expected", "tabled", "plotted", "constant"],
+    ids=["time", "usual", "expected", "tabled", "plotted", "constant", "precise", "sought"],
 )
 def test_a_question_is_about_what_the_experiment_names_and_varies(
     make_run: MakeRun,
     runs: Path,
     db: Path,
     monkeypatch: pytest.MonkeyPatch,
-    clauses: tuple[Clause, ...],
+    clauses: tuple[Clause | Search | Until, ...],
     metrics: dict[str, int],
     expected: str,
 ) -> None:
-    run = make_run("r", factors=(factor("bs", "size"),), clauses=clauses)
+    run = make_run("r", factors=(factor("bs", "size", levels=(4096, 8192)),), clauses=clauses)
     for n in range(6):
         told = {name: value * (1 if name == "made" else 1 + n / 100) for name, value in metrics.items() if value}
         tick = run.tick

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from zlang.check.questions import AnyExpectation, Expectation, ExpectedRatio, Plot, Table, Term
+from zlang.check.questions import AnyExpectation, Expectation, ExpectedRatio, Plot, Search, Table, Term, Until
 from zlang.metrics import ELAPSED, PERCENTILES, distribution
 from zlang.report.formulas import Trials
 from zlang.report.summary import usual_metrics, varying
@@ -43,8 +43,8 @@ def _adapter(kind: type[T]) -> TypeAdapter[T]:
 def primary(trials: Trials) -> list[str]:
     """The metric that a question is about which names none, and the others that may be meant, by their columns.
 
-    It is the first that an `expect`, a `table` or a `plot` names, else what the workload is usually judged by. One that
-    is the same in every trial is not an answer.
+    It is the first that an `expect`, a `table`, a `plot`, a `find` or an `until` names, else what the workload is
+    usually judged by. One that is the same in every trial is not an answer.
     """
     metrics = _measured(trials)
     usual = usual_metrics(trials.db, trials.rows, list(dict.fromkeys(metrics.values())))
@@ -52,7 +52,7 @@ def primary(trials: Trials) -> list[str]:
 
 
 def named(trials: Trials) -> list[str]:
-    """The columns of the metrics that the clauses name and that were measured: `expect` first, then `table`, `plot`."""
+    """The columns of the metrics that the clauses name and that were measured, those of `expect` first."""
     metrics = _measured(trials)
     return list(dict.fromkeys(metrics[name] for name in _named(trials) if name in metrics))
 
@@ -71,6 +71,11 @@ def _named(trials: Trials) -> Iterator[str]:
     for measures in (*(table.measures for table in tables), *(plot.measures for plot in plots)):
         for measure in measures:
             yield from metrics_of(measure.term)
+    for search in stored_clauses(trials, "find", Search):
+        yield from metrics_of(search.objective.term)
+        yield from metrics_of(search.condition)
+    for until in stored_clauses(trials, "until", Until):
+        yield from metrics_of(until.term)
 
 
 def metrics_of(term: Term) -> Iterator[str]:
