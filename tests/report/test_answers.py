@@ -428,3 +428,10 @@ def test_n_is_the_number_of_values(tmp_path: Path) -> None:
     pooled = answers.table_now(trials, "read_iops, usr_cpu")
     assert [column.name for column in pooled.columns] == ["n(read_iops)", "read_iops", "n(usr_cpu)", "usr_cpu"]
     assert pooled.rows[0][::2] == (3, 6)
+
+
+@pytest.mark.parametrize(("metric", "note"), [("read_iops", ""), ("usr_cpu", "pooled over `bs`")])
+def test_a_plot_pools_only_levels_that_have_a_value(metric: str, note: str, tmp_path: Path) -> None:
+    trials = of_readers_and_writers("table read_iops by bs", tmp_path)
+    (plot,) = answers.asked_now(trials, f"{metric} over rwmixread")
+    assert plot.note == note

@@ -25,9 +25,9 @@ from zlang.check.vocabulary import Vocabulary, column_of_results
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.errors import RunError
 from zlang.intervals import exp
-from zlang.metrics import ELAPSED, Metric, distribution, in_trials
+from zlang.metrics import ELAPSED, PERCENTILES, Metric, distribution, in_trials
 from zlang.report import formulas, margins, series
-from zlang.report.clauses import stored_clauses
+from zlang.report.clauses import metrics_of, stored_clauses
 from zlang.report.drawn import EMPTY, Drawn, Form
 from zlang.report.formulas import UNITS, Combination, Trials, evaluate
 from zlang.report.margins import TrialTerms
@@ -129,7 +129,8 @@ def _lacking_caveat(trials: Trials, measures: Sequence[Measure], by: Sequence[Fa
     levels = ", ".join(formulas.level(trials, item) for item in by)
     lacking = []
     for name in names:
-        grouped = f"SELECT {levels}, {quoted(name)} AS pooled FROM {trials.rows} WHERE valid GROUP BY ALL"
+        wanted = f"SELECT {levels}, {quoted(name)} AS pooled"
+        grouped = f"{wanted} FROM {trials.rows} WHERE {_has_value(trials, measures)} GROUP BY ALL"
         pooled: dict[tuple[object, ...], set[object]] = {}
         for *row, level in run_query(trials.db, grouped).rows:
             pooled.setdefault(tuple(row), set()).add(level)
@@ -274,8 +275,20 @@ def _pooled(trials: Trials, measures: Sequence[Measure], columns: Sequence[Facto
     named.update(path for measure in measures for path in mentioned(measure.term))
     names = [name for path, (name, _) in trials.factors.items() if path not in named]
     counts = ", ".join(f"count(DISTINCT {quoted(name)}) > 1" for name in names)
-    varied = run_query(trials.db, f"SELECT {counts} FROM {trials.rows} WHERE valid").rows[0] if names else ()
+    counted = f"FROM {trials.rows} WHERE {_has_value(trials, measures)}"
+    varied = run_query(trials.db, f"SELECT {counts} {counted}").rows[0] if names else ()
     return [name for name, has_several in zip(names, varied, strict=True) if has_several]
+
+
+def _has_value(trials: Trials, measures: Sequence[Measure]) -> str:
+    """The condition in SQL that a trial counts and has a value of one of the measures, as far as columns tell."""
+    terms = [measure.term for measure in measures]
+    curves = {f"{term.name}_{PERCENTILES[0][0]}" for term in terms if term.op == "distribution"}
+    names = curves.union(*map(metrics_of, terms))
+    if not names <= {*trials.metrics}:
+        return "valid"
+    there = " OR ".join(f"{quoted(trials.metrics[name][0])} IS NOT NULL" for name in sorted(names))
+    return f"valid AND ({there})" if there else "valid"
 
 
 def _estimates(
