@@ -38,7 +38,12 @@ class ZfsFuse:
 
     def zlang(self, *words: str, code: int | None = 0) -> str:
         """What zlang prints, with the exit code that is expected."""
-        done = subprocess.run(self.zlang_command(*words), capture_output=True, text=True, timeout=300)
+        try:
+            done = subprocess.run(self.zlang_command(*words), capture_output=True, text=True, timeout=900)
+        except subprocess.TimeoutExpired as error:
+            for journal in self.place.glob("runs/*/journal.jsonl"):
+                error.add_note(f"the end of {journal}:\n{journal.read_text('utf-8')[-2000:]}")
+            raise
         assert code is None or done.returncode == code, done.stdout + done.stderr
         return done.stdout + done.stderr
 
