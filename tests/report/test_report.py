@@ -140,7 +140,7 @@ def test_an_answer_that_is_inconclusive_says_why() -> None:
     expected = Expectation("it is faster", "", Term("value"), ())
     found = JudgedCombination((), judging.Verdict.INCONCLUSIVE, (), "set up once", "a / b = 3.6 (by means)")
     judged = judging.Judged(expected, found.verdict, (found,))
-    assert compose._outcome(judged) == "it is faster: inconclusive, a / b = 3.6 (by means) (n = 0): set up once."
+    assert compose._outcome(judged) == "it is faster: inconclusive, a / b = 3.6 (by means, n = 0): set up once."
 
 
 def test_an_end_of_a_very_wide_interval_has_no_digits(tmp_path: Path) -> None:

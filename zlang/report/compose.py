@@ -231,7 +231,10 @@ def _sentence(text: str) -> str:
 
 
 def _outcome(judged: judging.Judged) -> str:
-    """The verdict, in how many combinations it holds, and the margin in the first of these."""
+    """The verdict, in how many combinations it holds, and the margin in the first of these.
+
+    The table of expectations says which combinations were left out.
+    """
     title = visible(judged.expectation.title)
     alike = [item for item in judged.findings if item.verdict == judged.verdict]
     if not alike:
@@ -244,9 +247,9 @@ def _outcome(judged: judging.Judged) -> str:
     n = min((side.n for side in item.sides), default=0)
     # That it is inconclusive may have a reason that its interval, or the lack of one, does not tell.
     why = [item.why] if item.why and item.why not in margin else []
-    shown = ": ".join(part for part in (at, f"{margin} (n = {n})", *why) if part)
-    omitted = f"; {omission}" if (omission := judging.omission(judged)) else ""
-    return f"{title}: {judged.verdict}{where}{'; for example ' if len(alike) > 1 else ', '}{shown}{omitted}."
+    figures = f"{margin[:-1]}, n = {n})" if margin.endswith(")") else f"{margin} (n = {n})"
+    shown = ": ".join(part for part in (at, figures, *why) if part)
+    return f"{title}: {judged.verdict}{where}{'; for example ' if len(alike) > 1 else ', '}{shown}."
 
 
 def _differences(answered: _Answered) -> Iterator[str]:
