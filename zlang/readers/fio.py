@@ -3,8 +3,8 @@
 In: the artefact (`json` or `json+`) and the step's own output. Args: `jobs`, the number of entries that the report must
 have; `runtime` (seconds) or `runtime_ns`, how long each job had to run; where neither is there `size`, the bytes that
 each job had to move; `concurrent`, that jobs of several groups ran at the same time; `stream`, the only job that is
-read, of several that were begun together; `logs`, the directory of its logs; `counted`, a file in which there may be a
-copy of /proc/PID/io. Out: a `Reading` with a direction's metrics only where that direction did I/O.
+read, of several that were begun together; `logs`, the directory of its logs; `counted`, a file in which there may be
+copies of /proc/PID/io from before fio and from after it. Out: a `Reading` with a direction's metrics only where that direction did I/O.
 Rule: a report counts only if all of what was asked is in it (`fio_problems`).
 
 Several jobs are one load: their rates are added up, and percentiles are taken from the merged bins of `json+`.
@@ -68,9 +68,9 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
 
 
 def _fetched(directory: Path, name: object) -> float | None:
-    """The bytes that the kernel counts as read from devices."""
-    result = _READ_BYTES.search(text_of(directory / name) or "") if isinstance(name, str) else None
-    return None if result is None else float(result[1])
+    """The bytes that the kernel counts as read from devices while fio ran."""
+    counts = _READ_BYTES.findall(text_of(directory / name) or "") if isinstance(name, str) else []
+    return float(counts[-1]) - (float(counts[0]) if len(counts) > 1 else 0.0) if counts else None
 
 
 def parse(
