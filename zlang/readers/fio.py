@@ -4,7 +4,8 @@ In: the artefact (`json` or `json+`) and the step's own output. Args: `jobs`, th
 have; `runtime` (seconds) or `runtime_ns`, how long each job had to run; where neither is there `size`, the bytes that
 each job had to move; `concurrent`, that jobs of several groups ran at the same time; `stream`, the only job that is
 read, of several that were begun together; `logs`, the directory of its logs; `counted`, a file in which there may be
-copies of /proc/PID/io from before fio and from after it. Out: a `Reading` with a direction's metrics only where that direction did I/O.
+copies of /proc/PID/io from before fio and from after it. Out: a `Reading` with a direction's metrics only where that
+direction did I/O.
 Rule: a report counts only if all of what was asked is in it (`fio_problems`).
 
 Several jobs are one load: their rates are added up, and percentiles are taken from the merged bins of `json+`.
