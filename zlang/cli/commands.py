@@ -189,7 +189,9 @@ Wipe = Annotated[
 _MOST_PARTS = 1000
 """Tasks that a job array can have where Slurm is set up as it comes: MaxArraySize is 1,001."""
 Wear = Annotated[bool, typer.Option("--wear", help="permit zlang to write more to a device than its stated endurance")]
-Limit = Annotated[int | None, typer.Option("--limit", metavar="N", help="refuse to run more trials than this")]
+Limit = Annotated[
+    int | None, typer.Option("--limit", metavar="N", help="the most trials that may be run; default: 10,000")
+]
 Again = Annotated[bool, typer.Option("--again", help="measure again what earlier runs have measured")]
 Form = Annotated[
     str,
@@ -430,8 +432,9 @@ def run(
     wipe: Wipe = None,
     reach: Reached = None,
     lanes: Annotated[
-        int, typer.Option("--lanes", metavar="N", min=0, help="use at most N groups of machines at a time; 0: all")
-    ] = 0,
+        int | None,
+        typer.Option("--lanes", metavar="N", min=1, help="use at most N groups of machines at a time; default: all"),
+    ] = None,
 ) -> None:
     """Run the plan of a program, keep all output, and show the results.
 
@@ -446,7 +449,7 @@ def run(
     armed = Armed(tuple(arm or ()), tuple(wipe or ()))
     given = (file, settings, profile, experiment, runs, db, seed, host, order, armed)
     wishes = running.Wishes(only=only, limit=limit, yes=yes, failed=failed, again=again, wear=wear)
-    raise typer.Exit(running.run(*given, wishes, reach=reach or [], lanes=lanes))
+    raise typer.Exit(running.run(*given, wishes, reach=reach or [], lanes=lanes or 0))
 
 
 def submit(
@@ -468,8 +471,8 @@ def submit(
         int, typer.Option("--parts", metavar="N", min=1, max=_MOST_PARTS, help="divide the plan into at most N parts")
     ] = _MOST_PARTS,
     lanes: Annotated[
-        int, typer.Option("--lanes", metavar="N", min=0, help="run at most N parts at a time; 0: all")
-    ] = 0,
+        int | None, typer.Option("--lanes", metavar="N", min=1, help="run at most N parts at a time; default: all")
+    ] = None,
     limit: Limit = None,
     wear: Wear = False,
     failed: Annotated[
@@ -487,7 +490,7 @@ def submit(
     if not slurm:
         raise typer.BadParameter("add --slurm; zlang supports no other batch system", param_hint="--slurm")
     program = (file, settings, profile, experiment, runs, db, seed, order)
-    wishes = submitting.Submission(parts=parts, lanes=lanes, limit=limit, wear=wear, failed=failed, again=again)
+    wishes = submitting.Submission(parts=parts, lanes=lanes or 0, limit=limit, wear=wear, failed=failed, again=again)
     raise typer.Exit(submitting.submit(*program, options or [], wishes))
 
 
