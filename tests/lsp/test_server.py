@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -404,3 +406,18 @@ def test_a_finding_can_be_mended_allowed_and_formatted(editor: Editor) -> None:
 def test_line_ends_of_windows(editor: Editor) -> None:
     (finding,) = editor.open("windows.zexp", 'dir here { path = "." }\r\n\r\nfile data on her { size = 1MiB }\r\n')
     assert (finding.code, finding.range.start) == ("E201", types.Position(2, 13))
+
+
+@pytest.mark.parametrize("body", ["abc", "{}", '{"jsonrpc": "2.0", "id": 1, "method": "nope"}'])
+def test_a_message_that_cannot_be_read_is_ignored_without_a_traceback(body: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "zlang.cli.app", "lsp"],
+        input=f"Content-Length: {len(body)}\r\n\r\n{body}",
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert done.stderr == "zlang ignored a message that cannot be read as JSON-RPC 2.0\n"
+    assert "zlang ignored a message that cannot be read as JSON-RPC 2.0" in done.stdout

@@ -7,9 +7,10 @@ typed for a moment, and what it finds is what `zlang check` says. Only what an e
 from __future__ import annotations
 
 import asyncio
+import logging
 
 from lsprotocol import types
-from pygls.exceptions import JsonRpcInvalidParams
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, PyglsError
 from pygls.lsp.server import LanguageServer
 
 from zlang import __version__
@@ -20,6 +21,7 @@ from zlang.lsp.symbols import FieldUse, NameUse
 _PAUSE = 0.01
 """Seconds without a key after which a program is checked: what an editor asks for at a key is answered before."""
 _WATCHED = "**/*.{zexp,csv,toml}"
+_UNREADABLE = "zlang ignored a message that cannot be read as JSON-RPC 2.0"
 _LEGEND = types.SemanticTokensLegend(list(structure.TOKENS), [])
 
 
@@ -32,6 +34,13 @@ class ProgramServer(LanguageServer):
         self.published: dict[str, set[str]] = {}
         self.waiting: dict[str, int] = {}
         self.one_at_a_time = asyncio.Lock()
+
+    def report_server_error(self, error: Exception, source: type[PyglsError | JsonRpcException]) -> None:
+        """Show the editor what went wrong outside of its requests."""
+        if source is JsonRpcException:
+            self.window_show_message(types.ShowMessageParams(types.MessageType.Error, _UNREADABLE))
+        else:
+            super().report_server_error(error, source)
 
     def text(self, uri: str) -> ParsedText | None:
         """The text at an address."""
@@ -85,7 +94,16 @@ class ProgramServer(LanguageServer):
 
 def serve() -> None:
     """Serve until the editor ends."""
+    for name in ("pygls.server", "pygls.protocol.json_rpc"):
+        logging.getLogger(name).addFilter(_is_worth_a_line)
     server().start_io()
+
+
+def _is_worth_a_line(record: logging.LogRecord) -> bool:
+    """Log a message that cannot be read in one line, without the tracebacks of the library."""
+    if record.msg == "Unable to handle message":
+        record.msg, record.exc_info = _UNREADABLE, None
+    return not str(record.msg).startswith("Unable to deserialize message")
 
 
 def server() -> ProgramServer:
