@@ -22,7 +22,7 @@ from zlang.report.design import Design, Row
 from zlang.report.findings.order import RULES
 from zlang.report.findings.rule import Results
 
-SHOWN = ("drift", "first-differs", "goes-with-order")
+SHOWN = ("drift", "first-differs", "confounded-with-order")
 TESTED = SHOWN[:2]
 MIXED = (Order.BLOCKED, Order.RANDOM)
 """The orders that confound no factor with run order."""

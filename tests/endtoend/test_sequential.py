@@ -63,7 +63,7 @@ def test_a_search_is_planned_as_a_bound_and_told_as_a_course(zlang: Zlang) -> No
     ended = zlang("run", "program.zexp")
     assert "find level in 1..16 where median(lag) < 9 maximising rate" in ended.out
     assert "  way=3: level=3, rate = 300; the condition holds at 3 and not at 4; too few trials" in ended.out
-    assert "goes-with-order" not in ended.out, "which level comes next is decided by those before it"
+    assert "confounded-with-order" not in ended.out, "which level comes next is decided by those before it"
     for way in (20, 100):
         assert f"  way={way}: level=16, rate = 1,600; the condition holds at both ends" in ended.out
     assert sorted(_said(zlang)) == sorted([1, 16, 8, 4, 2, 3, 1, 16, 1, 16])

@@ -135,8 +135,8 @@ def slow_operations_hide_others(results: Results) -> Iterator[str]:
         worst, text, lived = max(result, key=lambda pair: pair[2] / pair[1])
         shown = in_trials([trial for trial, *_ in result], worst, [trial for trial, *_ in requested])
         yield (
-            f"p99 is {wording.measured(text, 'ns')}, but 1 % of the time was spent in operations of "
-            f"{wording.measured(lived, 'ns')} or more, {shown}: a fixed-rate load would see that as its p99"
+            f"p99 is {wording.measured(text, 'ns')}, but a fixed-rate load would see "
+            f"{wording.measured(lived, 'ns')} or more, {shown}: operations that slow took 1 % of the time"
         )
 
 
@@ -189,7 +189,7 @@ def _trials_with(results: Results, *metrics: str) -> list[MeasuredTrial]:
     return [trial for trial in results.trials if all(name in trial.metrics for name in metrics)]
 
 
-@RULES.add("machines-begin-apart")
+@RULES.add("start-skew")
 def machines_begin_apart(results: Results) -> Iterator[str]:
     """The machines of a group began at different times.
 

@@ -226,7 +226,7 @@ def _series(rows: Sequence[Row]) -> Iterator[list[float]]:
     yield from ([statistics.fmean(block) for block in blocks.values()] for blocks in plots.values())
 
 
-@RULES.add("goes-with-order")
+@RULES.add("confounded-with-order")
 def factor_goes_with_order(results: Results) -> Iterator[str]:
     """A factor is confounded with run order.
 
@@ -320,7 +320,7 @@ def _chance_of_turns(rows: Sequence[Row]) -> float:
     return math.prod(1 / math.factorial(min(len(turns), _MANY)) for turns in last.values())
 
 
-@RULES.add("goes-with-host")
+@RULES.add("confounded-with-host")
 def factor_goes_with_host(results: Results) -> Iterator[str]:
     """A factor is confounded with the host.
 

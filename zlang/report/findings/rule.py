@@ -112,5 +112,5 @@ def in_trials(
         with_them = sum(trial.levels.get(name) in levels for trial in looked_at)
         if with_them == len(measured_trials) and None not in levels and len(levels) <= _FEW_LEVELS:
             return f"{how_many}, where `{name}` is {' or '.join(map(str, levels))}"
-    example = " and ".join(starmap("`{}` is {}".format, worst.levels.items()))
+    example = ", ".join(starmap("`{}` is {}".format, worst.levels.items()))
     return f"{how_many}, such as where {example}" if example and len(measured_trials) < len(looked_at) else how_many

@@ -130,9 +130,9 @@ def _best_split(values: Sequence[float], least: int) -> tuple[int, float]:
     return cut, max(best, 0.0)
 
 
-@RULES.add("too-few-count")
+@RULES.add("too-few-trials-count")
 def too_few_count(results: Results) -> Iterator[str]:
-    """Too few replicates count.
+    """Some points have fewer than three trials that count.
 
     One value says nothing about variation, and two say very little: the 95 % interval of Student's t extends 9
     standard deviations to each side with two values, and 2.5 with three. zlang reports points with fewer than three
@@ -153,6 +153,12 @@ def too_few_count(results: Results) -> Iterator[str]:
     counts: dict[str, int] = defaultdict(int)
     for row in results.design.counting:
         counts[row.trial] += 1
-    few = [n for n in counts.values() if n < _FEW]
+    few = sum(n < _FEW for n in counts.values())
     if few:
-        yield f"{len(few)} of {len(counts)} points have fewer than {_FEW} trials that count: use repeat = {_FEW}"
+        has = "has" if few == 1 else "have"
+        points = (
+            f"the only measured point {has}" if len(counts) == 1 else f"{few} of {len(counts)} measured points {has}"
+        )
+        was_planned = any(row.replicate >= _FEW for row in results.design.counting)
+        what_to_do = "`zlang resume --failed` measures the others again" if was_planned else f"write `repeat = {_FEW}`"
+        yield f"{points} fewer than {_FEW} trials that count: {what_to_do}"
