@@ -39,7 +39,7 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
         [judged.factor, judged.second, judged.first, *_numbers(judged), render.visible(judged.verdict)]
         for judged in result
     ]
-    tables.draw(("factor", "level", "against", "ratio", "n", "verdict"), rows, [False] * 4 + [True, False])
+    tables.draw(("factor", "level", "baseline", "ratio", "n", "verdict"), rows, [False] * 4 + [True, False])
     if any(comparison.comparisons > 1 for comparison in result):
         print(f"simultaneous intervals of {result[0].comparisons} comparisons (Bonferroni)")
     noted: dict[str, dict[str, None]] = {}
@@ -82,7 +82,7 @@ def _formatted(comparisons: Sequence[Comparison], result_findings: Sequence[Resu
                 _codes(result_findings),
             )
         )
-    columns = ("metric", "factor", "level", "against", "ratio", "low", "high", "n", "verdict", "note", "findings")
+    columns = ("metric", "factor", "level", "baseline", "ratio", "low", "high", "n", "verdict", "note", "findings")
     streams.use_utf8()
     sys.stdout.write(FORMATS[form](columns, rows))
 
@@ -97,7 +97,7 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
     words.form_of_rows(form)
     result, notes, result_findings, others = results.effects(db, run, metric)
     result_notes.warn_of_damage(db, run)
-    columns = ("metric", "effect", "share %", "df", "p", "against")
+    columns = ("metric", "effect", "share %", "df", "p", "tested against")
     shown = [
         (
             e.metric,
@@ -115,7 +115,7 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
         streams.use_utf8()
         sys.stdout.write(FORMATS[form]((*columns, "findings"), [(*row, _codes(result_findings)) for row in shown]))
         return 0
-    print(f"the variance of {render.visible(result[0].metric)}")
+    print(f"sources of the variance of {render.visible(result[0].metric)}")
     _print_other_factors(others)
     rows = [[name, f"{share:.1f}", str(df), _chance(p), over] for _, name, share, df, p, over in shown]
     tables.draw(columns[1:], rows, [False, True, True, True, False])
@@ -159,4 +159,5 @@ def show(result_findings: Sequence[ResultFinding]) -> None:
     for finding in result_findings:
         print(render.heading(finding.lint, finding.message, colour=render.is_coloured(sys.stdout)))
     if result_findings:
-        print(f"for an explanation: zlang explain {result_findings[0].lint.id}")
+        code, *others = dict.fromkeys(finding.lint.id for finding in result_findings)
+        print(f"for an explanation: zlang explain {code}" + (f" (or {', '.join(others)})" if others else ""))

@@ -26,6 +26,8 @@ _NARROW = 1.5
 """The verdict is "no significant difference" only if a ratio below this was detectable."""
 _MOST_TIMES = 100
 """The verdict names no detectable ratio above this: it would be as uncertain as the interval."""
+_MOST_LEVELS = 8
+"""Most levels of a factor that a hint lists."""
 _ROUNDING = 1e-9
 _TINY = 0.001
 _HUGE = 1_000_000
@@ -34,7 +36,7 @@ _SET_UP_AGAIN = "a level was set up only once; `zlang run --order blocked --agai
 _BY_EFFECTS = "`zlang effects` judges a factor over all combinations"
 _ALL_COMBINATIONS = "`design = full` measures both levels with all else alike"
 _BY_COMBINATIONS = "nothing was repeated: judged by how the ratio differs between combinations; `repeat = 3` repeats"
-_BY_VALUES = "`zlang table` shows the values; an `expect` of `mean(METRIC)` compares their difference"
+_BY_VALUES = "`zlang table METRIC` shows the values; an `expect` of `mean(METRIC)` compares their difference"
 _REPEAT = "nothing was repeated, so a difference cannot be told from chance; `repeat = 3` repeats"
 _SET_UP_ONCE_IN_RUN = "inconclusive: set up once in a run"
 _ONE_RUN = "each run was carried out once: whatever else changed between them is in the ratio"
@@ -74,7 +76,7 @@ def factors(design: Design, by: str | None, pair: Sequence[str]) -> list[Compari
     """Levels of one factor, or of each: the two that are named, or every other one against the first."""
     candidates = {factor.name: i for i, factor in enumerate(design.factors)}
     if not candidates:
-        raise without_factors(design)
+        raise without_factors(design, "`zlang compare RUN RUN` compares runs")
     wanted: list[tuple[int, Cell, Cell]] = []
     for name, i in candidates.items():
         levels = design.levels[i]
@@ -102,9 +104,11 @@ def factor_named(design: Design, name: str) -> str:
     """The factor of that name, or the only one whose name ends in it: `cache` for `reads_cache`. Raises RunError."""
     names = [factor.name for factor in design.factors]
     result = [each for each in names if each == name] or [each for each in names if each.endswith(f"_{name}")]
-    if len(result) != 1:
+    if len(result) > 1:
+        raise RunError(f"`{name}` could be {' or '.join(result)}", f"write the whole name: --by {result[0]}")
+    if not result:
         others = "the factors are " + ", ".join(names) if names else "`zlang compare RUN RUN` compares runs"
-        raise RunError(f"there is no factor `{name}` with two levels", did_you_mean(name, names) or others)
+        raise RunError(f"no factor `{name}` has two levels", did_you_mean(name, names) or others)
     return result[0]
 
 
@@ -119,7 +123,7 @@ def factor_of(design: Design, pair: Sequence[str]) -> str:
         meant = next((hint for text in pair if text not in levels and (hint := did_you_mean(text, others))), None)
         raise RunError(
             f"no factor has the levels `{pair[0]}` and `{pair[1]}`, and no run has one of these names",
-            meant or "`zlang table` shows the levels, `zlang status` the runs",
+            meant or f"{_levels_in_words(design)}; `zlang status` lists the runs",
         )
     return result[0]
 
@@ -136,7 +140,7 @@ def selections(design: Design, pair: Sequence[str], by: str | None) -> Compariso
     )
     for text, side in zip(pair, sides, strict=True):
         if not side:
-            raise RunError(f"no trial that counts has all of `{text}`", "`zlang table` shows which levels exist")
+            raise RunError(f"no trial that counts has all of `{text}`", _levels_in_words(design))
     if {id(row) for row in sides[0]} & {id(row) for row in sides[1]}:
         raise RunError(f"some trials are both `{pair[0]}` and `{pair[1]}`", "add a level in which they differ")
     chosen = list(dict.fromkeys((*first, *second)))
@@ -159,7 +163,9 @@ def _selection(design: Design, text: str, by: str | None) -> dict[int, Cell]:
         name, sign, level = (word.strip() for word in part.partition("="))
         if sign and not places:
             if name not in names:
-                raise RunError(f"there is no factor `{name}` with two levels", did_you_mean(name, names))
+                raise RunError(
+                    f"no factor `{name}` has two levels", did_you_mean(name, names) or _levels_in_words(design)
+                )
             result[names[name]] = _level(design, names[name], level)
         elif len(places) == 1:
             result[places[0]] = _levels(design, places[0])[part]
@@ -167,7 +173,7 @@ def _selection(design: Design, text: str, by: str | None) -> dict[int, Cell]:
             several = " and ".join(design.factors[i].name for i in places)
             raise RunError(f"{several} have the level `{part}`", f"write {design.factors[places[0]].name}={part}")
         else:
-            raise RunError(f"no factor has the level `{part}`", "write FACTOR=LEVEL; zlang table shows the levels")
+            raise RunError(f"no factor has the level `{part}`", _levels_in_words(design))
     return result
 
 
@@ -176,6 +182,15 @@ def _levels(design: Design, factor: int) -> dict[str, Cell]:
     type_ = design.factors[factor].type
     levels = design.levels[factor]
     return {str(level): level for level in levels} | {wording.level(level, type_): level for level in levels}
+
+
+def _levels_in_words(design: Design) -> str:
+    """The first levels of each factor: `the levels are rw = read, write; bs = 4KiB, 64KiB`."""
+    parts = []
+    for column, levels in zip(design.factors, design.levels, strict=True):
+        shown = [wording.level(level, column.type) for level in levels[:_MOST_LEVELS]]
+        parts.append(f"{column.name} = {', '.join(shown)}" + (", …" if len(levels) > _MOST_LEVELS else ""))
+    return "the levels are " + "; ".join(parts)
 
 
 def _level(design: Design, factor: int, text: str) -> Cell:
@@ -328,9 +343,9 @@ def verdict_on(ratio: Ratio | None, comparisons: int, unit: str) -> str:
         return "inconclusive: nothing was repeated"
     low, high = interval
     if low > 1:
-        return _ratio_phrase(low, high, _MORE.get(unit, "more"))
+        return _ratio_phrase(low, high, _MORE.get(unit, "higher"))
     if high < 1:
-        return _ratio_phrase(1 / high, 1 / low, _LESS.get(unit, "less"), 1 - high, 1 - low)
+        return _ratio_phrase(1 / high, 1 / low, _LESS.get(unit, "lower"), 1 - high, 1 - low)
     if detectable - 1 < _ROUNDING:
         return "no difference: the values are equal"
     if detectable < _NARROW:
@@ -361,7 +376,7 @@ def distance(ratio: Ratio) -> str:
 
 def _ratio_phrase(low: float, high: float, word: str, least: float | None = None, most: float | None = None) -> str:
     if high >= _TIMES:
-        return f"{_span(_times(low), _times(high))} times {word}"
+        return f"{word} by a factor of {_span(_times(low), _times(high))}"
     parts = (low - 1 if least is None else least, high - 1 if most is None else most)
     return f"{_span(*map(_percent, parts))} % {word}"
 

@@ -494,7 +494,7 @@ def _comparisons(answered: _Answered, draw: _Artist) -> Iterator[Block]:
     if answered.why:
         yield Paragraph(_sentence(answered.why))
         return
-    heads = ("factor", "level", "against", "ratio", "low", "high", "n", "verdict", "note")
+    heads = ("factor", "level", "baseline", "ratio", "low", "high", "n", "verdict", "note")
     ratios = []
     for comparison in compared:
         shown = comparison.ratio.estimate(comparison.comparisons) if comparison.ratio else None
@@ -502,7 +502,7 @@ def _comparisons(answered: _Answered, draw: _Artist) -> Iterator[Block]:
         ratios.append(
             (comparison.factor, comparison.second, comparison.first, *figures, comparison.verdict, comparison.note)
         )
-    title = f"Levels of each factor against its first: {read.metric}"
+    title = f"Each level compared with the first level of its factor: {read.metric}"
     table = _table(title, heads, ratios, frozenset({3, 4, 5, 6}))
     ends = [tuple("" if end is None else compare.end(end) for end in row[4:6]) for row in ratios]
     rows = [(*row[:4], *map(Cell, own), *row[6:]) for row, own in zip(table.rows, ends, strict=True)]

@@ -106,11 +106,10 @@ def read(trials: Trials, metric: str | None = None) -> Design:
     )
 
 
-def without_factors(design: Design) -> RunError:
+def without_factors(design: Design, hint: str) -> RunError:
     """What to say where there is nothing to compare: no trial counts, or all with the metric have the same levels."""
     if not design.counting:
         return RunError(f"no trial that counts has a value of `{design.metric}`", "`zlang status` says why")
-    hint = "`zlang compare RUN RUN` compares runs"
     if design.others:
         hint += f"; to use another metric: --metric {design.others[0]}"
     return RunError(f"no factor has two levels in the trials with `{design.metric}`", hint)
