@@ -303,7 +303,7 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
     took = costs.spent(folder, runs.run_state(folder))
     if took is not None:
         unknown = costs.unknown(folder)
-        without = f", because the duration of {words.setups_and_trials(unknown)} was unknown" if unknown else ""
+        without = f" (without {words.setups_and_trials(unknown)} of unknown duration)" if unknown else ""
         bound = "at least " if unknown else "at most " if folder.read_plan().header.is_sequential else ""
         print(f"took {words.duration(took.elapsed)}; the estimate was {bound}{words.duration(took.estimate)}{without}")
     print("\ntry next:")

@@ -121,7 +121,7 @@ def require_named(wanted: Sequence[str], armed: Armed) -> None:
     foreign = [name for name in (*armed.names, *armed.wipe) if name not in wanted]
     if foreign:
         hint = did_you_mean(foreign[0], wanted) or (
-            "it writes to " + ", ".join(wanted) if wanted else "it needs no `--arm`"
+            "it writes to " + ", ".join(wanted) if wanted else "omit `--arm` and `--wipe`"
         )
         raise RunError(f"the plan does not write to {foreign[0]}", hint)
 
