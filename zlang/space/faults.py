@@ -149,8 +149,8 @@ def unmet_need(experiment: Experiment, workload: Instance, on: Instance | None) 
 
 
 def _nothing_offered(experiment: Experiment, kind: Kind, needs: Sequence[str], on: Instance | None) -> Diagnostic:
-    wanted = " or ".join(f"a {need}" for need in needs)
-    offers = " and ".join(f"a {offer}" for offer in on.kind.offers) if on else "nothing"
+    wanted = " or ".join(map(_with_article, needs))
+    offers = " and ".join(map(_with_article, on.kind.offers)) if on else "nothing"
     target = f"`{on.kind.name}`" if on else "nothing"
     fields = {
         "collector": experiment.collect,
@@ -161,6 +161,10 @@ def _nothing_offered(experiment: Experiment, kind: Kind, needs: Sequence[str], o
     span = (fields.get(kind.role) or experiment.run).span
     hint = f"measure on a thing that offers {wanted}: `zlang kinds NAME` shows what a kind offers"
     return Code.NOTHING_OFFERED.at(span, workload=kind.name, needs=wanted, target=target, offers=offers, hint=hint)
+
+
+def _with_article(offer: str) -> str:
+    return f"{'an' if offer[0] in 'aeiou' else 'a'} {offer}"
 
 
 def changed_given(experiment: Experiment, treatment: Instance, on: Instance) -> Diagnostic | None:
