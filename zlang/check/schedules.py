@@ -48,6 +48,14 @@ def lasts(workload: Instance, on: Instance | None) -> Fraction:
     return _time(workload, on, "runtime")
 
 
+def durations(workload: Instance) -> dict[str, Fraction]:
+    """How many seconds each schedule of a workload lasts before it is repeated, by its property."""
+    return {
+        name: sum((_seconds(each.duration) for each in value.periods), Fraction(0))
+        for name, value in _schedules(workload).items()
+    }
+
+
 def findings(workload: Instance, on: Instance | None) -> Iterator[Diagnostic]:
     """Findings about the schedules of a workload."""
     schedules = _schedules(workload)
@@ -121,7 +129,10 @@ def _schedules(workload: Instance) -> dict[str, ChangingValue]:
 def _time(workload: Instance, on: Instance | None, trait: str) -> Fraction:
     """A duration that is a trait of the workload, in seconds; 0 if it has none."""
     expr = workload.kind.traits.get(trait)
-    value = expr.value(Frame(workload, on)) if expr else None
+    return _seconds(expr.value(Frame(workload, on)) if expr else None)
+
+
+def _seconds(value: Value) -> Fraction:
     return value.amount if isinstance(value, Quantity) else Fraction(0)
 
 

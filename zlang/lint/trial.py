@@ -10,8 +10,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from zlang.check import streams
-from zlang.check.instances import Frame, LazyValues
+from zlang.check import schedules, streams
+from zlang.check.instances import Frame, LazyValues, treatment_site
 from zlang.check.program import Experiment, Instance, PartialPoint, Point, Symbol, Value
 from zlang.check.streams import Stream
 from zlang.metrics import Metric, distribution, in_trials
@@ -49,6 +49,13 @@ class Thing:
             result.append(Thing(instance))
             instance = instance.parent
         return Thing(self.instance), *result
+
+    @property
+    def schedules(self) -> dict[str, tuple[Span, Fraction]]:
+        """Where each schedule of the workload is given, and how many seconds it lasts before it is repeated."""
+        places, span = self.instance.places, self.instance.span
+        assert span is not None, f"BUG: {self.instance.key} was declared nowhere"
+        return {name: (places.get(name, span), lasts) for name, lasts in schedules.durations(self.instance).items()}
 
     def trait(self, trait: str) -> TraitValue:
         """The value of a trait of its own kind."""
@@ -271,6 +278,13 @@ class TrialView:
         """The events of the trial, each with the seconds after which it begins."""
         events = streams.events_at(self.experiment, self._point) if self.experiment.during else ()
         return tuple((Thing(event), streams.begins(event)) for event in events)
+
+    def redundant_below(self, event: Thing) -> Thing | None:
+        """The nearest thing below an event that says how many of its devices can fail."""
+        on = event.instance.parent or next(iter(streams.targets(self.streams)), None)
+        site = treatment_site(event.instance, on)
+        stack = Thing(site).stack if site is not None else ()
+        return next((thing for thing in stack if thing.trait("redundancy") is not None), None)
 
     @cached_property
     def target(self) -> Thing | None:

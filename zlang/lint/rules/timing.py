@@ -407,5 +407,99 @@ def event_is_too_late(trial: TrialView) -> TrialFinding | None:
     return None
 
 
+@RULES.add("ZL087", "schedule-is-cut", WARNING)
+def schedule_is_cut(trial: TrialView) -> TrialFinding | None:
+    """The runtime ends in the middle of a schedule.
+
+    A schedule begins with the measurement, and repeats until the runtime is over. If the runtime is shorter than the
+    schedule, its last parts never happen. If the schedule does not fit into the runtime a whole number of times, its
+    first parts happen more often than its last ones. Means and percentiles are then those of another load than the
+    schedule describes.
+
+    ```zexp wrong
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio day {
+      rw         = randread
+      rate_iops  = [500/s for 30s, 4000/s for 30s]
+      time_based = on
+      runtime    = 45s
+    }
+    experiment half_a_day { on = data  run = day  cache = cold }
+    ```
+
+    ```zexp
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio day {
+      rw         = randread
+      rate_iops  = [500/s for 30s, 4000/s for 30s]
+      time_based = on
+      runtime    = 60s
+    }
+    experiment a_day { on = data  run = day  cache = cold }
+    ```
+    """
+    run = trial.run
+    runtime = run.number("runtime")
+    if not runtime:
+        return None
+    for name, (place, lasts) in run.schedules.items():
+        whole, remainder = divmod(runtime, lasts)
+        if not remainder:
+            continue
+        message = f"the schedule of `{name}` lasts {time(lasts)}, and the workload ends after {time(runtime)}"
+        message += ", in the middle of a repetition" if whole else ": the rest never happens"
+        lengths = [f"`{run.word('runtime')} = {time(number * lasts)}`" for number in (whole, whole + 1) if number]
+        hint = f"write {' or '.join(lengths)}, or change the durations of its parts"
+        return TrialFinding(place, (), message, hint)
+    return None
+
+
+@RULES.add("ZL088", "event-needs-redundancy", ERROR)
+def event_finds_no_redundancy(trial: TrialView) -> TrialFinding | None:
+    """An event needs redundancy, and the target has none.
+
+    A device can be removed only if its data are stored elsewhere, too. A pool that is a stripe refuses to take a
+    device offline, and raid0 refuses to lose one, so the event would fail in each trial. A pool with `offline` devices
+    does not become whole again, so a rebuild of it never ends.
+
+    ```zexp wrong
+    import fio
+    import zfs
+
+    dir here { path = "." }
+    pool tank on here { layout = stripe | mirror  devices = 2 }
+    dataset records on tank
+    file data on records { size = 1GiB }
+    fio reads { rw = randread  time_based = on  runtime = 60s }
+    experiment rebuilt { on = data  run = reads  during = resilver { at = 10s } }
+    ```
+
+    ```zexp
+    import fio
+    import zfs
+
+    dir here { path = "." }
+    pool tank on here { layout = raidz1 | mirror  devices = 3 }
+    dataset records on tank
+    file data on records { size = 1GiB }
+    fio reads { rw = randread  time_based = on  runtime = 60s }
+    experiment rebuilt { on = data  run = reads  during = resilver { at = 10s } }
+    ```
+    """
+    for event, _ in trial.events:
+        below = trial.redundant_below(event) if event.is_("uses_redundancy") else None
+        if below is not None and (below.number("redundancy") or 0) < 1:
+            message = f"`{event.name}` needs copies or parity, and `{below.name}` has none to spare"
+            hint = f"give `{below.name}` another `{below.word('redundancy')}`, or leave these trials out with `where`"
+            return TrialFinding(event, (), message, hint)
+    return None
+
+
 def _lengths(run: Thing) -> tuple[object, object]:
     return run.number("runtime"), run.number("ramp") or 0
