@@ -22,7 +22,11 @@ COUNTED = """
 kind counted: workload {
   needs dir as at
   property falls: bool { required = on }
-  run { sh "cd -- {at.dir} && pwd -P >{out}/leaves && echo x >>rounds && echo {seed}" { why = "one round more" } }
+  run {
+    sh \"\"\"
+      cd -- {at.dir} && pwd -P >>"${{OUT%/trials/*}}"/leaves && echo x >>rounds && echo {seed}
+    \"\"\" { why = "one round more" }
+  }
   round {
     sh \"\"\"
       awk -v falls={falls} 'END {{ print "depth", 100 + (falls ? int(400 / NR ^ 2) : NR % 2 * 50) }}' {at.dir}/rounds

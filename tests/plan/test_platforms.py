@@ -75,7 +75,6 @@ def test_on_every_platform_what_the_run_did_not_make_is_kept(tmp_path: Path) -> 
     plan = plan_of(f"{text}experiment e {{ on = here  run = does }}\n")
     (setup,) = (item for item in plan.items() if isinstance(item, Setup))
     out = tmp_path / "run/setups/s/a1"
-    (tmp_path / "run/trials/t/1/a1").mkdir(parents=True)
     out.mkdir(parents=True)
     made = tmp_path / "zlang-r"
 
@@ -89,7 +88,7 @@ def test_on_every_platform_what_the_run_did_not_make_is_kept(tmp_path: Path) -> 
     for name in ("of the run", "of somebody"):
         (made / name / "deep").mkdir(parents=True)
         (made / name / "deep/file").touch()
-    (tmp_path / "run/trials/t/1/a1/leaves").write_text(f"{made}/of the run\n")
+    (tmp_path / "run/leaves").write_text(f"{made}/of the run\n")
     done = carry_out(unmake.command)
     assert done.returncode == 1
     assert f"kept in {made}, since this run did not make it: ./of somebody" in done.stderr

@@ -111,7 +111,7 @@ class Forger:
         """Say that setups still stand, and that they were made elsewhere."""
         for path in self.run.glob("setups/*/*/made"):
             path.write_text(f"{self.precious.stat().st_ino} 1\n{self.precious}\n")
-            (path.parent / "leaves").write_text(f"{self.precious}/theirs\n")
+            (self.run / "leaves").write_text(f"{self.precious}/theirs\n")
         return [members for members in lines if members["event"] != "unmade"]
 
     def other_trial(self, lines: list[Members]) -> list[Members]:
