@@ -41,55 +41,64 @@ def each(names: str, value: str) -> dict[str, str]:
 # --- what is not a property --------------------------------------------------------------------------------------
 
 LEFT_OUT: tuple[tuple[str, str], ...] = (
-    ("name description comm", "zlang names the job"),
+    ("name description comm", "omit it: zlang names the job"),
     (
         "filename directory opendir filename_format unique_filename",
-        "the experiment says where the data are: `on = data`",
+        "write `on = data` in the experiment, where `data` is a `file` or a `disk`",
     ),
-    ("randseed randrepeat allrandrepeat", "zlang owns the seed: every replicate draws offsets of its own"),
+    (
+        "randseed randrepeat allrandrepeat",
+        "write `seed = replay` to repeat offsets; otherwise each replicate draws its own",
+    ),
     (
         "wait_for stonewall new_group exit_what flow flow_id flow_sleep",
-        "between several jobs of one fio; zlang starts one fio for each workload",
+        "declare one `fio` workload for each job, and list them: `run = [first, second]`",
     ),
-    ("group_reporting unified_rw_reporting stats", "the reader of fio's results relies on it"),
-    ("kb_base", "changes what `128k` means; write each size with its unit, `128KiB` or `128kB`"),
-    ("unit_base significant_figures", "only changes how fio prints; zlang reads its JSON"),
-    ("write_bw_log write_lat_log write_iops_log write_hist_log per_job_logs", "paths of logs, which zlang chooses"),
+    ("group_reporting unified_rw_reporting stats", "omit it: zlang sets it so that it can read the results"),
+    ("kb_base", "write each size with its unit: `128KiB` or `128kB`"),
+    ("unit_base significant_figures", "omit it: it only changes what fio prints, and zlang reads its JSON"),
+    (
+        "write_bw_log write_lat_log write_iops_log write_hist_log per_job_logs",
+        "omit it: zlang chooses which logs fio writes, and where",
+    ),
     (
         "log_offset log_prio log_issue_time log_window_value log_store_compressed",
-        "changes the columns or the format of a log that zlang reads",
+        "omit it: zlang reads the logs in their default format",
     ),
     (
         "log_unix_epoch log_alternate_epoch log_alternate_epoch_clock_id job_start_clock_id",
-        "zlang needs the clock that its journal has",
+        "omit it: zlang needs the logs to use the clock of its journal",
     ),
-    ("exec_prerun exec_postrun", "runs a program unseen by the plan; use a `shell` workload"),
-    ("ioscheduler", "changes the machine and stays so after the trial"),
-    ("cgroup_nodelete", "leaves a cgroup behind on the machine"),
-    ("unlink unlink_each_loop", "zlang removes what it made, and knows what is there"),
-    ("create_only", "measures nothing; zlang lays the data out itself"),
-    ("pre_read", "warms the cache unseen; say `cache = hot`"),
-    ("allow_mounted_write", "switches off fio's guard of a mounted file system"),
-    ("verify_dump verify_state_save verify_state_load", "files in the directory where the run was started"),
-    ("write_iolog", "a path, which zlang would have to keep"),
+    ("exec_prerun exec_postrun", "declare a `shell` workload, so that the plan shows the program"),
+    ("ioscheduler", 'write `with = tunable { knob = queue("scheduler")  … }`, which is restored after the trial'),
+    ("cgroup_nodelete", "omit it: zlang leaves no cgroup behind"),
+    ("unlink unlink_each_loop", "omit it: zlang removes the files that it created"),
+    ("create_only", "omit it: zlang writes the data before it measures"),
+    ("pre_read", "write `cache = hot`"),
+    ("allow_mounted_write", "omit it: it disables fio's protection of mounted file systems"),
+    (
+        "verify_dump verify_state_save verify_state_load",
+        "omit it: it makes fio write files that zlang would not remove",
+    ),
+    ("write_iolog", "omit it: zlang cannot write a trace of the I/O"),
     (
         (
             "read_iolog read_iolog_chunked replay_no_stall replay_redirect replay_scale replay_align "
             "replay_time_scale replay_skip merge_blktrace_file merge_blktrace_scalars merge_blktrace_iters"
         ),
-        "a trace names files and devices of its own, which zlang cannot protect",
+        "zlang cannot replay traces: they name files and devices that it cannot protect",
     ),
-    ("profile", "replaces the whole job by another"),
-    ("buffered", "`direct`, said the other way round"),
-    ("cpumask", "`cpus_allowed`, as a bit mask"),
-    ("cmd_type", "has a single value"),
+    ("profile", "write the options of the profile instead: it would replace the whole job"),
+    ("buffered", "write `direct`, which is the opposite"),
+    ("cpumask", "write `cpus_allowed`, a list of processors"),
+    ("cmd_type", "omit it: it has only one value"),
 )
 """Options, and why they are no properties."""
 
 LEFT_OUT_ENGINES = {
-    "exec": "runs a program unseen by the plan; use a `shell` workload",
-    "e4defrag": "swaps blocks with a donor file beside the one that zlang made",
-    "external": "loads code from a path",
+    "exec": "declare a `shell` workload, so that the plan shows the program",
+    "e4defrag": "choose another engine: this one swaps blocks with a file that zlang did not create",
+    "external": "choose another engine: this one loads code from a path",
 }
 """Engines that are no words of `ioengine`; their private options are left out with them."""
 

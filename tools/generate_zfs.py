@@ -50,31 +50,44 @@ KINDS = {
 }  # fmt: skip
 """The properties of each kind, in the order in which they are written."""
 
+_ON_USERS = "omit it: it limits users, and the run is root; `quota` limits the dataset"
 LEFT_OUT = (
     (
         "mountpoint canmount overlay altroot cachefile zoned",
-        "zlang says where things are, and keeps them off the machine",
+        "omit it: zlang decides where the run mounts what it creates",
     ),
-    ("sharenfs sharesmb", "makes the data known to other machines"),
-    ("readonly", "nothing could be laid out"),
-    ("volsize", "the `size` of a `zvol`"),
-    ("dedupditto", "does nothing since 2.0"),
-    ("encryption keyformat keylocation pbkdf2iters", "needs a key that outlives each export"),
-    ("version bootfs comment mlslabel context fscontext defcontext rootcontext", "decides nothing that is measured"),
+    ("sharenfs sharesmb", "export the data with the kind `nfs` (`import nfs`)"),
+    ("readonly", "omit it: zlang must be able to write the data"),
+    ("volsize", "write `size` of a `zvol`"),
+    ("dedupditto", "omit it: it has had no effect since OpenZFS 2.0"),
+    (
+        "encryption keyformat keylocation pbkdf2iters",
+        "create it yourself and declare it `given`: zlang cannot load its key after an export",
+    ),
+    (
+        "version bootfs comment mlslabel context fscontext defcontext rootcontext",
+        "omit it: it does not affect the results",
+    ),
     (
         "aclinherit aclmode acltype devices exec setuid snapdir snapdev nbmand vscan",
-        "decides who may do what, not how it is done",
+        "omit it: it controls permissions, not performance",
     ),
-    ("filesystem_limit snapshot_limit filesystem_count snapshot_count", "about numbers, of which a run has few"),
+    (
+        "filesystem_limit snapshot_limit filesystem_count snapshot_count",
+        "omit it: a run creates only a few datasets and snapshots",
+    ),
     (
         (
             "defaultuserquota defaultgroupquota defaultprojectquota defaultuserobjquota defaultgroupobjquota "
             "defaultprojectobjquota"
         ),
-        "a limit for users, and a run is root",
+        _ON_USERS,
     ),
 )
-"""Properties that can be set, and why they are no properties of a kind."""
+"""Properties that can be set, and what to write instead, because they are not properties of a kind."""
+
+OF_USERS = ("userquota groupquota projectquota userobjquota groupobjquota projectobjquota", _ON_USERS)
+"""Properties that ZFS has once for each user, group or project: `userquota@joe`."""
 
 # --- what the tables of ZFS do not tell --------------------------------------------------------------------------
 
@@ -363,8 +376,8 @@ def region(kind: str) -> str:
 def left_out(kind: str) -> str:
     """The lines that say what a kind leaves out, and why."""
     own = {member.name for member in properties(kind)}
-    lines = ["  # Properties of ZFS that are left out, and why:"]
-    for names, reason in LEFT_OUT:
+    lines = ["  # Properties of ZFS that are left out, and what to write instead:"]
+    for names, reason in (*LEFT_OUT, OF_USERS):
         without = ", ".join(name for name in names.split() if name not in own)
         lines.append(f"  without {quoted(without)} {quoted(reason)}")
     return "".join(f"{line}\n" for line in lines)
