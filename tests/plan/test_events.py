@@ -132,6 +132,21 @@ def test_a_workload_that_is_an_event_is_started_by_its_wrapper(tmp_path: Path) -
     assert int((tmp_path / "out/event1/niceness").read_text()) == min(19, os.nice(0) + 1)
 
 
+def test_an_event_is_started_by_its_wrapper(tmp_path: Path) -> None:
+    """What busies the processors has the niceness of its wrapper, and is gone when the workload has ended."""
+    of_event = f"grep -l -a -z ZLANG_STEP={tmp_path} /proc/[0-9]*/environ 2>/dev/null | cut -d / -f 3"
+    is_nice = f"ps -o ni= -p $({of_event} | paste -s -d ,) | grep -q -x -e ' *19'"
+    (tmp_path / "looks.sh").write_text(f"until {is_nice}; do sleep 0.1; done")
+    trial = trial_of(
+        "import wrappers\n"
+        f'shell looks {{ command = "timeout 60 sh {tmp_path}/looks.sh"  writes = off }}\n'
+        "experiment e { on = here  run = looks  during = hog { under = nice { niceness = 19 } } }"
+    )
+    done = carried_out(trial, tmp_path, "dash")
+    assert (done.returncode, done.stderr.replace("Terminated\n", "")) == (0, "")
+    wait_for(lambda: processes.marked({"ZLANG_STEP": str(tmp_path)}) == [])
+
+
 def test_a_hog_holds_memory_until_the_workloads_end(tmp_path: Path) -> None:
     """The workload ends as soon as a process of the event holds the memory, and then that is gone."""
     of_event = "grep -l ZLANG_STEP={place} -a -z /proc/[0-9]*/environ 2>/dev/null | sed s/environ/status/"

@@ -287,6 +287,17 @@ shell looks {
 }
 experiment limited { on = here  run = looks }
 """
+HELD_BACK = """
+import events
+import wrappers
+
+dir here { path = "/var/tmp/here" }
+shell looks {
+  command = "sleep 2; cd /sys/fs/cgroup/zlang-* && cat cpu.max && grep -c . cgroup.procs"
+  writes  = off
+}
+experiment held_back { on = here  run = looks  during = hog { under = scope { cpu_max = 25% } } }
+"""
 
 
 @pytest.fixture
@@ -315,6 +326,17 @@ def test_a_control_group_limits_a_workload(guest: Guest, carried_out: Zlang) -> 
     }
     assert all(row["valid"] for row in rows)
     assert guest("ls -d /sys/fs/cgroup/zlang*; pgrep -x -f 'sleep 1000'", check=False).stdout == ""
+
+
+@pytest.mark.usefixtures("control_groups")
+def test_a_control_group_limits_an_event(guest: Guest, carried_out: Zlang) -> None:
+    """The group has the processes of the event while the workload runs, and is gone afterwards."""
+    carry_out(guest, carried_out, HELD_BACK)
+    assert carried_out.rows("select valid, why_not from all_trials") == [{"valid": True, "why_not": ""}]
+    (output,) = carried_out.folder().glob("trials/*/1/a1/stream1/measure.out")
+    limit, processes = output.read_text().splitlines()
+    assert (limit, int(processes) > 0) == ("25000 100000", True)
+    assert guest("ls -d /sys/fs/cgroup/zlang*", check=False).stdout == ""
 
 
 NFS = """

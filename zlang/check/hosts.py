@@ -272,7 +272,8 @@ def _used_at(experiment: Experiment, point: FirstLevels) -> Iterator[tuple[Insta
         for thing in (stream.workload, *stream.workload.under):
             yield thing, stream.workload.origin or host_of(stream.on)
     for thing in streams.events_at(experiment, point):
-        yield thing, thing.origin or host_of(thing.parent) or host
+        for each in (thing, *thing.under):
+            yield each, thing.origin or host_of(thing.parent) or host
     for thing in streams.things_of(experiment.collect.value(point) if experiment.collect else None):
         yield thing, thing.origin or origin or host
     for thing in streams.things_of(experiment.with_.value(point) if experiment.with_ else None):

@@ -209,19 +209,20 @@ class _KindBuilder:
             return self.scope.draws
         if self.node.role.text == "event":
             self.scope.properties.add("at", _at_property(self.node.name.span))
+        if "under" not in self.scope.nodes and self._starts_itself():
+            self.scope.properties.add("under", _wrapper_property(self.node.name.span))
         if self.node.role.text != "workload":
             return False
         if "from" not in self.scope.nodes:
             self.scope.properties.add("from", _host_property(self.node.name.span))
-        if "under" not in self.scope.nodes and self._starts_itself():
-            self.scope.properties.add("under", _wrapper_property(self.node.name.span))
         if self.scope.draws:
             self.scope.properties.add("seed", _seed_property(self.node.name.span))
         return self.scope.draws
 
     def _starts_itself(self) -> bool:
-        """Whether commands start the workload, and no person."""
-        actions = [item for item in self.node.items if isinstance(item, tree.ActionDef) and item.name.text == "run"]
+        """Whether commands start the workload or event, and no person."""
+        name = {"workload": "run", "event": "wait"}.get(self.node.role.text)
+        actions = [item for item in self.node.items if isinstance(item, tree.ActionDef) and item.name.text == name]
         return any(isinstance(item, tree.Sh) and not item.is_asked for action in actions for item in action.commands)
 
     def _may_be_copied(self, actions: Mapping[tuple[str, str, str], KindAction]) -> bool:
@@ -302,7 +303,7 @@ def _host_property(span: Span) -> PropertyDef:
 
 
 def _wrapper_property(span: Span) -> PropertyDef:
-    """The property `under` of every workload."""
+    """The property `under` of every workload and event."""
     doc = "the wrapper that starts it, or a list, the outermost first"
     type_ = ANYTHING_DECLARED | Type(words=(Variant("none"),), element=ANYTHING_DECLARED)
     return PropertyDef("under", type_, span, doc=doc, role="wrapper")

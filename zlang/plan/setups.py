@@ -25,8 +25,8 @@ from zlang.record import Record
 from zlang.units import Quantity
 
 _DEFAULT_TIMEOUT = 3600
-_WRAPPED = ("run", "together")
-"""The actions of a workload that its wrappers start."""
+_WRAPPED = ("run", "together", "wait")
+"""The actions of a workload or an event that its wrappers start."""
 
 
 class Setups:

@@ -63,7 +63,8 @@ class TrialSteps:
             raise ProgramError(finding)
         for event in config.during:
             self._join(event, event.parent or config.on)
-            _require_on_host(event, hosts.host_of(event.parent or config.on))
+            for thing in (event, *event.under):
+                _require_on_host(thing, hosts.host_of(event.parent or config.on))
         for finding in hosts.of_one_machine((*config.collectors, *config.during), config.streams):
             raise ProgramError(finding)
         carrier = hosts.carrier(config.workload, config.on)
