@@ -107,8 +107,28 @@ def test_names_declared_before_they_are_used_may_be_many() -> None:
 
 
 def test_values_that_are_worked_out_in_too_many_steps() -> None:
-    chain = "\n".join(f'let a{i + 1} = "{{a{i}}}{{a{i}}}"' for i in range(30))
-    assert ids(f'let a0 = "x"\n{chain}\n') == ["E110"]
+    chain = "\n".join(f"let a{i + 2} = a{i + 1} + a{i}" for i in range(30))
+    assert ids(f"let a0 = 1 | 2\nlet a1 = a0\n{chain}\n") == ["E110"]
+
+
+_MEASURED = """
+dir here { path = "." }
+file data on here { size = 64MiB }
+fio reads { rw = randread  iodepth = DEPTH }
+experiment deep { on = data  run = reads }
+"""
+
+
+def test_what_a_name_stands_for_is_worked_out_once_at_each_point() -> None:
+    chain = "".join(f"let b{i + 1} = b{i} + b{i}\n" for i in range(40))
+    text = f"import fio\nlet b0 = 1..300\n{chain}let half(x) = if x > 0 then x else x\n" + _MEASURED
+    assert ids(text.replace("DEPTH", "half(half(half(half(floor(b40 / 1099511627776)))))")) == []
+
+
+@pytest.mark.parametrize("depth", ["sum(" + "k, " * 5000 + "k)", "f9(k)"])
+def test_a_value_of_too_many_steps_at_too_many_levels(depth: str) -> None:
+    functions = "let f0(x) = x + x\n" + "".join(f"let f{i + 1}(x) = f{i}(x) + f{i}(x)\n" for i in range(9))
+    assert ids(f"import fio\nlet k = 1..4000\n{functions}" + _MEASURED.replace("DEPTH", depth)) == ["E110"]
 
 
 def test_programs_that_are_too_long() -> None:

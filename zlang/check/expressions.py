@@ -7,8 +7,9 @@ Rule: nothing here knows a form. Each module of forms (`texts`, `names`, `operat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from math import prod
+from typing import Any, TypeVar
 
 from zlang import units
 from zlang.check import types, values
@@ -17,10 +18,13 @@ from zlang.check.program import (
     Absent,
     Assertion,
     Axis,
+    Effort,
     Expr,
     FactorDef,
     FaultPoint,
+    Instance,
     Kind,
+    Reached,
     Value,
     merge_axes,
 )
@@ -33,17 +37,15 @@ from zlang.syntax import tree
 from zlang.syntax.parse import DEEPEST
 from zlang.units import Quantity
 
+T = TypeVar("T")
 MOST_WORK = 100_000
 MOST_STEPS = 200_000
-"""Steps that a program may take before it is planned: for the values of its lists, and the calls of its functions."""
+"""Steps that a program may take before it is planned: for its lists, the calls of its functions, and its values."""
+_LEAST_REMEMBERED = 4
+"""Expressions with less work than this are worked out again wherever a name leads to them."""
+_MOST_LEVELS, _EVALUATIONS = 4096, 25
+"""An expression is worked out at this many combinations of levels at most; this many evaluations count as one step."""
 _UNITS = {name: scalar.example.lstrip("0123456789") for name, scalar in types.SCALARS.items() if scalar.unit}
-
-
-class Effort:
-    """How many steps a program has taken so far."""
-
-    def __init__(self) -> None:
-        self.steps = 0
 
 
 class Context(Record):
@@ -52,7 +54,8 @@ class Context(Record):
     `dispatch` resolves an expression by its form. `factors` are the choices met so far by their paths, `risks` the
     factors that together decide whether something has a value at a point. `table` reads a table of levels. Inside a
     declaration `property_name` is the property whose value is resolved, `siblings` are all that are given, and `kind`
-    is what is declared.
+    is what is declared. Of an expression that `is_repeated`, for each value of a list, there are several values at a
+    point.
     """
 
     scope: Scope
@@ -65,6 +68,7 @@ class Context(Record):
     property_name: str = ""
     siblings: frozenset[str] = frozenset()
     kind: Kind | None = None
+    is_repeated: bool = False
 
 
 Table = Callable[[str, Span], Source | None]
@@ -162,6 +166,13 @@ def combine(context: Context, span: Span, type_: Type, value: Callable[[Any], Va
     reads = frozenset[str]().union(*(part.reads for part in parts))
     axes = merge_axes(axis for part in parts for axis in part.axes)
     made = limit_size(context, Expr(span, type_, value, axes, reads), parts)
+    if reads:
+        steps = sum(part.work if part.work < _LEAST_REMEMBERED else 1 for part in parts)
+        levels = prod(context.factors[path].size for path in reads if path in context.factors)
+        if not spend(context, span, steps * min(levels, _MOST_LEVELS) // _EVALUATIONS):
+            return unknown(span)
+        if made.work >= _LEAST_REMEMBERED and not context.is_repeated:
+            made = made.replace(value=_once_at_each_point(value, steps))
     if made.type.unknown or not all(part.is_constant for part in parts):
         return made
     try:
@@ -174,10 +185,46 @@ def combine(context: Context, span: Span, type_: Type, value: Callable[[Any], Va
     return Expr(span, type_, lambda _: result, is_constant=True, depth=made.depth, work=made.work)
 
 
+def _once_at_each_point(compute: Callable[[Any], Value], steps: int) -> Callable[[Any], Value]:
+    """The same function, carried out once at each point, however many names lead to it there; it takes some steps."""
+    last: tuple[Any, Value, Sequence[Diagnostic], Sequence[tuple[Instance, Span]]] = (None, None, (), ())
+
+    def value(at: Any) -> Value:
+        nonlocal last
+        before, result, faults, named = last
+        if before is at:
+            if faults:
+                at.faults += faults
+            if named:
+                at.named += named
+            return result
+        if isinstance(at, FaultPoint):
+            at.effort.steps += steps
+            places = len(at.faults), len(at.named)
+            result = compute(at)
+            last = at, result, _distinct(at.faults[places[0] :]), _distinct(at.named[places[1] :])
+        elif isinstance(at, Reached):
+            place = len(at.named)
+            result = compute(at)
+            last = at, result, (), _distinct(at.named[place:])
+        elif type(at) is dict:
+            result = compute(at)
+            last = at, result, (), ()
+        else:  # in the frames of a kind's templates it may be noted what is read
+            return compute(at)
+        return result
+
+    return value
+
+
+def _distinct(noted: list[T]) -> tuple[T, ...]:
+    return tuple(dict.fromkeys(noted))
+
+
 def limit_size(context: Context, expr: Expr, parts: Iterable[Expr]) -> Expr:
     """Give the expression its depth and work, from its parts; a finding where they exceed the limits."""
     depth, work = 1, 1
-    for part in parts:
+    for part in {id(part.value): part for part in parts}.values():  # what has two names is worked out once
         depth, work = max(depth, part.depth + 1), work + part.work
     if depth > DEEPEST:
         hint = "its names refer to other names too many levels deep"

@@ -13,6 +13,7 @@ from zlang.check import digests, values, versions
 from zlang.check.expressions import failed, violation
 from zlang.check.program import (
     Absent,
+    Effort,
     Expr,
     FactorDef,
     FaultPoint,
@@ -119,22 +120,25 @@ def explored(
     most: int,
     ask: Callable[[PartialPoint], Answer],
     points: dict[frozenset[tuple[str, int]], PartialPoint] | None = None,
+    effort: Effort | None = None,
 ) -> tuple[list[Answer], frozenset[str], bool]:
     """The answers at all combinations of the factors that a question looks at; these factors; whether that was all.
 
-    Several questions about the same factors can share their `points`, at which things are worked out once.
+    Several questions about the same factors can share their `points`, at which things are worked out once, and their
+    `effort`.
     """
     points = {} if points is None else points
+    effort = effort or Effort()
     answers: list[Answer] = []
     reads: set[str] = set()
     pending: list[dict[str, int]] = [{}]
     requested = 0
-    while pending and requested < most:
+    while pending and requested < most and effort.steps <= MOST_STEPS:
         decided = pending.pop()
         requested += 1
         try:
             key = frozenset(decided.items())
-            point = points.get(key) or points.setdefault(key, PartialPoint(decided, decided.keys()))
+            point = points.get(key) or points.setdefault(key, PartialPoint(decided, decided.keys(), effort))
             answers.append(ask(point))
         except Undecided as undecided:
             reads.add(undecided.path)
@@ -151,6 +155,12 @@ class _Given(NamedTuple):
     value: Value
     text: str
     named: tuple[tuple[Instance, Span], ...]
+
+
+MOST_STEPS = 2_000_000
+"""Steps that may be taken to learn what is wrong at some points of an experiment: about 2 s."""
+_STEPS = 20
+"""What it takes to make a thing at a point, beside its values: about 20 us."""
 
 
 class _Field:
@@ -228,12 +238,12 @@ class InstanceBuilder:
 
     def __call__(self, point: Any) -> Instance:
         """The declared thing."""
-        if isinstance(point, PartialPoint):
-            if id(self) not in point.made:
-                point.made[id(self)] = self._partial(point)
-            return point.made[id(self)]
         if isinstance(point, FaultPoint):
-            return self._build(point)
+            if id(self) not in point.made:
+                point.effort.steps += _STEPS + len(self.given)
+                made = self._partial(point) if isinstance(point, PartialPoint) else self._build(point)
+                point.made[id(self)] = made
+            return point.made[id(self)]
         key = tuple([point.get(path) for path in self.order])
         cached = self.cache.get(key)
         if cached is None:

@@ -66,7 +66,7 @@ def resolve_list_from(context: Context, node: tree.ListFrom) -> Expr:
         context.report(Code.WRONG_TYPE.at(many.span, name="for … in", expected="followed by a list", found=many.type))
         return unknown(node.span)
     element = Element(many.type.element)
-    inner = context.replace(scope=InnerScope(context.scope, {node.name.text: element.at}))
+    inner = context.replace(scope=InnerScope(context.scope, {node.name.text: element.at}), is_repeated=True)
     made = resolve(inner, node.value)
     condition = resolve_condition(inner, node.condition) if node.condition is not None else None
     parts = [many, made, *([condition] if condition is not None else [])]

@@ -230,7 +230,9 @@ def _resolve_arithmetic(context: Context, node: tree.Binary) -> Expr:
 
 
 def _computed(context: Context, span: Span, type_: Type, operator: str, left: Expr, right: Expr) -> Expr:
-    compute = digests.Memory(partial(arithmetic.arithmetic, operator))
+    compute: Callable[[Value, Value], Value] = partial(arithmetic.arithmetic, operator)
+    if type_.element is None:  # thousands of lists would be too much to remember
+        compute = digests.Memory(compute)
 
     @guarded(span, (left, right))
     def value(at: Any) -> Value:

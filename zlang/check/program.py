@@ -26,13 +26,25 @@ Point = Mapping[str, int]
 """Which level each factor has: the factor's path to the level's index."""
 
 
-class FaultPoint(dict[str, int]):
-    """A point at which what cannot be worked out is noted in `faults` and absent, so that all of it is found."""
+class Effort:
+    """How many steps have been taken so far: to work out a program, or its values at some points."""
 
-    def __init__(self, point: Point | Iterable[tuple[str, int]] = ()) -> None:
+    def __init__(self) -> None:
+        self.steps = 0
+
+
+class FaultPoint(dict[str, int]):
+    """A point at which what cannot be worked out is noted in `faults` and absent, so that all of it is found.
+
+    `made` are the things at it, by what makes them; `effort` counts what it took to work out values.
+    """
+
+    def __init__(self, point: Point | Iterable[tuple[str, int]] = (), effort: Effort | None = None) -> None:
         super().__init__(point)
+        self.effort = effort or Effort()
         self.faults: list[Diagnostic] = []
         self.named: list[tuple[Instance, Span]] = []
+        self.made: dict[int, Instance] = {}
 
 
 class Reached:
@@ -59,11 +71,9 @@ class PartialPoint(FaultPoint):
     Of the factors that are `decided` those without a level do not exist at it; any other raises `Undecided`.
     """
 
-    def __init__(self, point: Point, decided: AbstractSet[str]) -> None:
-        super().__init__(point)
+    def __init__(self, point: Point, decided: AbstractSet[str], effort: Effort | None = None) -> None:
+        super().__init__(point, effort)
         self.decided = decided
-        self.made: dict[int, Instance] = {}
-        """The things at it, by what makes them."""
 
     def get(self, key: str, _default: Any = None) -> Any:
         """The level of a factor."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from zlang.check.expressions import Context, Effort
+from zlang.check.expressions import Context
 from zlang.check.modules import Modules
-from zlang.check.program import FactorDef
+from zlang.check.program import Effort, FactorDef
 from zlang.check.resolve import new_context
 from zlang.check.scope import Scope
 from zlang.diagnostics import Code, Diagnostic

@@ -13,11 +13,11 @@ from zlang.check import types
 from zlang.check.calls import resolve_call
 from zlang.check.choices import resolve_choice, resolve_list, resolve_range
 from zlang.check.declarations import resolve_amend, resolve_declaration
-from zlang.check.expressions import Context, Effort, Table, constant, unknown
+from zlang.check.expressions import Context, Table, constant, unknown
 from zlang.check.lists import resolve_index, resolve_list_from, resolve_schedule
 from zlang.check.names import resolve_name
 from zlang.check.operators import resolve_binary, resolve_if, resolve_is_a, resolve_not
-from zlang.check.program import Expr, FactorDef
+from zlang.check.program import Effort, Expr, FactorDef
 from zlang.check.rows import resolve_cell
 from zlang.check.scope import Path, Scope
 from zlang.check.texts import resolve_text

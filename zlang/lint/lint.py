@@ -12,7 +12,7 @@ from functools import partial
 
 from zlang.check.afresh import AFRESH, Afresh, SubjectResult
 from zlang.check.instances import explored
-from zlang.check.program import Experiment, Instance, PartialPoint, Point, Program, Undecided
+from zlang.check.program import Effort, Experiment, Instance, PartialPoint, Point, Program, Undecided
 from zlang.diagnostics import Diagnostic, ProgramError
 from zlang.lint import allowances
 from zlang.lint.after import AFTER
@@ -87,23 +87,24 @@ _CACHED: deque[tuple[tuple[int, int], tuple[Experiment, Instance | None], dict[P
 def _questions(experiment: Experiment, here: Instance | None) -> Iterator[Question]:
     points: dict[frozenset[tuple[str, int]], PartialPoint] = {}
     views: dict[int, list[TrialView]] = {}
+    effort = Effort()
 
     def views_at(point: PartialPoint) -> list[TrialView]:
         # The points are kept, so no other gets the place of one in memory.
         return views.get(id(point)) or views.setdefault(id(point), list(each(experiment, point, here)))
 
     for rule in RULES:
-        reads = _factors_read(experiment, rule, views_at, points)
+        reads = _factors_read(experiment, rule, views_at, points, effort)
         if reads is not None:
             yield Question(reads, partial(_answer, experiment, rule, reads, here))
 
 
 def _answer(
-    experiment: Experiment, rule: Rule, reads: frozenset[str], here: Instance | None, point: Point
+    experiment: Experiment, rule: Rule, reads: frozenset[str], here: Instance | None, point: Point, effort: Effort
 ) -> tuple[Diagnostic, ...]:
     decided = {path: point[path] for path in reads if path in point}
     try:
-        views = each(experiment, PartialPoint(decided, reads), here)
+        views = each(experiment, PartialPoint(decided, reads, effort), here)
         return tuple(dict.fromkeys(finding for view in views for finding in rule(view)))
     except ProgramError:
         return ()  # reported where the points are tried
@@ -116,6 +117,7 @@ def _factors_read(
     rule: Rule,
     views_at: Callable[[PartialPoint], Iterable[TrialView]],
     points: dict[frozenset[tuple[str, int]], PartialPoint],
+    effort: Effort,
 ) -> frozenset[str] | None:
     """The factors that a rule looks at in some trial; None where it finds nothing in any."""
     result, reads, is_all = explored(
@@ -123,5 +125,6 @@ def _factors_read(
         _MOST_ASKED,
         lambda point: any(tuple(bool(rule(view)) for view in views_at(point))),
         points,
+        effort,
     )
     return reads if any(result) or not is_all else None

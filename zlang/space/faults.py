@@ -16,10 +16,11 @@ from math import prod
 
 from zlang.check import hosts, naming, streams
 from zlang.check.afresh import AFRESH, Afresh, SubjectResult
-from zlang.check.instances import Frame, chain, leaves_changed, treatment_site
+from zlang.check.instances import MOST_STEPS, Frame, chain, leaves_changed, treatment_site
 from zlang.check.program import (
     Absent,
     Axis,
+    Effort,
     Experiment,
     Expr,
     FactorDef,
@@ -50,7 +51,7 @@ class Question(Record):
     """A question about points: the factors that decide it, and the findings at a point."""
 
     reads: frozenset[str]
-    answer: Callable[[Point], tuple[Diagnostic, ...]]
+    answer: Callable[[Point, Effort], tuple[Diagnostic, ...]]
 
 
 class _Tried(Record):
@@ -120,21 +121,28 @@ def answer(
     """Find what there is to say about some points; which factors have too many combinations to try each."""
     untried: list[str] = []
     remaining = MOST_IN_ALL
+    effort = Effort()
     for question in questions:
         decide = question.reads | _choices_above(experiment.axes, question.reads)
         needed = tuple(path for path in experiment.factors if path in decide)
-        everywhere = [_Tried((), built.count, question.answer(built[0]))] if not needed else None
-        listed = everywhere or _listed(experiment, question, needed, min(remaining, MOST))
-        tried = _drawn(built, question, needed, min(remaining, MOST)) if listed is None else listed
+        everywhere = {(): (built[0], built.count)} if not needed else None
+        listed = everywhere or _listed(experiment, needed, min(remaining, MOST))
+        possible = _drawn(built, needed, min(remaining, MOST)) if listed is None else listed
+        tried: list[_Tried] = []
+        for levels, (point, count) in possible.items():
+            if tried and effort.steps > MOST_STEPS:
+                break
+            tried.append(_Tried(levels, count, question.answer(point, effort)))
         remaining = max(0, remaining - len(tried))
+        is_all = listed is not None and len(tried) == len(listed)
         wrong: dict[Place, list[_Tried]] = {}
         for item in tried:
             for place in dict.fromkeys(_place(fault) for fault in item.faults):
                 wrong.setdefault(place, []).append(item)
         for place, those in wrong.items():
             if place not in diagnostics:
-                diagnostics[place] = _folded(place, experiment, needed, tried, those, is_all=listed is not None)
-        if len(tried) < prod(experiment.factors[path].size for path in needed) and listed is None:
+                diagnostics[place] = _folded(place, experiment, needed, tried, those, is_all=is_all)
+        if len(tried) < prod(experiment.factors[path].size for path in needed) and not is_all:
             names = ", ".join(f"`{points.name_of(experiment.factors[path])}`" for path in needed)
             untried.append(f"{len(tried):,} combinations of {names} were tried")
     return untried
@@ -214,13 +222,17 @@ def _choices_above(axes: Iterable[Axis], risk: frozenset[str]) -> set[str]:
     return names
 
 
-def _listed(experiment: Experiment, question: Question, needed: Sequence[str], most: int) -> list[_Tried] | None:
+_Possible = dict[Levels, tuple[Point, int]]
+"""Combinations of levels, each with one of its points and their number."""
+
+
+def _listed(experiment: Experiment, needed: Sequence[str], most: int) -> _Possible | None:
     """Every combination of these factors; None where there are too many."""
     conditions = points.conditions(experiment)
     tied = frozenset(needed).union(*(condition.reads for condition in conditions))
     if prod(experiment.factors[path].size for path in tied if path in experiment.factors) > most:
         return None
-    by_levels: dict[Levels, tuple[Point, int]] = {}
+    by_levels: _Possible = {}
     try:
         for point, count in space.combinations(experiment.axes, conditions, frozenset(needed)):
             levels = _levels(point, needed)
@@ -228,16 +240,15 @@ def _listed(experiment: Experiment, question: Question, needed: Sequence[str], m
             by_levels[levels] = first, before + count
     except TooConnected:
         return None
-    return [_Tried(levels, count, question.answer(point)) for levels, (point, count) in by_levels.items()]
+    return by_levels
 
 
-def _drawn(built: Space, question: Question, needed: Sequence[str], most: int) -> list[_Tried]:
+def _drawn(built: Space, needed: Sequence[str], most: int) -> _Possible:
     import random
 
     drawn = random.Random(1)
     some = (built[drawn.randrange(built.count)] for _ in range(most))
-    by_levels = {_levels(point, needed): point for point in some}
-    return [_Tried(levels, 1, question.answer(point)) for levels, point in by_levels.items()]
+    return {_levels(point, needed): (point, 1) for point in some}
 
 
 def _levels(point: Point, needed: Sequence[str]) -> Levels:
@@ -284,9 +295,9 @@ def _seeded(thing: Instance, on: Instance | None) -> Frame:
     return Frame(thing, on, {"seed": Quantity(Fraction(0))})
 
 
-def _faults(experiment: Experiment, levels: Point) -> tuple[Diagnostic, ...]:
+def _faults(experiment: Experiment, levels: Point, effort: Effort) -> tuple[Diagnostic, ...]:
     """All that is wrong at a point."""
-    point = FaultPoint(levels)
+    point = FaultPoint(levels, effort)
     reached = {}
     for expr in _read(experiment):
         try:

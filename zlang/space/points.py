@@ -65,7 +65,8 @@ def _too_connected(experiment: Experiment, error: TooConnected, span: Span) -> D
     finding = Code.TOO_CONNECTED.at(span, limit=f"{space.LIMIT:,}", names=names)
     if not error.tried:
         return finding
-    some = f"the {len(experiment.conditions)} conditions are tried at"
+    count = len(experiment.conditions)
+    some = f"the {count} conditions are tried at" if count > 1 else "the condition is tried at"
     return finding.saying(f"{some} too many combinations of these factors: {names}")
 
 

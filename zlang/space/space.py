@@ -19,6 +19,8 @@ from zlang.record import Record
 LIMIT = 1_000_000
 MOST_WORK = 1_500_000
 """Steps that all conditions but the first may take over all combinations: about 2 s."""
+MOST_WORK_OF_FIRST = 15_000_000
+"""Steps that the first condition may take: about 20 s."""
 
 
 class TooConnected(Exception):
@@ -234,10 +236,13 @@ def _listed(
         raise TooConnected(sorted(needed & paths))
     combinations: list[tuple[dict[str, int], Space]] = []
     seen = work = 0
+    first = conditions[0].work if conditions else 0
     for chosen, remaining in _expand(group, needed & paths, {}):
         seen += 1
         if seen > LIMIT:
             raise TooConnected(sorted(needed & paths))
+        if seen * first > MOST_WORK_OF_FIRST:
+            raise TooConnected(sorted(needed & paths), seen)
         for number, condition in enumerate(conditions):
             work += condition.work if number else 0
             if condition.holds(chosen) is False:
