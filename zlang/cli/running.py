@@ -405,9 +405,12 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
             )
         )
         return 0
-    bad = f", {len(failures):,} of them {'does' if len(failures) == 1 else 'do'} not count" if failures else ""
     stage = words.stage(state, header.trials)
-    print(render.visible(f"{folder.name}: {header.experiment}, {words.counts(state, header)} done{bad}, {stage}"))
+    print(
+        render.visible(
+            f"{folder.name}: {header.experiment}, {words.counts(state, header)} done{_invalid(len(failures))}, {stage}"
+        )
+    )
     if task:
         print(f"  {task}")
     for lane, done, trials in lanes:
@@ -429,18 +432,24 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
     return 0
 
 
+def _invalid(count: int) -> str:
+    """How many of the trials do not count, in words; nothing if all do."""
+    return f", {count:,} of them {'does' if count == 1 else 'do'} not count" if count else ""
+
+
 def _list(runs_dir: Path, *, as_json: bool) -> int:
     result = []
     folders = runs.all_runs(runs_dir)
     tasks = _tasks(folders)
     for folder in folders:
-        header, state = folder.read_plan().header, runs.run_state(folder)
+        header, account = folder.read_plan().header, runs.account(folder)
+        state, invalid = account.state, len(runs.failures(account))
         task = "" if state.is_finished else tasks.get(folder.path, "")
-        row = {"run": folder.name, "experiment": header.experiment, "done": state.carried_out}
+        row = {"run": folder.name, "experiment": header.experiment, "done": state.carried_out, "invalid": invalid}
         row |= {"trials": header.trials, "skipped": len(state.skipped), "state": words.stage(state, header.trials)}
         row |= {"part": header.part} if header.part else {}
         row |= {"task": task} if task else {}
-        result.append((row, words.counts(state, header)))
+        result.append((row, words.counts(state, header) + _invalid(invalid)))
     if as_json:
         import json
 
