@@ -210,7 +210,7 @@ tree-sitter: $(VENV)/dev.done
 site: $(VENV)/dev.done
 	$(BIN)/python tools/site.py $(URL)
 
-# Half an hour of one core. The estimates are measured by bench/estimate.py --write, which needs root.
+# Half an hour of one core, and seven minutes for the effects. The estimates are measured by bench/estimate.py --write, which needs root.
 rates: $(VENV)/dev.done
 	@for name in verdicts effects intervals expectations until find findings pace; do $(BIN)/python bench/$$name.py --write || exit 1; done
 

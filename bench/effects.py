@@ -35,7 +35,7 @@ def shares(how: Order, repeat: int, count: int) -> tuple[float, float | None, in
 
 
 def main() -> int:
-    count = simulations(200)
+    count = simulations(2000)
     code = 0
     rows, every = [], []
     for how, repeat in product(Order, (3, 5, 10)):
