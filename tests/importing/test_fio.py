@@ -261,6 +261,19 @@ def test_jobs_that_run_at_the_same_time_have_files_of_their_own_as_in_fio(tmp_pa
     assert [got[name]["filename"].rpartition("/")[2] for name in "abcd"] == ["data", "data_2", "data", "data_3"]
 
 
+def test_equal_jobs_that_write_to_one_file_are_workers_of_one() -> None:
+    shared = "[global]\nfilename=data\nsize=1m\nrw=write\nexitwhat=all\n"
+    text = imported(
+        f"{shared}[one]\nbs=8k\n[other]\n[two]\nbs=8192\n[three]\nstonewall\n[four]\nrw=read\n[five]\nrw=read\n"
+    )
+    assert errors(text) == []
+    assert "let one = common with { bs = 8KiB  numjobs = 2 }" in text
+    assert "let load = [one, other] | [three, four, five]" in text
+    apart = imported(f"{shared}offset_increment=4k\n[one]\n[two]\n")
+    assert errors(apart) == []
+    assert "# [two] is left out: [one] does the same to the same file" in apart
+
+
 def test_what_is_said_of_a_file_is_said_of_every_job_that_says_it() -> None:
     text = imported("[a]\nsize=1g\n[b]\nstonewall\nrw=write\nsize=25%\n")
     assert text.count("\nfile ") == 1

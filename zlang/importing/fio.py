@@ -11,7 +11,7 @@ from itertools import groupby
 from pathlib import PurePosixPath
 
 from zlang.errors import RunError
-from zlang.importing import fio_options, job_file
+from zlang.importing import fio_numbers, fio_options, job_file
 from zlang.importing.fio_options import NAME, ORDER, PATTERN, value_of
 from zlang.importing.job_file import JobSection, Option
 from zlang.importing.study import Load, LoadStudy, Study
@@ -19,12 +19,17 @@ from zlang.record import Record
 
 
 class _Job(Record):
-    """A load of the file, its cache protocol, whether it waits for those before it, and whether it only verifies."""
+    """A load of the file, its cache protocol, whether it waits for those before it, and whether it only verifies.
+
+    `workers` is how many there are of it, and `writes` whether it writes to its file.
+    """
 
     load: Load
     cache: str
     begins_alone: bool
     verifies: bool
+    workers: int
+    writes: bool
 
 
 def program(
@@ -36,7 +41,10 @@ def program(
         raise RunError(f"{name} has no jobs", "a job is a section: `[NAME]` and options below it")
     study = Study(NAME, name)
     shared = _shared(file.sections)
-    groups = [_with_files(group) for group in _groups(_job(section, shared, study) for section in file.sections)]
+    groups = [
+        _with_workers(_with_files(group))
+        for group in _groups(_job(section, shared, study) for section in file.sections)
+    ]
     jobs = [job for group in groups for job in group]
     common = tuple(fio_options.lines_of(fio_options.effective(shared), _everywhere(file.sections, shared)))
     return study.program(
@@ -92,6 +100,8 @@ def _job(section: JobSection, shared: tuple[Option, ...], study: Study) -> _Job:
         cache=fio_options.cache_protocol(options),
         begins_alone=any(value_of(options, name) != "0" for name in ORDER if name in options),
         verifies="verify" in options and not writes,
+        workers=int(fio_numbers.size(value_of(options, "numjobs")) or 1),
+        writes=writes or "trim" in value_of(options, PATTERN),
     )
 
 
@@ -103,6 +113,26 @@ def _with_files(group: list[_Job]) -> list[_Job]:
         else job
         for place, job in enumerate(group)
     ]
+
+
+def _with_workers(group: list[_Job]) -> list[_Job]:
+    """Equal jobs that write to one file at the same time, as workers of one: no two streams write the same data."""
+    merged: dict[object, _Job] = {}
+    for number, job in enumerate(group):
+        is_single = not job.writes or bool(job.load.obstacle)
+        key = number if is_single else (job.load.target.directory, job.load.target.file, job.load.settings)
+        first = merged.setdefault(key, job)
+        if first is job:
+            continue
+        if any(line.startswith("offset_increment ") for line in job.load.settings):
+            obstacle = f"[{first.load.title}] does the same to the same file, and a second worker would begin elsewhere"
+            merged[number] = job.replace(load=job.load.replace(obstacle=obstacle))
+            continue
+        workers = first.workers + job.workers
+        remark = f"[{job.load.title}] does the same to the same file: here they are workers of one workload"
+        load = first.load.replace(comments=(*first.load.comments, remark)).with_line("numjobs", f"{workers}")
+        merged[key] = first.replace(load=load, workers=workers)
+    return list(merged.values())
 
 
 def _trials(groups: Iterable[list[_Job]], stem: str) -> Iterator[LoadStudy]:

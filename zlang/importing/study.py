@@ -36,6 +36,19 @@ class Load(Record):
     target: Target
     obstacle: str
 
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """Its lines without comments, in alphabetical order."""
+        return tuple(sorted(line for line in self.every_line if not line.startswith("#")))
+
+    def with_line(self, name: str, value: str) -> Load:
+        """The same with another value of a property."""
+
+        def changed(lines: Iterable[str]) -> tuple[str, ...]:
+            return (*(line for line in lines if line.partition(" ")[0] != name), f"{name} = {value}")
+
+        return self.replace(lines=changed(self.lines), every_line=changed(self.every_line))
+
 
 class LoadStudy(Record):
     """An experiment: levels, each of them loads that run at the same time, on one target or on each of several."""
@@ -146,7 +159,7 @@ def _without_repetitions(trials: LoadStudy) -> LoadStudy:
     levels: dict[object, tuple[Load, ...]] = {}
     comments = list(trials.comments)
     for level in trials.levels:
-        same_level = levels.setdefault([(sorted(_settings(load)), load.target) for load in level].__repr__(), level)
+        same_level = levels.setdefault([(load.settings, load.target) for load in level].__repr__(), level)
         if same_level is not level:
             comments.append(f"{_titles(level)} measures the same as {_titles(same_level)}, which stands for both")
     targets = {(target.directory, target.size): target for target in reversed(trials.targets)}
@@ -157,10 +170,6 @@ def _without_repetitions(trials: LoadStudy) -> LoadStudy:
     return trials.replace(
         targets=tuple(reversed(targets.values())), levels=tuple(levels.values()), comments=tuple(comments)
     )
-
-
-def _settings(load: Load) -> list[str]:
-    return [line for line in load.every_line if not line.startswith("#")]
 
 
 def _titles(level: Iterable[Load]) -> str:
