@@ -86,6 +86,7 @@ class Opinion:
     why_not = ""
     metrics: Mapping[str, float] = MappingProxyType({})
     latency: Sequence[Histogram] = ()
+    ran: tuple[float, float] | None = None
 
 
 def by_runner(at: Path, what: Plan) -> list[tuple[object, ...]]:

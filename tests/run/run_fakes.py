@@ -87,6 +87,7 @@ class Opinion:
     why_not: str = ""
     metrics: Mapping[str, float] = field(default_factory=dict)
     latency: Sequence[Histogram] = ()
+    ran: tuple[float, float] | None = None
 
 
 def approve(_trial: Trial, _out: Path, _window: tuple[float, float] | None) -> Opinion:

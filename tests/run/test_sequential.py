@@ -183,6 +183,17 @@ def test_what_does_not_vary_is_known_at_once(tmp_path: Path) -> None:
     assert {trial.replicate for trial in machine.trials} == {1, 2, 3}
 
 
+def test_the_time_of_a_trial_is_that_of_its_streams_without_the_wait_for_a_common_start() -> None:
+    search = "find level in 1..3 where median(elapsed) < 2s minimising median(lag)"
+    plan = plan_of(f"says it {{ }}\nexperiment e {{ on = here  run = it  {search} }}")
+    known = Sequential(plan.header)
+    trial = next(item for item in plan.items() if isinstance(item, Trial))
+    for _ in range(3):
+        known.learn(trial, Opinion(metrics={"rate": 1.0, "lag": 1.0}, ran=(5.0, 6.0)), (1.0, 6.0))
+    (looked,) = known.searches()
+    assert looked.holds is True
+
+
 @pytest.mark.parametrize(
     ("condition", "holds"),
     [

@@ -187,6 +187,10 @@ class TrialVerdict(Protocol):
     def latency(self) -> Sequence[Histogram]:
         """How long the operations took."""
 
+    @property
+    def ran(self) -> tuple[float, float] | None:
+        """When its first stream began and its last one ended, if these say so; otherwise the journal does."""
+
 
 @dataclass(frozen=True, slots=True)
 class Next:

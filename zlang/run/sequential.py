@@ -251,7 +251,8 @@ class _Values:
         """The metric in the language's base unit; None where it was not measured."""
         measured = self.verdict.metrics
         if name == metrics.ELAPSED.name and name not in measured:
-            return self.window[1] - self.window[0] if self.window else None
+            ran = self.verdict.ran or self.window  # a common start waits for the slowest machine
+            return ran[1] - ran[0] if ran else None
         value = next(
             (value for own_name, value in measured.items() if name in {own_name, metrics.column(own_name)}), None
         )
