@@ -38,6 +38,10 @@ _QUANTITIES = {
 _MOST_NAMED = 3
 
 
+_FEW_METRICS = 3
+"""How many metrics a hint names."""
+
+
 class ClauseExpressions:
     """Resolves the expressions of clauses; `is_wrong` once a finding was reported.
 
@@ -178,9 +182,19 @@ class ClauseExpressions:
             if meant := self._of_quantity(name):
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=which_of(meant)))
                 return unknown(node.span)
-            return report_unknown_name(context, node, name, expected)
+            return report_unknown_name(context, node, name, expected, self._candidates())
         self.is_wrong = True  # and why has been said
         return unknown(node.span)
+
+    def _candidates(self) -> str:
+        """The factors of the experiment, and some of its metrics."""
+        factors = ", ".join(f"`{column.name}`" for column in self.words.columns)
+        metrics = ", ".join(f"`{name}`" for name in list(self.words.metrics)[:_FEW_METRICS])
+        parts = [
+            f"the factors are {factors}" if factors else "",
+            f"metrics are {metrics} and others" if metrics else "",
+        ]
+        return "; ".join(filter(None, parts))
 
     def _of_quantity(self, name: str) -> list[str]:
         """The metrics that a general word may mean: of `read_bandwidth` those of reads that are rates."""

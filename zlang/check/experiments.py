@@ -757,14 +757,20 @@ class _ConditionScope(ExperimentScope):
     def lookup(self, name: str, span: Span) -> Expr | None:
         """Look a name up."""
         resolved = super().lookup(name, span)
-        if name in self.fields or any(field.type.unknown for field in self.fields.values()):
+        if name in self.fields:
             return resolved
+        if any(field.type.unknown for field in self.fields.values()):
+            return resolved or self._member(name, span) or unknown(span)
         return guard(resolved, self.presence) if resolved is not None else self._property(name, span)
 
     def _property(self, name: str, span: Span) -> Expr | None:
         """The property of that name of what a trial uses; its default where nothing is given it."""
         if self.presence().owners(name):
             return self.presence().property(name, span)
+        return self._member(name, span)
+
+    def _member(self, name: str, span: Span) -> Expr | None:
+        """The property of that name, if only the workload or only the target has it."""
         fields = [field for word in ("run", "on") if (field := self.fields.get(word)) and field.type.kinds]
         members = [got for field in fields if field.member and (got := field.member(name, span))]
         return members[0] if len(members) == 1 else None

@@ -86,8 +86,10 @@ FOREIGN = {
 """Names of other languages and tools, and what to write instead."""
 
 
-def report_unknown_name(context: Context, node: tree.Name, name: str, expected: Type | None) -> Expr:
-    """Report a name that stands for nothing, with what may have been meant."""
+def report_unknown_name(
+    context: Context, node: tree.Name, name: str, expected: Type | None, candidates: str = ""
+) -> Expr:
+    """Report a name that stands for nothing, with what may have been meant, or else the `candidates`."""
     words = [word.name for word in expected.words] if expected else []
     if words and expected == Type(words=expected.words if expected else ()) and context.property_name:
         hint: str = did_you_mean(name, words) or f"it can be {expected}"
@@ -121,9 +123,19 @@ def report_unknown_name(context: Context, node: tree.Name, name: str, expected: 
     elif not hint and (owners := [f"{owner}.{name}" for owner in context.scope.owners(name)]):
         which = "which one: " + " or ".join(f"`{owner}`" for owner in owners) + "?"
         hint = which if len(owners) > 1 else Hint(f"did you mean `{owners[0]}`?", name, owners[0], is_safe=False)
-    elif not hint and expected is not None and not expected.unknown and expected != NOTHING:
-        hint = f"expected {expected}"
-        if expected.scalars & {"string", "path", "version"}:
-            hint = Hint(f'write a text as `"{node}"`', str(node), f'"{node}"', is_safe=False)
-    context.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint))
+    context.report(
+        Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint or candidates or _expected(context, node, expected))
+    )
     return unknown(node.span)
+
+
+def _expected(context: Context, node: tree.Name, expected: Type | None) -> str:
+    """What to write instead of a name that is near to no other."""
+    kinds = expected.kinds if expected is not None else frozenset()
+    if not context.property_name and not kinds:
+        return f"declare it with `let` or `param`, or name whose property it is: `NAME.{node}`"
+    if expected is None or expected.unknown or expected == NOTHING:
+        return ""
+    if expected.scalars & {"string", "path", "version"}:
+        return Hint(f'write a text as `"{node}"`', str(node), f'"{node}"', is_safe=False)
+    return f"expected {expected}"
