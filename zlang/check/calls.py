@@ -60,7 +60,7 @@ def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Ex
             return given
     is_known = name in FUNCTIONS or name in types.AGGREGATES
     if is_known and (node.where is not None or name not in FUNCTIONS):
-        hint = Hint("`expect`, `table` and `plot` are of several")
+        hint = Hint("write it in `expect`, `table` or `plot`, which use all trials")
         if len(node.arguments) == _WITH_CONDITION and node.where is None:
             meant = f"{name}({node.arguments[0].span.text} where {node.arguments[1].span.text})"
             hint = Hint(f"write a condition as `{meant}`", node.span.text, meant, is_safe=False)

@@ -65,7 +65,7 @@ def resolve_word(context: Context, node: tree.Name, name: str, expected: Type) -
     if variant is not None:
         if variant.field is not None:
             hint = f"write `{name}({variant.example})`"
-            wanted = f"its {variant.field[0]}"
+            wanted = f"a value ({variant.field[0]})"
             context.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=wanted, found="nothing", hint=hint))
             return unknown(node.span)
         return constant(node.span, Type(words=(variant,)), Symbol(name))

@@ -21,7 +21,7 @@ class Parsing(Protocol):
     def report(self, finding: Diagnostic) -> None:
         """Collect a finding."""
 
-    def parse_inside(self, start: int, end: int) -> tree.Expr | None:
+    def parse_value_in_text(self, start: int, end: int) -> tree.Expr | None:
         """Parse the expression between two offsets."""
 
 
@@ -61,7 +61,7 @@ def text_of(driver: Parsing, token: Token) -> tree.Text:
         if text in {"{{", "}}"}:
             parts.append(text[0])
         elif closing is not None:
-            inner = driver.parse_inside(start + 1, closing)
+            inner = driver.parse_value_in_text(start + 1, closing)
             position = closing + 1
             if inner is not None:
                 parts.append(inner)

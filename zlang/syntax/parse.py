@@ -123,6 +123,18 @@ class Driver:
         tokens = [token for token in lexed.tokens if token.type != "NEWLINE"]
         return self.run(tokens, subject)
 
+    def parse_value_in_text(self, start: int, end: int) -> tree.Expr | None:
+        """Parse what stands between braces in a text; braces of the shell that cannot be read are one finding."""
+        before = len(self.findings)
+        value: tree.Expr | None = self.parse_inside(start, end)
+        found = self.findings[before:]
+        if found and (value is None or any(finding.code is Code.BAD_CHARACTER for finding in found)):
+            first = min(found, key=lambda finding: finding.span.start)
+            if not first.hint or self.source.text[start : start + 1].isspace():
+                hint = "in a text, `{…}` inserts a value; write `{{` and `}}` for braces"
+                self.findings[before:] = [first.replace(hint=hint, fixes=())]
+        return value
+
     def run(self, tokens: list[Token], start: str) -> Any:
         """The value of the start symbol, or None where an expression could not be read."""
         end_state = self.tables.ends[start]
