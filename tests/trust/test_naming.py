@@ -397,6 +397,32 @@ def test_a_run_refuses_what_names_a_disk_by_its_node(
         plans.require_guarded_nodes(made)
 
 
+_OWN_WORKLOAD = """
+kind own: workload { needs dir as at  run { sh "dd of=/dev/sdb1"  reads shell "o" { metrics = ["time"] } } }
+own w {}
+experiment e { on = here  run = w }
+"""
+_OWN_RESOURCE = """
+kind own: resource on dir { offers dir = "{on.dir}"  create { sh "mkfs /dev/sdb" }  destroy { sh "true" } }
+own top on here {}
+shell w { command = "ls"  writes = off }
+experiment e { on = top  run = w }
+"""
+
+
+@pytest.mark.parametrize("own", [_OWN_WORKLOAD, _OWN_RESOURCE])
+def test_a_run_refuses_a_kind_whose_commands_name_a_disk_by_its_node(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own: str
+) -> None:
+    monkeypatch.setattr(machine, "block_device", lambda name: ("sdb",) if name == ID else ())
+    program = tmp_path / "program.zexp"
+    program.write_text(f"{HEAD}{own}")
+    checked = programs.check(programs.read(str(program)), Overrides())
+    made = plans.plan(checked, programs.choose(checked, None), 1, Overrides())
+    with pytest.raises(RunError, match="names `fast` by its node"):
+        plans.require_guarded_nodes(made)
+
+
 def test_a_name_in_a_directory_that_a_command_enters_names_a_disk(tmp_path: Path) -> None:
     before = 'disk raw { id = "/dev/sda"  serial = "S3"  size = 64MiB }\nshell w { command = "cd /dev; dd of=sda1" }'
     assert planned(tmp_path, before, "on = here  run = w")[0] == ["E333"]

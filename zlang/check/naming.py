@@ -189,8 +189,8 @@ def named_by_node(experiment: Experiment, nodes: Sequence[GuardedThing]) -> Iter
         with suppress(ProgramError):  # said where the points are tried
             trial = _trial_at(experiment, point)
             for by in (*trial.made, *with_wrappers(trial.workers)):
-                for value in by.values.values() if by.kind.role != "machine" else ():
-                    text = written(value)
+                texts = [written(value) for value in by.values.values()] if by.kind.role != "machine" else []
+                for text in (*texts, by.kind.template_source) if by.kind.is_own else texts:
                     some = (node.thing for node in nodes if node.thing.key != by.key and mentions(text, node))
                     yield from (NamedThing(by, thing, by.span) for thing in some)
 
