@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from zlang.check import arithmetic
+from zlang.check import arithmetic, whole
 from zlang.check.dependent_ranges import resolve_dependent_range
 from zlang.check.expressions import Context, combine, constant, guarded, limit_size, resolve, unknown
 from zlang.check.factors import column_type, level, one_of, pick
@@ -148,6 +148,7 @@ def resolve_range(context: Context, node: tree.Range, path: Path) -> Expr:
         axes=(Axis(name, count),),
         reads=frozenset({name}),
         member=None,
+        whole=whole.of_levels(name, at),
         alternatives=alternatives,
     )
 

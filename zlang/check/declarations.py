@@ -257,7 +257,7 @@ def _noting_named_place(member: Expr, where: Span, builder: InstanceBuilder) -> 
             point.named.append((builder(point), where))
         return member.value(point)
 
-    return member.replace(value=value, reads=member.reads | builder.reads, is_constant=False)
+    return member.giving(value, reads=member.reads | builder.reads, is_constant=False)
 
 
 def _default(definition: PropertyDef, where: Span, builder: InstanceBuilder, reads: frozenset[str]) -> Expr:
@@ -503,7 +503,7 @@ def _checked(context: Context, definition: PropertyDef, resolved: Expr, node: tr
         return f"./{result}" if is_path and isinstance(result, str) and result.startswith("-") else result
 
     note_risk(context, resolved)
-    return resolved.replace(type=type_, value=value)
+    return resolved.giving(value, type=type_)
 
 
 def _look_up_name(context: Context, name: tree.Name) -> Expr | None:

@@ -790,7 +790,7 @@ def _as_list(field: Expr) -> Expr:
         return result if isinstance(result, tuple | Absent) else (result,)
 
     element = Type(kinds=field.type.kinds, beneath=field.type.beneath) | (field.type.element or NOTHING)
-    return field.replace(type=Type(element=element, is_partial=field.type.is_partial), value=value, alternatives=())
+    return field.giving(value, type=Type(element=element, is_partial=field.type.is_partial), alternatives=())
 
 
 def _required_field(field: Expr) -> Expr:
@@ -802,4 +802,4 @@ def _required_field(field: Expr) -> Expr:
             return result
         return failed(at, Code.NOT_SHOWN.at(field.span, message="this value is absent here"))
 
-    return field.replace(value=value)
+    return field.giving(value)

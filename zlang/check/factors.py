@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from zlang.check import whole
 from zlang.check.expressions import Context, limit_size, unknown
 from zlang.check.program import ABSENT, Axis, Expr, FactorDef, FaultPoint, Instance, Value, axis_of
 from zlang.check.scope import Path
@@ -69,7 +70,16 @@ def one_of(context: Context, span: Span, axis: Axis, options: Sequence[Expr]) ->
 
     reads = frozenset({name}).union(*(option.reads for option in options))
     alternatives = tuple(alternative for option in options for alternative in (option.alternatives or (option,)))
-    return Expr(span=span, type=type_, value=value, axes=(axis,), reads=reads, member=member, alternatives=alternatives)
+    return Expr(
+        span=span,
+        type=type_,
+        value=value,
+        axes=(axis,),
+        reads=reads,
+        member=member,
+        alternatives=alternatives,
+        whole=whole.of_choice(name, options),
+    )
 
 
 def level(option: Expr) -> Value:

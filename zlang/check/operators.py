@@ -8,7 +8,7 @@ from typing import Any
 
 from zlang import units
 from zlang.cache import Cache
-from zlang.check import arithmetic, digests, types, versions
+from zlang.check import arithmetic, digests, types, versions, whole
 from zlang.check.expressions import (
     Context,
     combine,
@@ -68,7 +68,8 @@ def resolve_binary(context: Context, node: tree.Binary, may_be_word: Callable[[t
     if node.operator in {"and", "or"}:
         sides = [resolve_condition(context, side) for side in _operands(node, node.operator)]
         deciding, conditions = node.operator == "or", [_by_levels(side) for side in sides]
-        return combine(context, node.span, types.BOOL, lambda at: _joined(conditions, deciding, at), sides)
+        made = combine(context, node.span, types.BOOL, lambda at: _joined(conditions, deciding, at), sides)
+        return made if made.is_constant else made.replace(whole=whole.of_joined(sides, deciding))
     if node.operator == "in":
         return _resolve_contains(context, node)
     if node.operator in {"==", "!=", "<", "<=", ">", ">="}:
@@ -167,7 +168,9 @@ def _resolve_comparison(context: Context, node: tree.Binary, may_be_word: Callab
         words = _without_quotes(node.right, left.type) or _without_quotes(node.left, right.type)
         hint = words or same_unit([left, right])
         context.report(Code.MIXED_UNITS.at(span, verb="compare", left=left.type, right=right.type, hint=hint))
-    return combine(context, span, types.BOOL, _comparing(span, operator, left, right), [left, right])
+    made = combine(context, span, types.BOOL, _comparing(span, operator, left, right), [left, right])
+    is_whole = not made.is_constant and item is not None and item == other
+    return made.replace(whole=whole.of_comparison(operator, left, right)) if is_whole else made
 
 
 def _compared_kind(context: Context, node: tree.Binary, type_: Type) -> Expr | None:
@@ -238,7 +241,8 @@ def _computed(context: Context, span: Span, type_: Type, operator: str, left: Ex
     def value(at: Any) -> Value:
         return compute(left.value(at), right.value(at))
 
-    return note_risk(context, combine(context, span, type_, value, [left, right]))
+    made = note_risk(context, combine(context, span, type_, value, [left, right]))
+    return made if made.is_constant else made.replace(whole=whole.of_arithmetic(operator, left, right))
 
 
 def resolve_not(context: Context, node: tree.Not) -> Expr:

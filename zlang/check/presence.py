@@ -130,6 +130,6 @@ def _while_present(
 
         deeper = got.member and _while_present(got.member, key, presence)
         reads = got.reads | presence.reads
-        return got.replace(value=value, reads=reads, member=deeper, alternatives=(), is_constant=False)
+        return got.giving(value, reads=reads, member=deeper, alternatives=(), is_constant=False)
 
     return member

@@ -256,6 +256,10 @@ def reached_axes(axes: Iterable[Axis], levels: Mapping[str, int]) -> tuple[Axis,
     return merge_axes(result)
 
 
+Whole = Callable[[Any], int]
+"""A whole number or a truth at a point."""
+
+
 class Expr(Record, is_frequent=True):
     """A resolved expression: where it stands, what it may be, its choices, what it is at a point.
 
@@ -263,6 +267,7 @@ class Expr(Record, is_frequent=True):
     `member` gives a property of a declared thing without evaluating the rest of it. The `alternatives` of a choice are
     its options.
     `depth` and `work` bound what evaluating it takes. Of a function, `call` takes a context, a call and its arguments.
+    `whole` gives the value in less time where it is a whole number or a truth (see `whole`).
     """
 
     span: Span
@@ -276,6 +281,11 @@ class Expr(Record, is_frequent=True):
     depth: int = 0
     work: int = 1
     call: Callable[..., Expr] | None = None
+    whole: Whole | None = None
+
+    def giving(self, value: Callable[[Any], Value], **changed: Any) -> Expr:
+        """The same expression with another value."""
+        return self.replace(value=value, whole=None, **changed)
 
 
 COSTS = ("none", "live", "rewrite", "create", "manual")

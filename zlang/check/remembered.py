@@ -23,7 +23,7 @@ def expression(expr: Expr) -> Expr:
     """The same expression, worked out once for all frames that agree in what it reads."""
     if expr.is_constant or expr.work < _LEAST_WORK:
         return expr
-    return expr.replace(value=once(expr.value, expr.reads))
+    return expr.giving(once(expr.value, expr.reads))
 
 
 def once(compute: Callable[[Any], T], reads: frozenset[str]) -> Callable[[Any], T]:

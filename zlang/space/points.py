@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from zlang.check import values
 from zlang.check.expressions import violation
 from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, FaultPoint, Point, Symbol
+from zlang.check.whole import NotWhole
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.source import Span
 from zlang.space import designs, space
@@ -186,4 +187,14 @@ def _condition_of(experiment: Experiment, where: Expr) -> Callable[[Point], obje
             message = f"{diagnostic.message}, where {at}" if at else diagnostic.message
             raise ProgramError(diagnostic.saying(message)) from None
 
-    return holds
+    quick = where.whole
+    if quick is None:
+        return holds
+
+    def holds_quickly(point: Point) -> object:
+        try:
+            return quick(point)
+        except (NotWhole, KeyError):
+            return holds(point)
+
+    return holds_quickly
