@@ -33,13 +33,13 @@ class NotWhole(Exception):
 
 def of_levels(name: str, at: Callable[[int], Value]) -> Whole:
     """The levels of a factor."""
-    known = Cache[int, int]()
+    amounts = Cache[int, int]()
 
     def whole(point: Any) -> int:
         index: int = point[name]
-        if index not in known:
-            known[index] = _amount(at(index))
-        return known[index]
+        if index not in amounts:
+            amounts[index] = _amount(at(index))
+        return amounts[index]
 
     return whole
 

@@ -56,7 +56,7 @@ def effects(design: Design) -> list[Effect]:
     """All sources of variance, the greatest first, those that are no effect at the end. Raises RunError."""
     names = [factor.name for factor in design.factors]
     if not names:
-        raise without_factors(design, "the program needs a choice, such as `bs = 4KiB | 64KiB`")
+        raise without_factors(design, "the program needs a choice, `a | b`")
     if design.not_positive:
         counts = f"{len(design.not_positive):,} of {len(design.counting):,} values of `{design.metric}`"
         raise RunError(f"{counts} are not positive, and effects are on logarithms", "name another with --metric")
