@@ -244,6 +244,17 @@ def test_an_array_is_rebuilt_and_checked_meanwhile(guest: Guest, carried_out: Zl
     ]
 
 
+def test_the_example_rebuilds_and_checks_arrays(guest: Guest, carried_out: Zlang) -> None:
+    text = (STUDIES.parent / "streams/rebuilding_md.zexp").read_text("utf-8")
+    text = text.replace('path = "."', 'path = "/var/tmp/here"').replace("repeat = 3", "repeat = 1")
+    small = {"time": "20s", "start": "4s", "volume": "2MiB", "device": "24MiB", "fastest": "3MiB/s"}
+    sets = [word for name, value in small.items() for word in ("--set", f"{name}={value}")]
+    carry_out(guest, carried_out, text, *sets)
+    phases = "phase_quiet_read_iops > 0 as quiet, phase_rebuild_read_iops > 0 or phase_check_read_iops > 0 as busy"
+    rows = carried_out.rows(f"select level, event, valid, why_not, {phases} from all_trials order by level, event")
+    assert [list(row.values())[2:] for row in rows] == [[True, "", True, True]] * 4
+
+
 BEGUN = """
 cd /var/tmp/here
 (setsid sh script/plan.sh >said 2>&1 </dev/null & echo $! >pid)
