@@ -15,6 +15,7 @@ from zlang.errors import RunError
 from zlang.report import compare, effects, ratios
 from zlang.report.design import Design
 from zlang.report.ratios import Ratio
+from zlang.report.summary import Cell
 
 LOGS = [[0.31, 0.28, 0.35, 0.30], [0.52, 0.49, 0.47, 0.55]]
 TWO = (("bs", ("a", "b")), ("depth", (1, 32)))
@@ -458,3 +459,18 @@ def test_of_trials_that_do_not_count_it_is_said_that_factors_go_together() -> No
     fewer = replace(design, rows=kept)
     (note,) = effects.notes(fewer, effects.effects(fewer))
     assert note.endswith("bs and depth (some points have fewer trials that count)")
+
+
+def test_what_setups_differ_by_is_no_noise_if_most_trials_have_a_counterpart() -> None:
+    """Of five setups three lack the second level: what was added to a setup must not change how likely chance is."""
+
+    def p_value(spread: float) -> float:
+        def log(levels: tuple[Cell, ...], replicate: int, _: int) -> float:
+            return spread * replicate * replicate if levels[0] == "xfs" else 0.0
+
+        design = simulated((("fs", ("ext4", "xfs")), ("bs", (4096, 65536))), 5, log, whole=1, is_blocked=True)
+        rows = tuple(row for row in design.rows if row.levels[1] == 4096 or row.replicate <= 2)
+        own = next(one for one in effects.effects(replace(design, rows=rows)) if one.name == "bs")
+        return own.p or 0.0
+
+    assert p_value(1.0) == pytest.approx(p_value(0.0))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from zlang.errors import RunError
 from zlang.report import wording
 from zlang.report.design import Design, groups, without_factors
-from zlang.report.strata import MOST, components
+from zlang.report.strata import components
 from zlang.report.summary import Cell
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def _removed(own: Sequence[tuple[Hashable, ...]]) -> Sequence[Hashable]:
         if all(group is None for kinds in some for group in kinds):
             return []
         sizes = Counter(some)
-        if sum(sizes[group] > 1 for group in some) >= MOST * len(some):
+        if 2 * sum(sizes[group] > 1 for group in some) > len(some):
             return some
     return []
 
