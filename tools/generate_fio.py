@@ -74,7 +74,7 @@ LEFT_OUT: tuple[tuple[str, str], ...] = (
     ("cgroup_nodelete", "omit it: zlang leaves no cgroup behind"),
     ("unlink unlink_each_loop", "omit it: zlang removes the files that it created"),
     ("create_only", "omit it: zlang writes the data before it measures"),
-    ("pre_read", "write `cache = hot`"),
+    ("pre_read", "write `cache = hot`, which also verifies the caches"),
     ("allow_mounted_write", "omit it: it disables fio's protection of mounted file systems"),
     (
         "verify_dump verify_state_save verify_state_load",

@@ -173,8 +173,11 @@ def test_an_import_is_formatted_and_has_no_errors() -> None:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ("group_reporting", "# group_reporting: the reader of fio's results relies on it"),
-        ("exec_prerun=rm -rf /", "# exec_prerun=rm -rf /: runs a program unseen by the plan; use a `shell` workload"),
+        ("group_reporting", "# group_reporting: omit it: zlang sets it so that it can read the results"),
+        (
+            "exec_prerun=rm -rf /",
+            "# exec_prerun=rm -rf /: declare a `shell` workload, so that the plan shows the program",
+        ),
         ("rw=randrw:8", "rw_batch = 8"),
         ("rw=randrw:8k", "rw_batch = 8"),
         ("rw=write:-8k", "rw_skip = -8KiB"),
@@ -196,7 +199,7 @@ def test_an_import_is_formatted_and_has_no_errors() -> None:
         ("size=$mb_memory/4*1024", "file data on here { size = 1000KiB }"),
         (
             "ioengine=exec\nprogram=reboot",
-            "# [a] is left out: runs a program unseen by the plan; use a `shell` workload",
+            "# [a] is left out: declare a `shell` workload, so that the plan shows the program",
         ),
         ("time_based", "# time_based: fio ignores this without a runtime"),
         ("description=What it is", "# What it is"),

@@ -47,7 +47,7 @@ def test_a_pool_has_what_was_set_and_nothing_else() -> None:
     )
     text = machine.pool("tank/db", pool, datasets)
     assert is_sound(text)
-    assert 'called = "tank"\n  at     = "/tank"\n  ashift = 12\n  # comment=ours: decides nothing' in text
+    assert 'called = "tank"\n  at     = "/tank"\n  ashift = 12\n  # comment=ours: omit it' in text
     assert "dataset db on tank { recordsize = 16KiB  dedup = sha512-verify }\n" in text
     assert "other" not in text
     with pytest.raises(RunError, match="there is no pool `none`"):

@@ -344,7 +344,7 @@ def value_of(options: Mapping[str, Option], name: str) -> str:
 
 def _size(options: Mapping[str, Option], *, is_device: bool) -> tuple[str, str]:
     """How large the file is, and what is to be said of that."""
-    problem = "the size of the file is unknown"
+    problem = "no size is stated: change it"
     size = next((options[name] for name in ("size", "filesize") if value_of(options, name)), None)
     amount = _bytes_of(size.value) if size else None
     if size and not amount:
