@@ -7,7 +7,7 @@ left out, and reading goes on at the next line of the innermost block that is op
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from zlang.diagnostics import MOST, Code, Diagnostic, Edit, Fix
@@ -43,6 +43,10 @@ _COLLECTING = {"append", "first", "nothing", "one", "pair"}
 _FLAT = {"type_add", "type_more", "path_more"}
 
 
+_YAML = re.compile(r"[ \t]*\w[\w .-]*:(?!\S)")
+"""A line of a block of YAML, such as `key: value`."""
+
+
 class Parsed(Record):
     """A tree, what was wrong with its text, and the names whose entries could not be read."""
 
@@ -62,7 +66,24 @@ def program(source: Source) -> Parsed:
     driver = Driver(source, list(lexed.findings))
     entries = tuple(driver.run(lexed.tokens, "file") or ())
     findings = sorted(driver.findings, key=lambda finding: finding.span.start)
-    return Parsed(tree.Tree(source, entries, tuple(lexed.comments)), tuple(findings), frozenset(driver.broken))
+    reported = tuple(_without_consequences(source, findings))
+    return Parsed(tree.Tree(source, entries, tuple(lexed.comments)), reported, frozenset(driver.broken))
+
+
+def _without_consequences(source: Source, findings: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
+    """Findings without those of one mistake: a sign of another language in a line that is not read, a block of YAML."""
+    unread = block = -2
+    for finding in findings:
+        line = source.text.count("\n", 0, finding.span.start)
+        if finding.code is Code.BAD_CHARACTER and line == unread:
+            continue
+        if finding.code is Code.UNEXPECTED:
+            unread = line
+            if _YAML.match(source.text, source.text.rfind("\n", 0, finding.span.start) + 1):
+                is_continued, block = block in {line - 1, line}, line
+                if is_continued:
+                    continue
+        yield finding
 
 
 def too_many_words(source: Source, lexed: lexer.Lexed) -> Diagnostic | None:
