@@ -109,8 +109,8 @@ def foreign_word(stop: StopPlace) -> Meant | None:
     if not stop.expected.startswith("`name") or "LBRACE" not in symbols:
         return None
     words = EXPERIMENT_WORDS if "EXPERIMENT" in symbols else FIELD_WORDS
-    if token.text in words:
-        return words[token.text], None
+    if token.text.lower() in words:  # SQL is often written in capitals
+        return words[token.text.lower()], None
     line = text[text.rfind("\n", 0, token.start) + 1 : token.start].split()
     within = "EXPERIMENT" in symbols and line[-2:-1] == ["="] and token.text not in {*_FIELDS, *CLAUSES}
     if within and token.type == "NAME" and _ALONE.match(text, token.end):
