@@ -83,7 +83,7 @@ def designs(how: Order, repeat: int, setup: float, block: float, count: int) -> 
             )
             for n, ((number, replicate, levels), made, own) in enumerate(zip(trials, makings, noise, strict=True), 1)
         ]
-        yield Design("read_iops", "1/s", columns, LEVELS, tuple(rows))
+        yield Design("read_iops", "1/s", columns, LEVELS, tuple(rows), better="higher")
 
 
 def shares(how: Order, repeat: int, setup: float, block: float, count: int) -> list[float | None]:

@@ -50,4 +50,11 @@ def simulated(
             rows.append(Row(str(levels), "r", replicate, place, block, host(levels), levels, value, setups))
     types = {name: "word" if isinstance(levels[0], str) else "count" for name, levels in factors}
     columns = tuple(TableColumn(name, type_, "") for name, type_ in types.items())
-    return Design("read_iops", "1/s", columns, tuple(tuple(levels) for _, levels in factors), tuple(rows))
+    return Design(
+        metric="read_iops",
+        unit="1/s",
+        factors=columns,
+        levels=tuple(tuple(levels) for _, levels in factors),
+        rows=tuple(rows),
+        better="higher",
+    )

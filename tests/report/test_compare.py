@@ -53,26 +53,29 @@ def test_what_differs_between_combinations_is_no_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("log", "error", "df", "unit", "words"),
+    ("log", "error", "df", "unit", "better", "words"),
     [
-        (math.log(1.135), 0.004, 9, "1/s", "12–15 % faster"),
-        (math.log(0.865), 0.004, 9, "1/s", "13–14 % slower"),
-        (math.log(1.135), 0.004, 9, "ns", "12–15 % slower"),
-        (math.log(0.5), 0.004, 9, "s", "50 % faster"),
-        (math.log(1.135), 0.004, 9, "bytes", "12–15 % higher"),
-        (math.log(4), 0.05, 9, "1/s", "faster by a factor of 3.6–4.5"),
-        (math.log(0.25), 0.05, 9, "1/s", "slower by a factor of 3.6–4.5"),
-        (math.log(2.36), 0.36, 9, "ns", "slower by a factor of 1.05–5.3"),
-        (math.log(200), 0.1, 9, "1/s", "faster by a factor of 160–251"),
-        (0.001, 0.01, 9, "1/s", "no significant difference (4 % or more would have been detected)"),
-        (0.001, 0.5, 2, "1/s", "inconclusive: only an 80-fold difference was detectable"),
-        (0.001, 5, 1, "1/s", "inconclusive: not even a 100-fold difference was detectable"),
-        (0.5, None, 0, "1/s", "inconclusive: nothing was repeated"),
-        (0.0, 0.0, 9, "1/s", "no difference: the values are equal"),
+        (math.log(1.135), 0.004, 9, "1/s", "higher", "12–15 % faster"),
+        (math.log(0.865), 0.004, 9, "1/s", "higher", "13–14 % slower"),
+        (math.log(1.135), 0.004, 9, "ns", "lower", "12–15 % slower"),
+        (math.log(0.5), 0.004, 9, "s", "lower", "50 % faster"),
+        (math.log(1.135), 0.004, 9, "bytes", "", "12–15 % higher"),
+        (math.log(1.135), 0.004, 9, "1/s", "lower", "12–15 % higher"),
+        (math.log(0.865), 0.004, 9, "s", "", "13–14 % lower"),
+        (math.log(4), 0.05, 9, "1/s", "higher", "faster by a factor of 3.6–4.5"),
+        (math.log(0.25), 0.05, 9, "1/s", "higher", "slower by a factor of 3.6–4.5"),
+        (math.log(2.36), 0.36, 9, "ns", "lower", "slower by a factor of 1.05–5.3"),
+        (math.log(200), 0.1, 9, "1/s", "higher", "faster by a factor of 160–251"),
+        (0.001, 0.01, 9, "1/s", "higher", "no significant difference (4 % or more would have been detected)"),
+        (0.001, 0.5, 2, "1/s", "higher", "inconclusive: only an 80-fold difference was detectable"),
+        (0.001, 5, 1, "1/s", "higher", "inconclusive: not even a 100-fold difference was detectable"),
+        (0.5, None, 0, "1/s", "higher", "inconclusive: nothing was repeated"),
+        (0.0, 0.0, 9, "1/s", "higher", "no difference: the values are equal"),
     ],
 )
-def test_verdicts(log: float, error: float | None, df: int, unit: str, words: str) -> None:
-    assert compare.verdict_on(Ratio(df + 1, log, error, df), 1, unit) == words
+def test_verdicts(log: float, error: float | None, df: int, unit: str, better: str, words: str) -> None:
+    design = Design(metric="m", unit=unit, factors=(), levels=(), rows=(), better=better)
+    assert compare.verdict_on(Ratio(df + 1, log, error, df), 1, design) == words
 
 
 def test_blocks_take_out_what_changes_between_them() -> None:

@@ -116,7 +116,14 @@ def test_three_trials_of_one_level_before_three_of_another_go_with_the_order() -
             Row(level, "r", replicates[place], place, 1, "", (level,), 7.0 + 0.01 * (place % 2))
             for level, place in zip(["zstd"] * 3 + ["none"] * 3, places, strict=True)
         ]
-        return Design("read_iops", "1/s", (TableColumn("compression", "word", ""),), (("zstd", "none"),), tuple(rows))
+        return Design(
+            "read_iops",
+            "1/s",
+            (TableColumn("compression", "word", ""),),
+            (("zstd", "none"),),
+            tuple(rows),
+            better="higher",
+        )
 
     in_turn = [1, 2, 3, 1, 2, 3]
     assert found(design([0, 1, 2, 3, 4, 5], in_turn)) == {"R106"}

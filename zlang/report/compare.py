@@ -224,7 +224,7 @@ def _compared(
     if is_set_up and judged.units == 1:
         verdict, note = _SET_UP_ONCE, _SET_UP_AGAIN
     else:
-        verdict = verdict_on(judged.ratio, comparisons, design.unit)
+        verdict = verdict_on(judged.ratio, comparisons, design)
         is_repeated = len({(row.run, row.trial) for row in design.rows}) < len(design.rows)
         note = _note_on(judged, is_set_up=is_set_up, is_repeated=is_repeated)
     return Comparison(
@@ -320,7 +320,7 @@ def compare_runs(runs: tuple[str, str], item: Design, other: Design) -> Comparis
     if ratio is not None and is_set_up and is_repeated and judged.units == 1:
         verdict, note = _SET_UP_ONCE_IN_RUN, f"{wording.SET_UP_AGAIN}; {_ONE_RUN}"
     else:
-        verdict = verdict_on(ratio, 1, item.unit)
+        verdict = verdict_on(ratio, 1, item)
         note = f"compared over {judged.units} setups or blocks of each run; {_ONE_RUN}" if is_set_up else _ONE_RUN
     return Comparison(
         metric=item.metric,
@@ -334,7 +334,7 @@ def compare_runs(runs: tuple[str, str], item: Design, other: Design) -> Comparis
     )
 
 
-def verdict_on(ratio: Ratio | None, comparisons: int, unit: str) -> str:
+def verdict_on(ratio: Ratio | None, comparisons: int, design: Design) -> str:
     """The verdict in words."""
     if ratio is None:
         return "inconclusive: no combination of the other factors has both"
@@ -342,10 +342,11 @@ def verdict_on(ratio: Ratio | None, comparisons: int, unit: str) -> str:
     if interval is None or detectable is None:
         return "inconclusive: nothing was repeated"
     low, high = interval
+    more, less = _COMPARATIVES.get((design.unit, design.better), ("higher", "lower"))
     if low > 1:
-        return _ratio_phrase(low, high, _MORE.get(unit, "higher"))
+        return _ratio_phrase(low, high, more)
     if high < 1:
-        return _ratio_phrase(1 / high, 1 / low, _LESS.get(unit, "lower"), 1 - high, 1 - low)
+        return _ratio_phrase(1 / high, 1 / low, less, 1 - high, 1 - low)
     if detectable - 1 < _ROUNDING:
         return "no difference: the values are equal"
     if detectable < _NARROW:
@@ -357,8 +358,10 @@ def verdict_on(ratio: Ratio | None, comparisons: int, unit: str) -> str:
     return f"inconclusive: only {_with_article(_times(detectable))}-fold difference was detectable"
 
 
-_MORE = {"1/s": "faster", "bytes/s": "faster", "ns": "slower", "s": "slower"}
-_LESS = {"1/s": "slower", "bytes/s": "slower", "ns": "faster", "s": "faster"}
+_COMPARATIVES = {(unit, "higher"): ("faster", "slower") for unit in ("1/s", "bytes/s")} | {
+    (unit, "lower"): ("slower", "faster") for unit in ("ns", "s")
+}
+"""More and less of a metric, by its unit and by which is better: more retries a second are no speed."""
 
 
 def end(ratio: float) -> str:

@@ -53,7 +53,7 @@ class Design:
     """The trials of a run, or of two, by one metric; those whose value has no logarithm are `not_positive`.
 
     `levels` are those of each factor: numbers ascending, words as the program has them. `others` are the metrics that
-    might have been meant as well, where none was named.
+    might have been meant as well, where none was named. `better` is `higher`, `lower` or, where nobody said, empty.
     """
 
     metric: str
@@ -63,6 +63,7 @@ class Design:
     rows: tuple[Row, ...]
     others: tuple[str, ...] = ()
     not_positive: tuple[Row, ...] = ()
+    better: str = ""
 
     @property
     def counting(self) -> tuple[Row, ...]:
@@ -103,7 +104,14 @@ def read(trials: Trials, metric: str | None = None) -> Design:
         rows=tuple(row for row in kept if row.log > -math.inf),
         others=tuple(others),
         not_positive=tuple(row for row in kept if row.log == -math.inf),
+        better=_better(trials, name),
     )
+
+
+def _better(trials: Trials, metric: str) -> str:
+    """Which values of a metric are better, as its declaration says; empty if it does not."""
+    asked = 'SELECT any_value(better) FROM "columns" WHERE experiment = ? AND role = ? AND name = ?'
+    return str(run_query(trials.db, asked, [trials.experiment, "metric", metric]).rows[0][0] or "")
 
 
 def without_factors(design: Design, hint: str) -> RunError:
