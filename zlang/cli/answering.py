@@ -39,7 +39,7 @@ def expect(run: str | None, db: Path, against: str | None, *, as_json: bool) -> 
     elif judged:
         verdicts(judged)
     else:
-        print("the experiment has no `expect`; add one", file=sys.stderr)
+        print("the experiment has no `expect`; add one, such as `expect median(read_iops) > 1000/s`", file=sys.stderr)
     result_notes.warn_of_damage(db, run, *([against] if against else []))
     return exit_code(judged)
 
@@ -98,7 +98,7 @@ def table(clause: str | None, run: str | None, db: Path, form: str) -> int:
     tables = results.tables(db, run, clause)
     if not tables:
         metric, factor = results.example(db, run)
-        hint = f"add one: `table {metric} by {factor}`; or ask: zlang table '{metric} by {factor}'"
+        hint = f"add one: `table {metric} by {factor}`; or type: zlang table '{metric} by {factor}'"
         raise RunError("the experiment has no `table`", hint)
     if form == "table":
         _tables(tables)
@@ -131,7 +131,7 @@ def plot(
     drawings = results.plots(db, run, clause, as_fields=heat, is_log=is_log)
     if not drawings:
         metric, factor = results.example(db, run)
-        hint = f"add one: `plot {metric} over {factor}`; or ask: zlang plot '{metric} over {factor}'"
+        hint = f"add one: `plot {metric} over {factor}`; or type: zlang plot '{metric} over {factor}'"
         raise RunError("the experiment has no `plot`", hint)
     if out is not None:
         results.write_plots(drawings, out)

@@ -90,4 +90,6 @@ def _write(result: Result, query_options: QueryOptions) -> None:
         replace_file(query_options.out, text.encode())
     except OSError as error:
         reason = reason_of(error)
-        raise RunError(f"cannot write {query_options.out}: {reason}", "choose another file with --out") from None
+        raise RunError(
+            f"cannot write {query_options.out}: {reason}", "choose another file with --out, in a directory that exists"
+        ) from None

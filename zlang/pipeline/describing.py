@@ -87,11 +87,13 @@ def _hint(word: str) -> str:
 
 
 def where(word: str) -> str:
-    """A hint where a word is that of a kind, of a property of one, or of a property that some have; else nothing."""
+    """A hint where a word is that of a kind, of a module, of a property of one, or of a property that some have."""
     shipped = library.load()
     kind, _, property_ = word.partition(".")
     if shipped.module_of(kind) and (not property_ or property_ in shipped.kind(kind).properties):
         return f"it is a {'property' if property_ else 'kind'}: `zlang kinds {word}`"
+    if members := [name for name in shipped.names() if shipped.module_of(name) == word]:
+        return f"it is a module: `import {word}` has {', '.join(f'`{name}`' for name in members)}"
     having = [name for name in shipped.names() if word in shipped.kind(name).properties]
     named = ", ".join(f"`zlang kinds {name}.{word}`" for name in having[:_MOST_NAMED])
     return f"it is a property: {named}" + (" …" if len(having) > _MOST_NAMED else "") if having else ""

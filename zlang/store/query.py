@@ -232,7 +232,9 @@ def write_parquet(db: Path, sql: str, parameters: Parameters, out: Path, partiti
             made.rename(out)
     except OSError as error:
         reason = reason_of(error)
-        raise RunError(f"cannot write {out}: {reason}", "choose another file with --out") from None
+        raise RunError(
+            f"cannot write {out}: {reason}", "choose another file with --out, in a directory that exists"
+        ) from None
     count = written[0][0]
     return count if isinstance(count, int) else 0
 
