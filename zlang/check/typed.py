@@ -55,10 +55,10 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
             return unknown(resolved.span, resolved.axes or None)
         if "command" in expected.scalars and option.type == STRING:
             hint = "write the command itself here; then zlang can quote the values in it"
-            found = "a name"
+            written = "a name"
             if isinstance(node, tree.If):
-                hint, found = 'insert a value into one command, such as `"sleep {if … then 1 else 2}"`', "an `if`"
-            context.report(Code.WRONG_TYPE.at(option.span, name=name, expected=expected, found=found, hint=hint))
+                hint, written = 'insert a value into one command, such as `"sleep {if … then 1 else 2}"`', "an `if`"
+            context.report(Code.WRONG_TYPE.at(option.span, name=name, expected=expected, found=written, hint=hint))
     return resolved
 
 
@@ -80,7 +80,7 @@ def resolve_condition(context: Context, node: tree.Expr) -> Expr:
     resolved = resolve(context, node)
     if not types.BOOL.accepts(resolved.type):
         context.report(
-            Code.BAD_CONDITION.at(resolved.span, found=resolved.type, hint="write a comparison, such as `bs >= 64KiB`")
+            Code.BAD_CONDITION.at(resolved.span, found=resolved.type, hint="write a comparison, such as `a >= 64KiB`")
         )
         return unknown(node.span)
     return resolved

@@ -13,6 +13,7 @@ from zlang.cache import Cache
 from zlang.check.program import Axis
 from zlang.cli import checking, streams, words
 from zlang.cli.render import visible
+from zlang.emit.registry import EMITTERS
 from zlang.errors import RunError, reason_of
 from zlang.files import replace_file
 from zlang.pipeline import arming, costs, machines, plans, programs, runs, verdicts
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from zlang.run.reuse import Measured
 
 FIRST = 10
-_OF_ALL_HOSTS = frozenset({"json", "markdown", "dot", "mermaid"})
-"""Formats that have the steps of all hosts; others are for the machine that carries them out."""
 
 
 def plan(
@@ -61,7 +60,7 @@ def plan(
     for number, chosen in enumerate(experiments):
         if len(experiments) > 1:
             print("\n" * bool(number) + (f"experiment {chosen.name}\n" * (trials or steps)), end="")
-        is_script = emit is not None and emit not in _OF_ALL_HOSTS
+        is_script = emit is not None and (emit not in EMITTERS or not EMITTERS[emit].of_all_hosts)
         reached: Iterable[str] = machines.reached(checked, chosen, reach) if host is None and not is_script else ()
         names = machines.hosts_of(chosen) if emit == "sh" and out is not None and host is None else []
         if len(names) > 1:  # a script for each

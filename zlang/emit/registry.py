@@ -12,10 +12,14 @@ if TYPE_CHECKING:
 
 
 class EmitFormat(NamedTuple):
-    """A module of this package, which is loaded when it is used, and the name of a file."""
+    """A module of this package, which is loaded when it is used, the name of a file, and for whom it is.
+
+    What is not `of_all_hosts` is for the machine that carries out its steps.
+    """
 
     module: str
     file: str
+    of_all_hosts: bool = True
 
     def emit(self, plan: Plan) -> Iterator[str]:
         """The text of a plan, piece by piece. Raises RunError."""
@@ -24,7 +28,7 @@ class EmitFormat(NamedTuple):
 
 
 EMITTERS: Mapping[str, EmitFormat] = {
-    "sh": EmitFormat("shell", "plan.sh"),
+    "sh": EmitFormat("shell", "plan.sh", of_all_hosts=False),
     "json": EmitFormat("json_lines", "plan.jsonl"),
     "markdown": EmitFormat("markdown", "plan.md"),
     "dot": EmitFormat("dot", "plan.dot"),

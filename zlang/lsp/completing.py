@@ -8,11 +8,12 @@ from pathlib import Path
 
 from lsprotocol.types import CompletionItem, CompletionItemKind, InsertTextFormat, MarkupContent, MarkupKind, TextEdit
 
+from zlang import units
 from zlang.check import library
 from zlang.check.functions import FUNCTIONS
 from zlang.check.kinds import ROLES
 from zlang.check.program import Kind
-from zlang.check.types import SCALARS, Type
+from zlang.check.types import AGGREGATES, DIMENSION_OF, NUMERIC, SCALARS, Type
 from zlang.lint.after import AFTER
 from zlang.lint.rules import RULES
 from zlang.lsp import contexts, hovering, resolving
@@ -20,7 +21,6 @@ from zlang.lsp.contexts import Writing
 from zlang.lsp.documents import ENDING, Documents, ParsedText
 from zlang.lsp.symbols import Definition, Sort, file_of
 from zlang.syntax import tree
-from zlang.units import UNITS
 
 _ENTRIES = {
     "import": "import ${1:module}",
@@ -41,10 +41,7 @@ _ROLES_OF_FIELDS = {
     "during": "event",
 }
 _ALLOWANCE = re.compile(r"\s*#\s*allow\s+[\w-]*\Z")
-_AGGREGATES = ("median", "mean", "min", "max", "count", "stddev", "p50", "p99", "p999")
 _TREATING = {"treatment", "workload"}
-_UNIT_OF = {"size": ("B", "KiB", "MiB", "GiB", "TiB"), "duration": ("us", "ms", "s", "min", "h"), "share": ("%",)}
-_UNIT_OF |= {"rate": ("KiB/s", "MiB/s", "GiB/s"), "iops": ("/s",)}
 
 
 def complete(documents: Documents, text: ParsedText, offset: int) -> list[CompletionItem]:
@@ -190,11 +187,10 @@ class _Completer:
             yield from (_item(word, CompletionItemKind.EnumMember, doc=doc) for word in ("on", "off"))
         digits = self.writing.prefix.rstrip("KMGTPiBusmnhd%/")
         if digits[:1].isdigit():
-            for scalar, units_of in _UNIT_OF.items():
-                if scalar in type_.scalars:
-                    yield from (
-                        _item(f"{digits}{unit}", CompletionItemKind.Unit) for unit in units_of if unit in _ALL_UNITS
-                    )
+            dimensions = {DIMENSION_OF[name] for name in type_.scalars & NUMERIC} - {units.NUMBER}
+            for unit in _UNITS:
+                if units.parse(f"1{unit}").dimension in dimensions:
+                    yield _item(f"{digits}{unit}", CompletionItemKind.Unit)
 
     def _values_of_experiment(self, field: str) -> Iterator[CompletionItem]:
         role = _ROLES_OF_FIELDS.get(field, "")
@@ -272,10 +268,11 @@ class _Completer:
         for name, metric in hovering.metrics(analysis).items():
             if "+" not in name:  # a phase of several events: clauses write it as a list
                 yield _item(name, CompletionItemKind.Value, doc=metric.doc, detail=metric.type)
-        yield from (_item(name, CompletionItemKind.Function, snippet=f"{name}($0)") for name in _AGGREGATES)
+        aggregates = (*AGGREGATES, "p50", "p99", "p999")
+        yield from (_item(name, CompletionItemKind.Function, snippet=f"{name}($0)") for name in aggregates)
 
 
-_ALL_UNITS = {*UNITS, *(f"{unit}/s" for unit in UNITS)}
+_UNITS = (*units.UNITS, *(f"{unit}/s" for unit in units.UNITS if unit.endswith("B")))
 
 
 def _item(

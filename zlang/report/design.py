@@ -110,8 +110,8 @@ def read(trials: Trials, metric: str | None = None) -> Design:
 
 def _better(trials: Trials, metric: str) -> str:
     """Which values of a metric are better, as its declaration says; empty if it does not."""
-    asked = 'SELECT any_value(better) FROM "columns" WHERE experiment = ? AND role = ? AND name = ?'
-    return str(run_query(trials.db, asked, [trials.experiment, "metric", metric]).rows[0][0] or "")
+    query = 'SELECT any_value(better) FROM "columns" WHERE experiment = ? AND role = ? AND name = ?'
+    return str(run_query(trials.db, query, [trials.experiment, "metric", metric]).rows[0][0] or "")
 
 
 def without_factors(design: Design, hint: str) -> RunError:

@@ -148,9 +148,9 @@ class Driver:
         """Parse what stands between braces in a text; braces of the shell that cannot be read are one finding."""
         before = len(self.findings)
         value: tree.Expr | None = self.parse_inside(start, end)
-        found = self.findings[before:]
-        if found and (value is None or any(finding.code is Code.BAD_CHARACTER for finding in found)):
-            first = min(found, key=lambda finding: finding.span.start)
+        inside = self.findings[before:]
+        if inside and (value is None or any(finding.code is Code.BAD_CHARACTER for finding in inside)):
+            first = min(inside, key=lambda finding: finding.span.start)
             if not first.hint or self.source.text[start : start + 1].isspace():
                 hint = "in a text, `{…}` inserts a value; write `{{` and `}}` for braces"
                 self.findings[before:] = [first.replace(hint=hint, fixes=())]
