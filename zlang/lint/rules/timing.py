@@ -473,11 +473,11 @@ def event_finds_no_redundancy(trial: TrialView) -> TrialFinding | None:
     import zfs
 
     dir here { path = "." }
-    pool tank on here { layout = stripe | mirror  devices = 2 }
-    dataset records on tank
+    pool tank on here { layout = stripe | mirror  devices = 2  size = 4GiB }
+    dataset records on tank { recordsize = 8KiB }
     file data on records { size = 1GiB }
-    fio reads { rw = randread  time_based = on  runtime = 60s }
-    experiment rebuilt { on = data  run = reads  during = resilver { at = 10s } }
+    fio reads { rw = randread  bs = 8KiB  time_based = on  runtime = 60s }
+    experiment rebuilt { on = data  run = reads  cache = cold  repeat = 3  during = resilver { at = 10s } }
     ```
 
     ```zexp
@@ -485,11 +485,11 @@ def event_finds_no_redundancy(trial: TrialView) -> TrialFinding | None:
     import zfs
 
     dir here { path = "." }
-    pool tank on here { layout = raidz1 | mirror  devices = 3 }
-    dataset records on tank
+    pool tank on here { layout = raidz1 | mirror  devices = 3  size = 4GiB }
+    dataset records on tank { recordsize = 8KiB }
     file data on records { size = 1GiB }
-    fio reads { rw = randread  time_based = on  runtime = 60s }
-    experiment rebuilt { on = data  run = reads  during = resilver { at = 10s } }
+    fio reads { rw = randread  bs = 8KiB  time_based = on  runtime = 60s }
+    experiment rebuilt { on = data  run = reads  cache = cold  repeat = 3  during = resilver { at = 10s } }
     ```
     """
     for event, _ in trial.events:
