@@ -39,7 +39,7 @@ def expect(run: str | None, db: Path, against: str | None, *, as_json: bool) -> 
     elif judged:
         verdicts(judged)
     else:
-        print("the experiment has no `expect`; add one, such as `expect median(read_iops) > 1000/s`", file=sys.stderr)
+        print("the experiment has no `expect`; add one: `expect median(METRIC) > LIMIT`", file=sys.stderr)
     result_notes.warn_of_damage(db, run, *([against] if against else []))
     return exit_code(judged)
 
