@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -32,8 +33,6 @@ def expect(run: str | None, db: Path, against: str | None, *, as_json: bool) -> 
     """Judge the expectations of a run again."""
     judged = results.judge(db, run, against)
     if as_json:
-        import json
-
         for item in judged:
             print(json.dumps(_as_json(item)))
     elif judged:

@@ -15,7 +15,9 @@ import typer
 
 from zlang import __version__, text
 from zlang.cli.words import DATABASE, RUNS
+from zlang.diagnostics import Code
 from zlang.emit.registry import EMITTERS
+from zlang.errors import RunError
 from zlang.importing import FILES, POOL_OPTION
 from zlang.readers import REPORTS_OF
 
@@ -34,7 +36,6 @@ def _kinds(incomplete: str) -> list[str]:
 
 def _codes(incomplete: str) -> list[str]:
     """The codes of errors and rules, and the names of rules, that a shell completes."""
-    from zlang.diagnostics import Code
     from zlang.lint.levels import LINTS
 
     return sorted(name for name in {*(code.id for code in Code), *LINTS} if name.startswith(incomplete))
@@ -80,7 +81,6 @@ def _params(context: typer.Context) -> list[str]:
 
 def _declared(context: typer.Context) -> dict[str, list[str]]:
     """Names in the program that is on the command line, by what declares them; of kinds, only hosts."""
-    from zlang.errors import RunError
     from zlang.pipeline import programs
     from zlang.syntax import parse, tree
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -136,8 +137,6 @@ def _chance(p: float | None) -> str:
 
 def findings(run: str | None, db: Path, *, as_json: bool) -> int:
     """Print the findings about a run; 1 if the project file denies one of their rules."""
-    import json
-
     result = results.findings(db, run)
     result_notes.warn_of_damage(db, run)
     for finding in result if as_json else ():

@@ -9,6 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orjson
+
 from zlang.cache import Cache
 from zlang.check.program import Axis
 from zlang.cli import checking, streams, words
@@ -21,6 +23,7 @@ from zlang.pipeline.plans import Planned
 from zlang.plan.estimate import PlanEstimate
 from zlang.plan.order import Order
 from zlang.plan.plan import LOCAL, ROOT, Action, Factor, Header, Setup, Step, Trial
+from zlang.plan.state import Walk
 from zlang.plan.survey import EXACT
 from zlang.report import wording
 from zlang.text import LAYOUT
@@ -389,8 +392,6 @@ def _trial_table(planned: Planned) -> Iterator[str]:
 
 
 def _trial_lines(planned: Planned) -> Iterator[str]:
-    import orjson
-
     schedule, dumps = planned.schedule, orjson.dumps
     for slot in schedule.slots():
         row = {"trial": slot.number, "replicate": slot.replicate, "factors": schedule.factors(slot.point)}
@@ -399,8 +400,6 @@ def _trial_lines(planned: Planned) -> Iterator[str]:
 
 def _steps(planned: Planned) -> Iterator[str]:
     """Every command in the order in which it is carried out if nothing fails."""
-    from zlang.plan.state import Walk
-
     header, show = planned.plan.header, _shown_steps()
     walk = Walk()
     setups: dict[str, Setup] = {}

@@ -19,6 +19,7 @@ from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from zlang.cli import answering, query_results, render, result_notes
+from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
 from zlang.files import user_directory
 from zlang.pipeline import results
@@ -126,8 +127,6 @@ def converse(db: Path, query_options: QueryOptions, source: Input | None = None,
 
 
 def _answer(talk: _Talk, line: str) -> None:
-    from zlang.diagnostics import ProgramError
-
     colour = render.is_coloured(sys.stderr)
     try:
         talk.answer(line)

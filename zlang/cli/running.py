@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections import Counter
 from collections.abc import Mapping
@@ -341,8 +342,6 @@ def clean(run_name: str | None, runs_dir: Path, *, as_json: bool, trust: bool, r
             print(f"removed: the folder of {render.visible(name)}, whose start was interrupted")
     if unbegun and (run_name is not None or not runs.all_runs(runs_dir)):
         if as_json:
-            import json
-
             print(json.dumps({"run": unbegun[-1], "removed": unbegun, "gone": [], "left": []}))
         return 0
     folder = runs.find(runs_dir, run_name)
@@ -354,8 +353,6 @@ def clean(run_name: str | None, runs_dir: Path, *, as_json: bool, trust: bool, r
         print("stopped; to continue, repeat the command", file=sys.stderr)
         return stop.exit_code
     if as_json:
-        import json
-
         remaining = [{"what": creates, "why": why} for creates, why in cleaned.stuck]
         content = {"run": folder.name, "removed": cleaned.removed, "gone": cleaned.gone, "left": remaining}
         print(json.dumps(content))
@@ -388,8 +385,6 @@ def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: 
     failures, damage = runs.failures(account), runs.damage(account)
     lanes = runs.lanes(folder, state)
     if as_json:
-        import json
-
         result = {"run": folder.name, "experiment": header.experiment, "trials": header.trials}
         result |= {"done": state.carried_out, "skipped": len(state.skipped)}
         failed = [{"trial": number, "replicate": replicate, "why": why} for number, replicate, why in failures]
@@ -451,8 +446,6 @@ def _list(runs_dir: Path, *, as_json: bool) -> int:
         row |= {"task": task} if task else {}
         result.append((row, words.counts(state, header) + _invalid(invalid)))
     if as_json:
-        import json
-
         for row, _ in result:
             print(json.dumps(row))
         return 0

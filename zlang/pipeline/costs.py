@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -153,8 +154,6 @@ def free(header: Header) -> dict[str, int]:
 
 def unknown(folder: Folder) -> int:
     """Count the trials and setups that the estimate of a run leaves out, because nothing says how long they take."""
-    import json
-
     with suppress(OSError, ValueError, KeyError, TypeError, OverflowError):
         return round(float(json.loads(read_regular(folder.estimate, 1 << 20))["unknown_seconds"]))
     return 0
@@ -176,8 +175,6 @@ class Spent:
 
 def spent(folder: Folder, ran: RunState) -> Spent | None:
     """How long a run took; None for one that is not over."""
-    import json
-
     from zlang.plan import estimate as estimating
     from zlang.plan.plan import Action, Setup
 

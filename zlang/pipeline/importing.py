@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from zlang.check.values import quote
+from zlang.check import hosts
+from zlang.check.values import quote, show
 from zlang.errors import RunError
 from zlang.pipeline.programs import text_of
 from zlang.suggest import did_you_mean
@@ -58,8 +59,6 @@ def import_mounts() -> str:
 
 def import_host() -> str:
     """Write a `host` declaration of this machine."""
-    from zlang.check import hosts
-    from zlang.check.values import show
     from zlang.importing import writing
     from zlang.run import machine
 

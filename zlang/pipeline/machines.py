@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from zlang.check import hosts
 from zlang.check.check import Checked
 from zlang.check.program import Experiment
 from zlang.errors import RunError
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 def hosts_of(experiment: Experiment) -> list[str]:
     """The hosts that an experiment uses: on which things stand, and from which its loads come."""
-    from zlang.check import hosts
-
     used = [host.label for _, host in hosts.used_by(experiment) if host]
     return list(dict.fromkeys(name for name in (*hosts.names(experiment), *used) if name))
 
@@ -60,8 +59,6 @@ def require_reached(planned: Planned, reached_hosts: Mapping[str, Reach]) -> Non
 
 def contradictions(planned: Planned, visits: Iterable[Visit]) -> list[str]:
     """Facts of hosts in the program that contradict their machines, a sentence each."""
-    from zlang.check import hosts
-
     commands = {command: name for name, command in hosts.probes().items()}
     result: list[str] = []
     for visited in visits:
@@ -72,7 +69,6 @@ def contradictions(planned: Planned, visits: Iterable[Visit]) -> list[str]:
 
 def visit(header: Header, reached_hosts: Mapping[str, Reach], *, is_strict: bool) -> list[Visit]:
     """Connect to the machines of a plan and look at them. Raises RunError, if it is strict, where one is lacking."""
-    from zlang.check import hosts
     from zlang.run.executor import LocalExecutor
     from zlang.run.transport.machines import Machines
 

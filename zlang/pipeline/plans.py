@@ -7,9 +7,11 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from zlang.check import hosts
 from zlang.check.afresh import AFRESH, Afresh
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Experiment
+from zlang.check.values import show
 from zlang.diagnostics import Diagnostic, Lint, Severity
 from zlang.errors import RunError
 from zlang.pipeline.programs import levels, lint
@@ -147,9 +149,6 @@ def contradictions(planned: Planned) -> list[str]:
 
 def contradictions_of(planned: Planned, here: str, answer: Callable[[str], str]) -> list[str]:
     """Facts of a host in the program that contradict its machine, which answers commands."""
-    from zlang.check import hosts
-    from zlang.check.values import show
-
     stated_hosts = {host.digest: host for _, host in hosts.used_by(planned.experiment) if host and host.label == here}
     if len(stated_hosts) != 1:  # no host is named, or one in several states
         return []

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from zlang.check import check as checking
+from zlang.check import hosts
 from zlang.check.afresh import AFRESH, Afresh
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Experiment, Instance
@@ -107,7 +108,6 @@ def _text_of_import(path: str) -> str:
 
 def here() -> Instance:
     """Look at this machine, for the rules about measurements on it."""
-    from zlang.check import hosts
     from zlang.run import machine
 
     return hosts.machine_instance(

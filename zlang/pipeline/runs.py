@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
-from dataclasses import field
+from dataclasses import asdict, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -47,9 +48,6 @@ def begin(
     reached: Iterable[Reach] = (),
 ) -> Folder:
     """A new run folder with the plan, what was armed, is expected, and need not be measured. Raises RunError."""
-    import json
-    from dataclasses import asdict
-
     from zlang.run import reuse
 
     require_one_host(planned)

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from zlang.check import digests, hosts, streams, values
+from zlang.check import digests, hosts, library, streams, values
 from zlang.check.instances import Frame
 from zlang.check.program import Experiment, FactorDef, Instance, Kind, Program
 from zlang.check.questions import Expectation, Plot, Table
@@ -158,8 +158,6 @@ def _platform(experiment: Experiment, here: Here) -> str:
 
 
 def _kind(program: Program, name: str) -> Kind | None:
-    from zlang.check import library
-
     shipped = library.load()
     return program.kinds.get(name) or (shipped.kind(name) if shipped.module_of(name) else None)
 
