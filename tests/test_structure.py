@@ -346,7 +346,6 @@ LATE_STAGES = {
     "zlang/check/declarations.py": {"ENTRIES"},
     "zlang/check/experiments.py": {"clauses", "vocabulary"},
     "zlang/lint/trial.py": {"Expectation"},
-    "zlang/plan/header.py": {"library"},
     "zlang/syntax/parse.py": {"slips"},
     "zlang/syntax/tables.py": {"replace_file"},
 }
@@ -377,3 +376,31 @@ def test_imports_within_functions_keep_something_out_of_the_start() -> None:
             if not is_allowed:
                 late.append(f"{name(path)}:{node.lineno}: {', '.join(sorted(names))}")
     assert not late, f"{late}: import it at the top, or add it to LATE_LIBRARIES or LATE_STAGES"
+
+
+def modules_of(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """The modules that an import loads."""
+    for alias in node.names:
+        if isinstance(node, ast.Import):
+            yield alias.name
+        else:
+            inner = PACKAGE.parent.joinpath(*f"{node.module}.{alias.name}".split("."))
+            yield (
+                f"{node.module}.{alias.name}"
+                if inner.is_dir() or inner.with_suffix(".py").exists()
+                else str(node.module)
+            )
+
+
+def test_imports_within_functions_load_what_the_module_has_not_loaded() -> None:
+    useless = []
+    for path in MODULES:
+        late = list(late_imports(ast.parse(path.read_text("utf-8"))))
+        if late:
+            module = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+            listing = f"import {module}, sys; print(*sys.modules)"
+            loaded = subprocess.run(
+                [sys.executable, "-c", listing], capture_output=True, text=True, check=True
+            ).stdout.split()
+            useless += [f"{name(path)}:{node.lineno}" for node, _ in late if {*modules_of(node)} <= {*loaded}]
+    assert not useless, f"{useless}: the module loads this anyway: import it at the top"
