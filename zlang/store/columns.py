@@ -150,7 +150,7 @@ class Columns:
             role=Role.METRIC,
             code=code,
             sql="DOUBLE",
-            type="number",
+            type=metric.type,
             unit=metric.unit,
             description=metric.doc,
             path=metric.name,
