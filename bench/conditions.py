@@ -1,0 +1,46 @@
+"""What a `where` over a million combinations of levels takes: comparing, adding and multiplying three factors.
+
+In: nothing. Out: the table.
+Usage: python bench/conditions.py [ROUNDS]
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+import measure
+
+MOST = 2.0
+"""Seconds of CPU, with the start of zlang."""
+CONDITIONS = {"compares": "a <= b and b <= c", "adds": "a + b <= c", "multiplies": "a * b * c <= 1000"}
+PROGRAM = """let a = 1..100
+let b = 1..100
+let c = 1..100
+dir here {{ path = "." }}
+shell work {{ command = "true {{a}} {{b}} {{c}}" }}
+experiment many {{ on = here  run = work  where {condition} }}
+"""
+
+
+def main() -> int:
+    """Write a program for each condition, measure, print."""
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    with tempfile.TemporaryDirectory() as name:
+        commands = []
+        for word, condition in CONDITIONS.items():
+            path = Path(name, f"{word}.zexp")
+            path.write_text(PROGRAM.format(condition=condition), "utf-8")
+            commands.append(measure.Command(measure.zlang("plan", str(path))))
+        costs = measure.in_turn(commands, rounds)
+    return measure.verdict(
+        [
+            measure.Check(f"plan of a million combinations that a `where` {word}", cost.cpu, "s", "limit", MOST, 1)
+            for word, cost in zip(CONDITIONS, costs, strict=True)
+        ]
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
