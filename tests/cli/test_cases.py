@@ -89,6 +89,8 @@ CASES = [
     case("plan-trial-far", HUGE, "plan", "program.zexp", "--trial", "123456789012"),
     case("plan-trial-far-at-random", HUGE, "plan", "program.zexp", "--trial", "123456789012", "--order", "random"),
     case("plan-trial-beyond", SWEEP, "plan", "program.zexp", "--trial", "0", code=2),
+    case("plan-two-views", SWEEP, "plan", "program.zexp", "--trials", "--steps", code=2),
+    case("plan-json-of-steps", SWEEP, "plan", "program.zexp", "--json", "--steps", code=2),
     case("plan-as-written", SWEEP, "plan", "program.zexp", "--order", "as-written", "--trials"),
     case("plan-order-unknown", SWEEP, "plan", "program.zexp", "--order", "randon", code=2),
     case("plan-emit-mermaid", SWEEP, "plan", "program.zexp", "--emit", "mermaid"),

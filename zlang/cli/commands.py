@@ -337,6 +337,12 @@ def plan(
     """
     if out is not None and emit is None:
         raise typer.BadParameter("say what to write there: add --emit sh, or another format", param_hint="--out")
+    views = {"--trials": trials, "--steps": steps, "--trial": trial is not None, "--emit": emit is not None}
+    given = [option for option, is_given in views.items() if is_given]
+    if len(given) > 1:
+        raise typer.BadParameter(f"each shows the plan in its own way: give one of {', '.join(given)}")
+    if as_json and given not in ([], ["--trials"]):
+        raise typer.BadParameter(f"omit {given[0]}: the JSON has all trials and steps", param_hint="--json")
     from zlang.cli import planning
 
     raise typer.Exit(
