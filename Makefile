@@ -99,7 +99,8 @@ types: $(VENV)/dev.done
 layers: $(VENV)/dev.done
 	$(BIN)/lint-imports
 
-# In six streams, for most tests wait: for a guest each, what takes long, what mounts and is killed, all others. Each is shown at its end.
+# In six streams, for most tests wait: for a guest each, what takes long, what mounts and is killed, all others. Each is shown at its end,
+# with the tests that took longest.
 # The guests have few tests, so others follow them.
 GUEST   := tests/vm/test_scripts.py
 FIRST   := tests/filesystems tests/hosts
@@ -111,22 +112,22 @@ pytest: $(VENV)/dev.done
 	@$(MAKE) --no-print-directory --keep-going --jobs=6 --output-sync=target $(STREAMS)
 
 tests-in-guest:
-	$(BIN)/pytest $(GUEST) $(FIRST)
+	$(BIN)/pytest --durations=10 $(GUEST) $(FIRST)
 
 tests-in-another-guest:
-	$(BIN)/pytest tests/vm $(SECOND) --ignore=$(GUEST)
+	$(BIN)/pytest --durations=10 tests/vm $(SECOND) --ignore=$(GUEST)
 
 tests-endtoend:
-	$(BIN)/pytest tests/endtoend
+	$(BIN)/pytest --durations=10 tests/endtoend
 
 tests-long:
-	$(BIN)/pytest $(LONG)
+	$(BIN)/pytest --durations=10 $(LONG)
 
 tests-of-devices:
-	$(BIN)/pytest $(DEVICES) $(SECOND:%=--ignore=%)
+	$(BIN)/pytest --durations=10 $(DEVICES) $(SECOND:%=--ignore=%)
 
 tests-others:
-	$(BIN)/pytest $(patsubst %,--ignore=%,tests/vm tests/endtoend $(LONG) $(DEVICES) $(FIRST) $(SECOND))
+	$(BIN)/pytest --durations=10 $(patsubst %,--ignore=%,tests/vm tests/endtoend $(LONG) $(DEVICES) $(FIRST) $(SECOND))
 	$(MAKE) --no-print-directory newest fuzz-a-minute campaign-a-minute
 
 coverage: $(VENV)/dev.done
