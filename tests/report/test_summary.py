@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from run_folders import RunBuilder, factor
 
 from zlang.errors import RunError
-from zlang.report.summary import Estimate, estimate, heading, summarise
+from zlang.report.summary import Estimate, TableColumn, count_column, estimate, heading, summarise
 from zlang.store.ingest import ingest
 
 T_975_2 = 4.302652729911275  # of Student's t, two degrees of freedom: Fisher & Yates
@@ -141,3 +141,8 @@ def test_a_run_of_which_nothing_could_be_measured(tmp_path: Path, db: Path) -> N
     run.done()
     ingest(tmp_path / "runs", db)
     assert summarise(db).rows == ((0,),)
+
+
+def test_the_number_of_trials_has_a_name_that_no_factor_has() -> None:
+    n, trials = (TableColumn(name, "count", "") for name in ("n", "trials"))
+    assert [count_column(factors).name for factors in ([], [n], [n, trials])] == ["n", "trials", "trials_counted"]

@@ -38,6 +38,7 @@ from zlang.report.summary import (
     Summary,
     TableColumn,
     cells,
+    count_column,
     estimates,
     median,
     reasons,
@@ -63,7 +64,7 @@ def _table(trials: Trials, table: Table) -> Summary:
     counts = [{estimate.n for estimate in own if estimate.n} for _, _, own in answered]
     rows: tuple[tuple[Cell | Estimate, ...], ...]
     if all(len(row) <= 1 for row in counts):
-        columns = (*factors, TableColumn("n", "count", ""), *measured)
+        columns = (*factors, count_column(factors), *measured)
         rows = tuple((*levels, max(n, default=0), *own) for (levels, _, own), n in zip(answered, counts, strict=True))
     else:  # each figure is of another number of values
         pairs = [(TableColumn(f"n({column.name})", "count", ""), column) for column in measured]

@@ -14,7 +14,7 @@ from zlang.check.questions import FactorRef, Search, Term, Until, aggregates
 from zlang.report import judging, margins, wording
 from zlang.report.clauses import stored_clauses
 from zlang.report.formulas import UNITS, Trials, evaluate
-from zlang.report.summary import Cell, Estimate, Summary, TableColumn, cells
+from zlang.report.summary import Cell, Estimate, Summary, TableColumn, cells, count_column
 from zlang.run.sequential import Why
 from zlang.store.query import run_query
 from zlang.store.store import literal, quoted
@@ -46,9 +46,10 @@ def course(trials: Trials) -> Summary | None:
         is_own = search.objective.term.op == "factor"  # a column of its own already
         shown = [] if is_own else [(search.objective.name, search.objective.type)]
         shown += [(side.name, side.type) for side in _sides(search)]
+        own = [TableColumn(name, kinds[name], "") for name in factors]
         columns = (
-            *(TableColumn(name, kinds[name], "") for name in factors),
-            TableColumn("n", "count", ""),
+            *own,
+            count_column(own),
             *(TableColumn(name, "estimate", UNITS.get(kind, "")) for name, kind in shown),
             *(TableColumn(name, "word", "") for name in ("condition", "")),
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from zlang import intervals
@@ -93,10 +93,16 @@ def summarise(db: Path, experiment: str | None = None, rows: str | None = None, 
     total, valid, why = reasons(db, table)
     columns = [
         *factors,
-        TableColumn("n", "count", ""),
+        count_column(factors),
         *(TableColumn(m, "estimate", declared_metrics[m]) for m in metrics),
     ]
     return Summary(experiment=name, columns=tuple(columns), rows=made, trials=total, valid=valid, reasons=why)
+
+
+def count_column(factors: Iterable[TableColumn]) -> TableColumn:
+    """The column of how many trials there are, under a name that none of the factors has."""
+    taken = {factor.name for factor in factors}
+    return TableColumn(next(name for name in ("n", "trials", "trials_counted") if name not in taken), "count", "")
 
 
 def reasons(db: Path, table: str) -> tuple[int, int, tuple[tuple[str, int], ...]]:
