@@ -39,9 +39,9 @@ class Metric(Record):
 
     @property
     def pair(self) -> tuple[str, str]:
-        """The operations that a histogram counts, and the time that it measures: `read` and `clat`."""
+        """The operations that a histogram counts, or nothing, and the time that it measures: `read` and `clat`."""
         of, _, time = self.name.rpartition("_")
-        return of, time
+        return (of, time) if of else ("", self.name)
 
     def can_be(self, value: float) -> bool:
         """Whether a tool can have measured this: what it counts is not negative, and fits into 64 bits."""
@@ -62,7 +62,7 @@ def overlap(events: Iterable[str]) -> str:
 
 def distribution(of: str, time: str) -> str:
     """The name of the distribution whose histograms are those of `of` and `time`."""
-    return f"{of}_{time}"
+    return f"{of}_{time}" if of else time
 
 
 def in_trials(declared: Iterable[Metric]) -> Iterator[Metric]:

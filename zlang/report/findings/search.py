@@ -145,7 +145,8 @@ def _tail_by_trial(trials: Trials) -> Mapping[_Key, Mapping[str, float]]:
     rows = run_query(
         trials.db,
         "WITH own AS (SELECT row_number() OVER () AS id, run, trial, replicate, direction, kind, ns, counts "
-        f"FROM histograms WHERE valid AND direction || '_' || kind IN ({pairs}) AND run IN ({_runs(trials)})), "
+        f"FROM histograms WHERE valid AND concat_ws('_', nullif(direction, ''), kind) IN ({pairs}) "
+        f"AND run IN ({_runs(trials)})), "
         "bins AS (SELECT id, unnest(ns) AS ns, unnest(ns)::DOUBLE * unnest(counts) AS spent FROM own), "
         "spent AS (SELECT id, ns, sum(spent) OVER (PARTITION BY id ORDER BY ns) AS below FROM bins), "
         "every AS (SELECT id, sum(spent) AS total FROM bins GROUP BY id), "
