@@ -190,6 +190,7 @@ module.exports = grammar({
       $.metric,
       $.metric_found,
       $.distribution,
+      $.distribution_found,
     ),
     metric: $ => choice(
       seq("metric", $.identifier, ":", $.identifier, optional($._in_unit)),
@@ -202,6 +203,10 @@ module.exports = grammar({
     distribution: $ => choice(
       seq("distribution", $.identifier, ":", $.identifier),
       seq("distribution", $.identifier, ":", $.identifier, $._body),
+    ),
+    distribution_found: $ => choice(
+      seq("distribution", $.identifier, ":", $.field_name, seq("=", repeat($._continuation)), $.identifier, $.string, optional($._in_unit)),
+      seq("distribution", $.identifier, ":", $.field_name, seq("=", repeat($._continuation)), $.identifier, $.string, optional($._in_unit), $._body),
     ),
     _in_unit: $ => choice(
       $.unit,

@@ -140,6 +140,10 @@ def _distribution(
     return _metric(driver, span, name, type_, None, attributes).replace(is_distribution=True)
 
 
+def _distribution_found(driver: Parsing, span: Span, *parts: Any) -> tree.MetricDecl:
+    return _metric_found(driver, span, *parts).replace(is_distribution=True)
+
+
 def _no_unit(_driver: Parsing, _span: Span) -> None:
     return None
 
@@ -193,6 +197,7 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "metric": _metric,
     "metric_found": _metric_found,
     "distribution": _distribution,
+    "distribution_found": _distribution_found,
     "no_unit": _no_unit,
     "unit": _unit,
     "unit_text": _unit_text,

@@ -490,7 +490,7 @@ class ActionDef(Record):
 
 
 class MetricDecl(Record):
-    """`metric name: type = how "where" in unit { attributes }`, or `distribution name: type { attributes }`.
+    """`metric name: type = how "where" in unit { attributes }`, or the same with `distribution`.
 
     `how` it is found in the output, and `where`, say only the metrics of a kind; a reader finds its own.
     """
