@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -13,7 +13,7 @@ from zlang.check.program import PLATFORMS, STATES, Absent, Command, Expr, KindAc
 from zlang.check.texts import resolve_parts, resolve_plain_text, resolve_template
 from zlang.check.types import DURATION, UNKNOWN
 from zlang.diagnostics import Code
-from zlang.metrics import Metric
+from zlang.metrics import Metric, statistics_of
 from zlang.suggest import did_you_mean
 from zlang.syntax import tree
 
@@ -92,6 +92,7 @@ def read_metrics(context: Context, node: tree.KindDef, actions: dict[tuple[str, 
     """Have the metrics that the kind declares itself read from the output of what measures."""
     nodes = [item for item in node.items if isinstance(item, tree.MetricDecl)]
     result = [entry for node in nodes if (entry := found_in(node, context.report)) is not None]
+    _report_figures_declared_twice(context, nodes, result)
     if not nodes:
         return
     measuring = [key for key in actions if key[0] in _MEASURING]
@@ -116,6 +117,23 @@ def read_metrics(context: Context, node: tree.KindDef, actions: dict[tuple[str, 
         arguments = (*reader.arguments, ("found", argument))
         reads = _reader_def(_FINDER, reader.artefact, arguments, reader.metrics + own if reader.arguments else own)
         actions[key] = action.replace(readers=(reads,))
+
+
+def _report_figures_declared_twice(
+    context: Context, nodes: Sequence[tree.MetricDecl], result: Sequence[KindMetric]
+) -> None:
+    """Findings about metrics with the name of a figure of a distribution."""
+    owners = {
+        figure.name: entry.metric.name
+        for entry in result
+        if entry.metric.is_distribution
+        for figure in statistics_of(entry.metric).values()
+    }
+    for node in nodes:
+        name = node.name.text
+        if name in owners and not node.is_distribution:
+            message = f"`{name}` is a figure of the distribution `{owners[name]}`"
+            context.report(Code.BAD_KIND.at(node.name.span, message=message, hint="choose another name"))
 
 
 def _timeout(context: Context, node: tree.Expr) -> Expr:

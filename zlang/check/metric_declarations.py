@@ -40,6 +40,8 @@ MEANINGS = {
 """The meaning by which rules about results know a metric; the operations may precede it: `read.operations`."""
 HOW = ("regex", "json", "csv")
 """How a metric of a kind is found in the output."""
+DISTRIBUTION = "hdr"
+"""How a distribution of a kind is found: in an HdrHistogram log, by the tag of its intervals."""
 _ATTRIBUTES = ("better", "doc", "means", "needs")
 _DECLARED = re.compile(r"\s*([^:=]+?)\s*(?::\s*([A-Za-z]\w*)\s*(?:\bin\s+(\S+)\s*)?)?")
 _BEGINS_WITH_WORD = re.compile(r"""[A-Za-z=:"']""")
@@ -68,18 +70,17 @@ def metric_of(node: tree.MetricDecl, report: Report, *, of_kind: bool = False) -
         hint = did_you_mean(type_, types.NUMERIC) or "the types of metrics are " + ", ".join(types.DIMENSION_OF)
         report(Code.UNKNOWN_NAME.at(node.type.span, name=type_, hint=hint))
         return None
-    if node.is_distribution and of_kind:
-        hint = f'declare its figures: `metric {name}_mean: duration = regex "…"`; only a reader has distributions'
-        report(Code.BAD_KIND.at(node.span, message="a kind cannot declare a distribution", hint=hint))
-        return None
     if node.is_distribution and type_ != "duration":
         report(Code.BAD_KIND.at(node.span, message="a distribution is of type `duration`"))
         return None
     if of_kind != (node.how is not None):
+        form = f'`distribution {name}: duration = {DISTRIBUTION} "TAG" in us {{ from = "FILE" }}`'
         message = (
-            'a metric of a kind says where it is found: `metric NAME: TYPE = regex "…"`, `json "…"` or `csv "…"`'
-            if of_kind
-            else "a reader finds its metrics itself: write `metric NAME: TYPE`"
+            "a reader finds its metrics itself: write `metric NAME: TYPE`"
+            if not of_kind
+            else f"a distribution of a kind says where it is found: {form}"
+            if node.is_distribution
+            else 'a metric of a kind says where it is found: `metric NAME: TYPE = regex "…"`, `json "…"` or `csv "…"`'
         )
         report(Code.BAD_KIND.at(node.span, message=message))
         return None
@@ -88,7 +89,7 @@ def metric_of(node: tree.MetricDecl, report: Report, *, of_kind: bool = False) -
         if size_of(node.unit.text, type_) is None:
             report(_wrong_unit(node.unit, type_))
             return None
-        unit = stored_unit(type_, node.unit.text)
+        unit = unit if node.is_distribution else stored_unit(type_, node.unit.text)
     attributes = _attributes(node, report, (*_ATTRIBUTES, "from", "time") if of_kind else _ATTRIBUTES)
     return Metric(
         name=name,
@@ -107,9 +108,16 @@ def found_in(node: tree.MetricDecl, report: Report) -> KindMetric | None:
     metric = metric_of(node, report, of_kind=True)
     if metric is None or node.how is None or node.where is None:
         return None
-    if node.how.text not in HOW:
-        hint = did_you_mean(node.how.text, HOW) or "it is found by " + ", ".join(f"`{word}`" for word in HOW)
+    ways = (DISTRIBUTION,) if node.is_distribution else HOW
+    if node.how.text not in ways:
+        hint = did_you_mean(node.how.text, ways) or "it is found by " + ", ".join(f"`{word}`" for word in ways)
+        if node.how.text == DISTRIBUTION:
+            hint = f"it finds a distribution: `distribution {node.name.text}: duration = {DISTRIBUTION} …`"
         report(Code.UNKNOWN_NAME.at(node.how.span, name=node.how.text, hint=hint))
+        return None
+    if node.is_distribution and node.unit is None:
+        hint = "write the unit of the values in the log: `in us`, `in ns`"
+        report(Code.BAD_KIND.at(node.span, message="a distribution of a kind has a unit", hint=hint))
         return None
     wrong = pattern_problem("".join(part for part in node.where.parts if isinstance(part, str)))
     if node.how.text == "regex" and wrong and all(isinstance(part, str) for part in node.where.parts):
@@ -138,6 +146,14 @@ def column_of_time(text: str) -> tuple[str, Fraction]:
     if size is None:
         raise ValueError(f"`{unit}` is not a unit of time")
     return name.strip(), size
+
+
+def nanoseconds(unit: str) -> int:
+    """How many nanoseconds a unit of time is. Raises ValueError."""
+    size = size_of(unit, "duration")
+    if size is None:
+        raise ValueError(f"`{unit}` is not a unit of time")
+    return int(size * types.STORED[types.NANOSECONDS][1])
 
 
 def _time_problem(how: str, column: str) -> str:

@@ -10,6 +10,7 @@ Rule: what was asked for and is not there, or is no finite number, is a problem:
 A pattern's last match in the output counts: its first group or else the whole of it, and the second group is the unit,
 if there is one; `^` and `$` are those of a line. A path is `a.b[0]["c.d"]` in the first JSON document that fills whole
 lines. Of a CSV column the last row counts. Texts may hold a unit of their own, `18.5 ms`.
+A distribution is found in an HdrHistogram log by the tag of its intervals.
 A metric of which `found` names the column of its time, too, has a sample for each row, of the time since the row
 before; its own value is their mean over the measurement. A time is in seconds since 1970, or since the command began.
 """
@@ -27,12 +28,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 from zlang.check.measured import words
-from zlang.check.metric_declarations import column_of_time, in_stored_unit, parse, size_of, stored_unit
+from zlang.check.metric_declarations import (
+    DISTRIBUTION,
+    column_of_time,
+    in_stored_unit,
+    nanoseconds,
+    parse,
+    size_of,
+    stored_unit,
+)
 from zlang.check.types import SCALARS
 from zlang.metrics import Metric
 from zlang.plan.plan import Reader, Step
-from zlang.readers import series
-from zlang.readers.reading import Reading, Sample, Window, text_of, why_unread
+from zlang.readers import hdr, series
+from zlang.readers.reading import Histogram, Reading, Sample, Window, text_of, why_unread
 from zlang.readers.series import SeriesRow
 
 _TIME = re.compile(r"(\d+)m(\d+(?:[.,]\d+)?)s\s+(\d+)m(\d+(?:[.,]\d+)?)s")
@@ -68,6 +77,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     metrics: dict[str, float] = {}
     problems: list[str] = []
     samples: list[Sample] = []
+    latency: list[Histogram] = []
     for item in _items(reader.args.get("metrics")):
         try:
             if words(item) == ["time"]:
@@ -82,24 +92,25 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     for item in _items(reader.args.get("found")):
         name, type_, how, where, unit, source, *time = words(item)
         place = _place(source, step, reader.artefact)
-        stored = stored_unit(type_, unit)
         try:
             text = text_at(place)
         except _MissingError as problem:
             problems.append(f"{name}: {problem}")
             continue
+        stored = stored_unit(type_, unit)
         try:
-            wanted = _Wanted(Metric(name, type_, stored), how, where, unit or stored)
-            if not time:
-                metrics[name] = _find(wanted, text)
-                continue
-            own = series.reading(place, _rows(text, wanted, time[0], window), window)
-            metrics.update(own.metrics)
-            problems += (f"{name}: {problem}" for problem in own.problems)
-            samples += own.samples
+            if how == DISTRIBUTION:
+                own = _distribution(Metric(name, type_, stored, is_distribution=True), text, where, unit)
+            else:
+                wanted = _Wanted(Metric(name, type_, stored), how, where, unit or stored)
+                own = _series(wanted, text, place, time[0], window) if time else Reading({name: _find(wanted, text)})
         except _MissingError as problem:
-            problems.append(str(problem))
-    return Reading(metrics, tuple(problems), samples=tuple(samples))
+            own = Reading(problems=(str(problem),))
+        metrics.update(own.metrics)
+        problems += own.problems
+        latency += own.latency
+        samples += own.samples
+    return Reading(metrics, tuple(problems), tuple(latency), tuple(samples))
 
 
 def with_wrappers(reading: Reading, directory: Path, reader: Reader, step: Step, window: Window | None) -> Reading:
@@ -111,6 +122,7 @@ def with_wrappers(reading: Reading, directory: Path, reader: Reader, step: Step,
         reading,
         metrics={**of_wrappers.metrics, **reading.metrics},
         problems=of_wrappers.problems,
+        latency=(*reading.latency, *of_wrappers.latency),
         samples=(*reading.samples, *of_wrappers.samples),
     )
 
@@ -144,6 +156,19 @@ def _find(wanted: _Wanted, text: str) -> float:
             return _number(metric, _by_column(text, metric.name, where), "", unit)
         case _:
             raise _MissingError(f"`{how}` is not a way to find a metric")
+
+
+def _distribution(metric: Metric, text: str, tag: str, unit: str) -> Reading:
+    try:
+        bins = hdr.read(text, tag, nanoseconds(unit))
+    except ValueError as problem:
+        raise _MissingError(f"{metric.name}: {problem}") from None
+    return Reading(dict(hdr.statistics(metric, bins)), latency=(Histogram(*metric.pair, bins.counts),))
+
+
+def _series(wanted: _Wanted, text: str, place: str, time: str, window: Window | None) -> Reading:
+    reading = series.reading(place, _rows(text, wanted, time, window), window)
+    return replace(reading, problems=tuple(f"{wanted.metric.name}: {problem}" for problem in reading.problems))
 
 
 def _times(directory: Path, step: Step, window: Window | None) -> Iterator[tuple[str, float]]:

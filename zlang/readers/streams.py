@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from zlang.check import library
+from zlang.check.metric_declarations import DISTRIBUTION
 from zlang.metrics import AFTER, PHASE, QUIET, Metric, overlap
 from zlang.plan.plan import CLOCKS, Reader, Step
 from zlang.readers import periods, shell
@@ -365,8 +366,8 @@ def _declared(part: Mapping[str, object]) -> Iterator[Metric]:
     given = arguments if isinstance(arguments, Mapping) else {}
     for wanted in (*_listed(given.get("found")), *_listed(given.get("under"))):
         if isinstance(wanted, list | tuple):
-            name, type_, *_ = map(str, wanted)
-            yield Metric(name, type_)
+            name, type_, how, *_ = map(str, wanted)
+            yield Metric(name, type_, is_distribution=how == DISTRIBUTION)
 
 
 def _counted(part: Mapping[str, object]) -> object:
