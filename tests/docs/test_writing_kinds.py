@@ -99,6 +99,15 @@ def test_the_load_generators(disk: Path) -> None:
     assert done.stdout.splitlines()[1:] == ["4,1,true"]
 
 
+def test_the_latencies(disk: Path) -> None:
+    assert len(run("latencies.zexp", disk)) == 6
+    question = "SELECT count(*), min(read_latency_p999), max(write_latency_p99) FROM trials GROUP BY intervals"
+    done = subprocess.run(
+        [ZLANG, "sql", "--format", "csv", question], cwd=disk, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[1:] == ["3,2007000.0,3007000.0"] * 2
+
+
 @pytest.mark.parametrize("program", ["touches.zexp", "sandboxed.zexp"])
 def test_the_event_and_the_wrapper(program: str, disk: Path) -> None:
     assert len(run(program, disk)) == 2
