@@ -194,6 +194,7 @@ ON_LOOP = "import filesystems\nloop l on disk { size = 64MiB }\nexperiment e { o
 LAB = 'import "./lab.zexp"\nimport fio\n'
 
 
+METRIC = 'kind k: workload { run { sh "true" }  metric m: count = regex "([0-9]+)" { needs = NEEDED } }'
 SLASH = "names have no `/`; nest with `on`: `KIND NAME on PARENT { … }`"
 CARRIED = 'write a word with a value as `compressible(50%)`, and a text as `"compressible:50%"`'
 OVER = "`over` comes before `by`: `plot METRIC over FACTOR by FACTOR`"
@@ -289,6 +290,8 @@ def test_a_word_of_another_property_is_said_to_be_one() -> None:
         ("reads again { bs = 4KiB }", DECLARED),
         ("fio w { rw = read  random_distribution = zipf(1.2) }", 'expected a text such as `"data"`'),
         ("import filesystems\next4 v on data", "it stands on a `loop`"),
+        (METRIC.replace("NEEDED", "random_"), "did you mean `random`?"),
+        (METRIC.replace("NEEDED", "mybool"), "it is a trait, such as `reads`; docs/language.md lists them all"),
         ("x = 4KiB", "to define a name, write `let x = …`"),
     ],
 )

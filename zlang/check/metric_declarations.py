@@ -97,7 +97,7 @@ def metric_of(node: tree.MetricDecl, report: Report, *, of_kind: bool = False) -
         unit=unit,
         doc=_text(attributes.get("doc"), report),
         better=_word("better", attributes, BETTER, report),
-        needs=_word("needs", attributes, TRAITS, report),
+        needs=_word("needs", attributes, TRAITS, report, "a trait, such as `reads`; docs/language.md lists them all"),
         means=_meaning(attributes.get("means"), report),
         is_distribution=node.is_distribution,
     )
@@ -260,7 +260,10 @@ def _attributes(node: tree.MetricDecl, report: Report, names: tuple[str, ...]) -
     return expressions
 
 
-def _word(name: str, expressions: Mapping[str, tree.Expr], names: Collection[str], report: Report) -> str:
+def _word(
+    name: str, expressions: Mapping[str, tree.Expr], names: Collection[str], report: Report, in_short: str = ""
+) -> str:
+    """The word that an attribute has; a hint lists all of `names`, or has `in_short` if they are too many to list."""
     value = expressions.get(name)
     if value is None:
         return ""
@@ -268,7 +271,7 @@ def _word(name: str, expressions: Mapping[str, tree.Expr], names: Collection[str
     text = str(value) if isinstance(value, tree.Name) else ""
     if text in words:
         return text
-    hint = did_you_mean(text, words) or "it is " + " or ".join(f"`{word}`" for word in words)
+    hint = did_you_mean(text, words) or "it is " + (in_short or " or ".join(f"`{word}`" for word in words))
     report(Code.NOT_ALLOWED.at(value.span, name=name, value=f"`{text}`" if text else "this", hint=hint))
     return ""
 
