@@ -125,7 +125,9 @@ def set_up_once(factors: Sequence[str], limits: Sequence[str], repeat: int, *, i
         cure = f"`--order blocked` sets each up {repeat} times"
     named = " and ".join(f"`{visible(name)}`" for name in factors)
     expected = " and ".join(f"`expect {visible(text)}`" for text in limits)
-    parts = [f"{named}: each level is set up only once, so differences between levels get no verdict"] * bool(factors)
+    parts = [f"{named}: each level is set up only once, so comparisons between levels will be inconclusive"] * bool(
+        factors
+    )
     parts += [f"{expected}: inconclusive, because everything is set up only once"] * bool(limits)
     return f"{'; '.join(parts)}: {cure}"
 
