@@ -415,7 +415,7 @@ def test_what_two_factors_explain_alike_is_said() -> None:
     told = {one.name: one for one in effects.effects(replace(design, rows=kept))}
     assert told["confounded factors"].share > 0.1
     note = effects.notes(replace(design, rows=kept), list(told.values()))[-1]
-    assert "bs and depth (combinations lack; `design = full` measures all)" in note
+    assert "bs and depth (combinations are missing; `design = full` measures all)" in note
     assert sum(one.share for one in told.values()) == pytest.approx(1)
 
 

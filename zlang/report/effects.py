@@ -89,7 +89,7 @@ def effects(design: Design) -> list[Effect]:
         result.append(Effect(design.metric, name, higher / total, rest_df - cells_df, p))
     shared = 1 - sum(item.share for item in result) - cells / total
     if shared > _LEAST:
-        # Where combinations lack, what two factors explain alike is no one's own.
+        # If combinations are missing, variance that either of two factors can explain belongs to neither.
         result.append(Effect(design.metric, CONFOUNDED, shared, 0, None))
     if cells_df > within_df:
         result.append(Effect(design.metric, "blocks", max(cells - within, 0.0) / total, cells_df - within_df, None))
@@ -102,18 +102,18 @@ def notes(design: Design, all_effects: Sequence[Effect]) -> list[str]:
     result = []
     once = [item.name for item in all_effects if item.is_of_setups and item.p is None]
     if not any(item.df for item in all_effects if item.name == REPLICATES):
-        result.append("nothing was repeated, so interactions cannot be told from chance: `repeat = 3` repeats")
+        result.append("nothing was repeated, so interactions cannot be told from chance; use `repeat = 3`")
     elif once:
         result.append(f"{', '.join(once)}: set up once, so not tested; {wording.SET_UP_AGAIN}")
     is_crossed = len(design.factors) > 1 and not any(level is None for row in design.rows for level in row.levels)
     if is_crossed and not any(_TIMES in item.name for item in all_effects):
-        why = "these combinations cannot tell; `design = full` measures all"
+        why = "these combinations cannot show more; `design = full` measures all"
         result.append(f"each factor is tested as if it had the same effect at all levels of the others: {why}")
     excess = math.fsum(item.share for item in all_effects) - 1
     if excess > _LEAST:
         result.append(
-            f"the shares add up to {100 * (1 + excess):.1f} %: points or trials lack, so that factors partly hide each "
-            "other; a share is what its factor adds to all others"
+            f"the shares add up to {100 * (1 + excess):.1f} %: points or trials are missing, so factors partly hide "
+            "each other; a share is what its factor adds to all others"
         )
     if any(item.name == CONFOUNDED for item in all_effects):
         levels = [row.levels for row in design.rows]
@@ -122,9 +122,11 @@ def notes(design: Design, all_effects: Sequence[Effect]) -> list[str]:
         shown = ", ".join(f"{first} and {second}" for first, second in pairs[:_MOST_PAIRS])
         more = f", and {len(pairs) - _MOST_PAIRS:,} more pairs" if len(pairs) > _MOST_PAIRS else ""
         why = (
-            "combinations lack; `design = full` measures all" if lacking else "some points have fewer trials that count"
+            "combinations are missing; `design = full` measures all"
+            if lacking
+            else "some points have fewer trials that count"
         )
-        result.append(f"{CONFOUNDED}: what both of a pair explain is no one's own: {shown}{more} ({why})")
+        result.append(f"{CONFOUNDED}: variance that both of a pair explain belongs to neither: {shown}{more} ({why})")
     return result
 
 
