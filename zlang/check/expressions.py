@@ -74,7 +74,7 @@ class Context(Record):
 Table = Callable[[str, Span], Source | None]
 """Reads the table of a path, relative to the file of a place; None and a finding where there is none."""
 ValueAt = Callable[[Any], Value]
-"""What an expression is at a point or in a frame."""
+"""The value of an expression at a point or in a frame."""
 Dispatch = Callable[[Context, tree.Expr, Type | None, Path | None], Expr]
 
 

@@ -97,7 +97,7 @@ def _probe(scope: KindScope, node: tree.Expr) -> tuple[str | Expr, ...]:
 
 
 def _scheduled(scope: KindScope, item: tree.Field | None) -> Expr | None:
-    """What a property is in a part of a schedule."""
+    """Resolve the value that a property has in one part of a schedule."""
     scope.may_name_itself = True
     resolved = resolve(scope.context, item.value) if item else None
     scope.may_name_itself = False

@@ -199,7 +199,7 @@ def _lines(source: Source) -> Iterator[_Line]:
 
 
 def resolve_cell(context: Context, cell: tree.TableCell, expected: Type | None) -> Expr:
-    """What a cell is: by the type of its column, else by that of the place that it is given to."""
+    """Resolve a cell by the type of its column, or else by the type that its place expects."""
     text, span = cell.text, cell.span
     if not text:
         message = f"the column `{cell.column}` has an empty cell in this row"

@@ -25,7 +25,7 @@ _MOST = 100
 _MULTIPLES = 100
 _SERVED = "wd sd fwd fsd lun anchor size skew operation depth width files totalsize maxdata"
 _OPTION_OF = {"xfersize": "bs", "threads": "numjobs", "rdpct": "rwmixread", "seekpct": "percentage_random"}
-"""What a run definition can vary, with or without `for` before the name: `checkForLoop` in its `For_loop.java`."""
+"""What run definitions vary, with or without `for` before the name: `checkForLoop` in its `For_loop.java`."""
 _OPTIONS = {"threads": "numjobs", "elapsed": "runtime", "warmup": "ramp_time", "offset": "offset"}
 _RATIOS = {"compratio": "buffer_compress_percentage", "dedupratio": "dedupe_percentage"}
 _DEFAULTS = {"xfersize": "4k", "threads": "8", "rdpct": "100", "seekpct": "100", "iorate": "max"}

@@ -199,7 +199,7 @@ class Documents:
         return analysis
 
     def _parsed(self, source: Source) -> parse.Parsed:
-        """What a text is parsed to; each text is parsed once."""
+        """Parse a text, unless an open document has parsed it already."""
         text = self.text(source.name)
         return text.parsed if text is not None and text.source.text == source.text else parse.program(source)
 

@@ -354,7 +354,7 @@ def still_standing(folder: Folder) -> list[str]:
 
 
 def _named(setup: Setup, run: str) -> str:
-    """What a setup creates, and on which machine, if that is reached from here."""
+    """Name what a setup creates, and the machine that has it, if that is reached from here."""
     from zlang.plan.plan import LOCAL
     from zlang.run import lanes
 

@@ -268,7 +268,7 @@ def not_positive(sides: Sequence[Sequence[Row]], names: Sequence[str]) -> str:
 
 
 def _note_on(judged: Difference, *, is_set_up: bool, is_repeated: bool) -> str:
-    """What a ratio was judged by, or what to do to have one."""
+    """Explain how a ratio was judged, or what to do to get one."""
     if judged.ratio is None:
         return f"{_ALL_COMBINATIONS}; {_BY_EFFECTS}" if is_repeated else f"{_ALL_COMBINATIONS}; {_REPEAT}"
     if is_repeated:

@@ -619,7 +619,7 @@ def _method(trials: Trials, recorded: RecordedRun | None) -> Iterator[Block]:
 
 
 _PURPOSE = "coalesce(action, split_part(step, '-', 1))"
-"""What a command was for; one without an action is named by it: `change-volume-compression`."""
+"""SQL: the action of a command; if it has none, the first part of its name: `change-volume-compression`."""
 _OF_MACHINES = {"cpu", "disks", "kernel", "memory", "mounts", "os", "user"}
 """Facts that are not the version of a tool."""
 
