@@ -227,8 +227,8 @@ fi
 z_user=$(id -u)
 [ -n "$(find "$z_base" -prune -type d -user "$z_user" ! -perm -0002 ! -perm -0020 2>/dev/null)" ] ||
   refuse "$z_base is a link, belongs to another user, or can be written to by others"
-# Whose a directory above is, or who can write to it, can put another one in its place, and root would write and remove there.
-# From here on no link leads there, which others could replace. Of an access list the bits of the group are the most that it permits.
+# Whoever owns a directory above, or can write to it, can replace what is in it. Then root would write and remove somewhere else.
+# From here on, the path has no links that others could replace. The group bits of an access list are the most that it permits.
 z_above=$(cd -P -- "$z_base" && pwd -P && echo .) || refuse "the directory $z_base cannot be entered"
 z_base=${z_above%??}
 z_folder=$z_base/$z_run z_above=$z_base
