@@ -98,7 +98,9 @@ TRAITS = {
     "sector_power": KnownTrait(COUNT, "the sector size that it assumes, as a power of 2"),
     "stripe_devices": KnownTrait(COUNT, "how many devices hold the data of one block, without parity; 0 if unknown"),
     "stripe": KnownTrait(SIZE, "how many bytes of data a stripe with parity holds at least; 0 without parity"),
-    "redundancy": KnownTrait(COUNT, "how many of its devices can be taken away without loss; 0 once it lacks one"),
+    "redundancy": KnownTrait(
+        COUNT, "how many of its devices can be taken away without loss; 0 if one is missing already"
+    ),
     "uses_redundancy": KnownTrait(BOOL, "whether it works only where data are stored with copies or parity"),
     "parity": KnownTrait(COUNT, "how many devices of a stripe hold parity"),
     "transfer": KnownTrait(SIZE, "the largest read request over the network", is_kept=True),
