@@ -74,7 +74,9 @@ def test_github_gets_annotations(here: Path, capsys: CaptureFixture[str]) -> Non
     assert check("100%, a:b.zexp", "--format", "github") == 1
     place = "file=100%25%2C a%3Ab.zexp"
     first, second = capsys.readouterr().out.splitlines()
-    assert first == f"::error {place},line=1,endLine=1,col=15,endColumn=18,title=E201::unknown name `tme`"
+    assert first.startswith(
+        f"::error {place},line=1,endLine=1,col=15,endColumn=18,title=E201::unknown name `tme`%0Ahelp: "
+    )
     assert second.startswith(f"::error {place},line=3,")
 
 

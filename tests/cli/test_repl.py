@@ -89,7 +89,7 @@ def test_ctrl_c_drops_what_was_typed(say: Say) -> None:
 def test_commands(say: Say) -> None:
     out, err = say(".tables\r.describe trials\r.help\r.queries\r.quit\rselect 'never';\r")
     assert "quickstart.trials" in out
-    assert "read_clat_p99  metric  number  ns" in out
+    assert "read_clat_p99  metric  duration  ns" in out
     assert "@medians" in out
     assert "never" not in out
     assert ".describe" in out

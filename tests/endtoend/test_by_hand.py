@@ -104,7 +104,7 @@ experiment e { on = data  run = tool  repeat = 3 }
 
 
 @pytest.mark.parametrize(
-    ("order", "setups", "verdict"), [("planned", 1, "inconclusive: set up once"), ("blocked", 3, "slower")]
+    ("order", "setups", "verdict"), [("planned", 1, "inconclusive: set up once"), ("blocked", 3, "lower")]
 )
 def test_somebody_else_set_up_what_the_plan_sets_up(zlang: Zlang, order: str, setups: int, verdict: str) -> None:
     """Trials on one file system are one observation of it, whoever made it."""

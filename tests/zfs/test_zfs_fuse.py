@@ -311,7 +311,7 @@ def test_a_pool_of_the_machine_is_imported_with_what_was_set(zfs_fuse: ZfsFuse) 
     assert f'called = "theirs"\n  at     = "{root}"\n' in text
     assert "  failmode = continue\n" in text
     assert "dataset base on theirs { recordsize = 16KiB  compression = gzip-9 }\n" in text
-    assert "# exec=off: decides who may do what, not how it is done\n" in text
+    assert "# exec=off: omit it: it controls permissions, not performance\n" in text
     zfs_fuse.zlang("check", "theirs.zexp")
     export(zfs_fuse, "theirs")
 
