@@ -67,7 +67,8 @@ def findings(workload: Instance, on: Instance | None) -> Iterator[Diagnostic]:
     frame, traits = Frame(workload, on), workload.kind.traits
     runtime = _time(workload, on, "runtime")
     if not runtime or traits["timed"].value(frame) is not True:
-        words = [traits[trait].value(frame) for trait in ("to_run_for_time", "to_set_time") if trait in traits]
+        missing = ("to_run_for_time",) if runtime else ("to_run_for_time", "to_set_time")
+        words = [traits[trait].value(frame) for trait in missing if trait in traits]
         hint = f"add `{'  '.join(map(str, words))}`: a schedule is repeated until that time is over"
         yield Code.NOT_ALLOWED.at(place, name=name, value="a schedule without a time", hint=hint)
         return
