@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 from zlang.check import types
 from zlang.check.expressions import Context, constant, unknown
@@ -13,6 +14,7 @@ from zlang.diagnostics import Code
 from zlang.suggest import Hint, did_you_mean, did_you_mean_part
 from zlang.syntax import tree
 
+_MOST_TAKERS = 3
 UnknownName = Callable[[Context, tree.Name, str, Type | None], Expr]
 """The handler of an unknown name."""
 
@@ -120,6 +122,8 @@ def report_unknown_name(
     elif not hint and context.scope.kind_hint(name):
         hint = context.scope.kind_hint(name)
         hint = f"{hint}, and declare one: `{name} {{ … }}`" if "import" in hint else hint
+    elif not hint and expected is None and (takers := list(islice(_kinds_with_word(context, name), _MOST_TAKERS))):
+        hint = f"`{name}` is a value of {' and of '.join(takers)}: write the choice there"
     elif not hint and (owners := [f"{owner}.{name}" for owner in context.scope.owners(name)]):
         which = "which one: " + " or ".join(f"`{owner}`" for owner in owners) + "?"
         hint = which if len(owners) > 1 else Hint(f"did you mean `{owners[0]}`?", name, owners[0], is_safe=False)
@@ -127,6 +131,15 @@ def report_unknown_name(
         Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint or candidates or _expected(context, node, expected))
     )
     return unknown(node.span)
+
+
+def _kinds_with_word(context: Context, name: str) -> Iterator[str]:
+    """The properties that have a word, each with its kind."""
+    for kind_name in context.scope.kind_names():
+        kind = context.scope.kind_called(kind_name)
+        for item in kind.properties.values() if kind is not None else ():
+            if item.type.variant(name) is not None:
+                yield f"`{item.name}` of `{kind_name}`"
 
 
 def _expected(context: Context, node: tree.Name, expected: Type | None) -> str:

@@ -42,6 +42,7 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
                 or _whole_number_hint(option, expected)
                 or _as_numbers(option, expected)
                 or _without_quotes(option, expected, context.scope)
+                or _words_here(context, node, resolved, name, expected)
                 or _without_braces(option, expected)
                 or _as_choice(node, option, expected)
                 or _as_text(option, expected)
@@ -95,6 +96,7 @@ def _sides(node: tree.Expr) -> Iterator[tree.Expr]:
         yield node
 
 
+_MOST_SHOWN = 8
 _SHARE = Type(frozenset({"share"}))
 _INSERTED = re.compile(r'"\$?\{([A-Za-z_][\w.]*)\}"')
 _MINUTES = re.compile(r"[\d_.]+m")
@@ -188,6 +190,18 @@ def _without_quotes(option: Expr, expected: Type, scope: Scope) -> Hint:
         if choice.field and choice.field[1] in {"string", "path"}
     ]
     return Hint(f"write {' or '.join(with_text)}" if with_text else "")
+
+
+def _words_here(context: Context, node: tree.Expr, resolved: Expr, name: str, expected: Type) -> Hint:
+    """A hint where a name stands for texts that are words of what is expected: a word belongs to its property."""
+    factors = [context.factors[axis.path] for axis in resolved.axes if axis.path in context.factors]
+    if not isinstance(node, tree.Name) or len(factors) != 1 or factors[0].size > _MOST_SHOWN:
+        return Hint("")
+    levels = [level for i in range(factors[0].size) for level in factors[0].level(i)]
+    if not all(isinstance(level, str) and expected.variant(level) is not None for level in levels):
+        return Hint("")
+    meant = " | ".join(map(str, levels))
+    return Hint(f"write the words here, without quotes: `{name} = {meant}`", node.span.text, meant, is_safe=False)
 
 
 def _without_braces(option: Expr, expected: Type) -> Hint:
