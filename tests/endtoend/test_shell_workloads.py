@@ -35,6 +35,24 @@ experiment collected { on = here  run = waits  collect = [vmstat { interval = 1s
 """
 
 
+UNTIDY = """
+import fio
+dir here {{ path = "." }}
+file data on here {{ size = 1MiB }}
+shell leaves_a_file {{ command = "echo x >junk" }}
+fio reads {{ rw = read  bs = 64KiB }}
+experiment untidy {{ {fields}  repeat = 2 }}
+"""
+
+
+@pytest.mark.parametrize("fields", ["on = data  run = reads  before = leaves_a_file", "on = here  run = leaves_a_file"])
+@pytest.mark.parametrize("runs", ["runs", "trials/1/setups/1/runs", "setups/1/trials/1/runs"])
+def test_what_a_command_leaves_is_removed_wherever_the_run_folder_is(zlang: Zlang, fields: str, runs: str) -> None:
+    said = zlang.run(UNTIDY.format(fields=fields), "--yes", "--runs", runs)
+    assert "2 of 2 trials count" in said.out
+    assert not list(zlang.at.glob("zlang-*"))
+
+
 def test_metrics_are_read_from_what_is_printed(zlang: Zlang) -> None:
     zlang.run(METRICS)
     rows = zlang.rows("select elapsed, user_s, sys_s, speed, iops, odd from trials")
