@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -88,6 +89,20 @@ def test_the_whole_is_what_the_report_says(measured: Path) -> None:
         assert cut.metrics[name] == pytest.approx(reading.metrics[name]), name
     whole = next(h.bins for h in reading.latency if h.kind == "clat")
     assert [(h.direction, h.kind, dict(h.bins)) for h in cut.latency] == [("read", "clat", dict(whole))]
+
+
+def test_a_report_that_is_made_late_moves_nothing(measured: Path, tmp_path: Path) -> None:
+    """It is made when all files are closed, and closing one that was written over a network takes time."""
+    (tmp_path / "logs").symlink_to(measured / "logs")
+    text = (measured / "fio.json").read_text()
+    report = json.loads(text[text.index("{") :])
+    windows = []
+    for late in (0, 3000):
+        (tmp_path / "fio.json").write_text(json.dumps({**report, "timestamp_ms": report["timestamp_ms"] + late}))
+        reading = reading_of(tmp_path, 1)
+        assert reading.window is not None
+        windows.append(reading.window)
+    assert windows[1] == pytest.approx(windows[0], abs=0.1)
 
 
 def test_samples_are_the_rates_of_each_second(measured: Path) -> None:

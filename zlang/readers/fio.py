@@ -63,7 +63,8 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     reading = parse(data, reader.args, messages, reader.artefact, frozenset(_SEED.findall(step.command)))
     logs, stream = reader.args.get("logs"), reader.args.get("stream")
     if isinstance(logs, str) and isinstance(stream, str) and not reading.problems:
-        reading = replace(reading, intervals=fio_intervals.find(directory / logs, stream, reading))
+        intervals = fio_intervals.find(directory / logs, stream, reading)
+        reading = replace(reading, window=intervals.whole if intervals else reading.window, intervals=intervals)
     read_bytes = reading.metrics.get("read_bytes")
     return replace(reading, read=read_bytes, fetched=_fetched(directory, reader.args.get("counted")))
 

@@ -25,6 +25,8 @@ from zlang.readers.reading import Histogram, Reading, Sample, Window, merge, per
 
 RESOLUTION = 0.1
 """Seconds of an interval in the logs of rates."""
+_COUNTED = 0.5
+"""Seconds of an interval in the logs of histograms, at least."""
 STEP = 1.0
 """Seconds between the samples of a stream."""
 _KIB = 1024
@@ -47,6 +49,8 @@ _Piece = tuple[float, float, float]
 _Work = tuple[float, float, float, float]
 """From when to when, how many operations, and how many bytes."""
 _Line = tuple[float, Sequence[int]]
+_Log = dict[str, list[list[_Line]]]
+"""The lines of each worker, by direction."""
 
 
 class _Amount:
@@ -135,11 +139,11 @@ def _latency(direction: str, bins: Mapping[int, int]) -> Iterator[tuple[str, flo
 
 def find(directory: Path, name: str, reading: Reading) -> FioIntervals | None:
     """The logs of a stream with this total; None if the logs do not account for all of it."""
-    whole = reading.window
-    if whole is None:
+    if reading.window is None:
         return None
     rates = {kind: _by_direction(directory / f"{name}_{kind}.log") for kind in ("iops", "bw")}
     lines = _by_direction(directory / f"{name}{_HISTOGRAMS}")
+    whole = _in_time(reading.window, rates["iops"], lines)
     reported = {h.direction: h.bins for h in reading.latency if h.kind == _KIND}
     amounts: dict[str, tuple[_Amount, _Amount]] = {}
     bins: dict[str, list[tuple[float, float, Mapping[int, int]]]] = {}
@@ -164,9 +168,25 @@ def find(directory: Path, name: str, reading: Reading) -> FioIntervals | None:
     return FioIntervals(whole, amounts, bins) if amounts else None
 
 
-def _by_direction(path: Path) -> dict[str, list[list[_Line]]]:
+def _in_time(window: Window, rates: _Log, histograms: _Log) -> Window:
+    """The window, moved to where the logs say that it was, if the report was made long after it.
+
+    fio makes its report up to 0.1 s after the last operation, or later if closing a file takes time. The first line of
+    a log is never of less than an interval, so the measurement began at least that long before it.
+    """
+    firsts = (
+        own[0][0] - interval
+        for log, interval in ((rates, RESOLUTION), (histograms, _COUNTED))
+        for workers in log.values()
+        for own in workers
+    )
+    late = max(0.0, window[0] - min(firsts, default=window[0]))
+    return window[0] - late, window[1] - late
+
+
+def _by_direction(path: Path) -> _Log:
     """The lines of a log, by direction and worker: the workers of a job write one after the other."""
-    workers: dict[str, list[list[_Line]]] = {}
+    workers: _Log = {}
     place = _PLACE_IN_HISTOGRAMS if path.name.endswith(_HISTOGRAMS) else _PLACE
     last = 0
     for line in (text_of(path) or "").splitlines():
