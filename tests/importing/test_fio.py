@@ -272,6 +272,9 @@ def test_equal_jobs_that_write_to_one_file_are_workers_of_one() -> None:
     assert errors(text) == []
     assert "let one = common with { bs = 8KiB  numjobs = 2 }" in text
     assert "let load = [one, other] | [three, four, five]" in text
+    mixed = imported("[global]\nfilename=data\nsize=1m\nrw=randrw:8\n[one]\n[two]\n")
+    assert errors(mixed) == []
+    assert "numjobs = 2" in mixed
     apart = imported(f"{shared}offset_increment=4k\n[one]\n[two]\n")
     assert errors(apart) == []
     assert "# [two] is left out: [one] does the same to the same file" in apart

@@ -94,14 +94,14 @@ def _job(section: JobSection, shared: tuple[Option, ...], study: Study) -> _Job:
         target=fio_options.target(options),
         obstacle=fio_options.obstacle(options),
     )
-    writes = "write" in value_of(options, PATTERN).replace("readwrite", "rw")
+    pattern = value_of(options, PATTERN).partition(":")[0]
     return _Job(
         load=load,
         cache=fio_options.cache_protocol(options),
         begins_alone=any(value_of(options, name) != "0" for name in ORDER if name in options),
-        verifies="verify" in options and not writes,
+        verifies="verify" in options and "write" not in pattern.replace("readwrite", "rw"),
         workers=int(fio_numbers.size(value_of(options, "numjobs")) or 1),
-        writes=writes or "trim" in value_of(options, PATTERN),
+        writes=pattern not in {"", "read", "randread"},
     )
 
 
