@@ -51,8 +51,13 @@ LEFT_OUT: tuple[tuple[str, str], ...] = (
         "write `seed = replay` to repeat offsets; otherwise each replicate draws its own",
     ),
     (
-        "wait_for stonewall new_group exit_what flow flow_id flow_sleep",
+        "wait_for stonewall new_group",
         "declare one `fio` workload for each job, and list them: `run = [first, second]`",
+    ),
+    ("exit_what", "omit it: `exitall` ends the workloads that are listed together"),
+    (
+        "flow flow_id flow_sleep",
+        "write `rate_iops` in each workload: zlang cannot tie the rate of a workload to another's",
     ),
     ("group_reporting unified_rw_reporting stats", "omit it: zlang sets it so that it can read the results"),
     ("kb_base", "write each size with its unit: `128KiB` or `128kB`"),
