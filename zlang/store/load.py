@@ -12,7 +12,7 @@ from zlang.store import logs
 from zlang.store.columns import Column, Role
 from zlang.store.experiment import StoredExperiment
 from zlang.store.incremental import Before
-from zlang.store.staging import Row, Staging
+from zlang.store.staging import Row, Staging, types_of
 from zlang.store.store import ALIAS, first_line, literal, quoted, timestamp
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ IMPORTED = "imported"
 """The schema of tables that programs import."""
 _TAKEN_SCHEMAS = (IMPORTED, "main", "temp", "system", "memory", "pg_catalog", "information_schema", ALIAS)
 _MEMORY = "256MiB"  # of DuckDB's share; it goes to disk beyond that
-_OWN = {"run": "VARCHAR", "experiment": "VARCHAR", "trial": "VARCHAR", "replicate": "BIGINT"}
 
 
 def everything(
@@ -75,11 +74,13 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
 
 def _samples(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
     """Fill the table of time series, each staged as the list of its times and that of its values."""
-    series = dict.fromkeys(("source", "metric", "stream", "phase"), "VARCHAR")
-    series |= {"began": "DOUBLE", "t": "DOUBLE[]", "value": "DOUBLE[]"}
-    second = "unnest(t) - began"
-    chosen = f"{', '.join(_OWN)}, {timestamp('unnest(t)')}, {second}, source, metric, unnest(value), stream, phase"
-    connection.execute(f"INSERT INTO main.samples SELECT {chosen} FROM {staging.source('samples', {**_OWN, **series})}")
+    types = types_of(connection, "samples")
+    chosen = {name: quoted(name) for name in types}
+    chosen |= {"t": timestamp("unnest(t)"), "second": "unnest(t) - began", "value": "unnest(value)"}
+    staged = {**types, "began": "DOUBLE", "t": "DOUBLE[]", "value": f"{types['value']}[]"}
+    del staged["second"]
+    rows = staging.source("samples", staged)
+    connection.execute(f"INSERT INTO main.samples SELECT {', '.join(chosen.values())} FROM {rows}")
     staging.discard("samples")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zlang.readers.registry import LOGS
-from zlang.store.staging import Row, Staging
+from zlang.store.staging import Row, Staging, types_of
 from zlang.store.store import first_line, literal, quoted
 
 if TYPE_CHECKING:
@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
 FILES = "files of logs"
 """The type of the staged column."""
-_OF_TRIAL = {
-    "run": "VARCHAR", "experiment": "VARCHAR", "trial": "VARCHAR", "replicate": "BIGINT", "kind": "VARCHAR",
-    "job": "BIGINT",
-}  # fmt: skip
 _OF_FILE = {
     "path": "VARCHAR", "tool": "VARCHAR", "fields": "VARCHAR[]", "directions": "VARCHAR[]", "scale": "BIGINT"
 }  # fmt: skip
@@ -41,8 +37,10 @@ def load(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
     """Fill the tables of logs."""
     import duckdb
 
-    own = ", ".join(_OF_TRIAL)
-    staged = staging.source(FILES, {**_OF_TRIAL, **_OF_FILE})
+    of_trial = types_of(connection, "log_files")
+    del of_trial["file"]
+    own = ", ".join(of_trial)
+    staged = staging.source(FILES, {**of_trial, **_OF_FILE})
     connection.execute(
         f"CREATE TEMP TABLE logs_at AS SELECT *, hash({own}, parse_filename(path)) AS file FROM {staged}"
     )

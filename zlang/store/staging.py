@@ -80,7 +80,7 @@ class Staging:
 
         The table says which columns there are. Times are staged as seconds since 1970.
         """
-        columns: dict[str, str] = dict(connection.execute(_COLUMNS, [table]).fetchall())
+        columns = types_of(connection, table)
         unknown = self._staged.get(table, set()) - columns.keys()
         assert not unknown, f"BUG: the table {table} has no column {', '.join(sorted(unknown))}"
         chosen = [timestamp(quoted(name)) if sql == _TIME else quoted(name) for name, sql in columns.items()]
@@ -95,6 +95,11 @@ class Staging:
         if file is not None:
             file.close()
             Path(file.name).unlink()
+
+
+def types_of(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
+    """The columns of a table of `schema.sql` in their order, with their types in SQL."""
+    return dict(connection.execute(_COLUMNS, [table]).fetchall())
 
 
 def number(value: float) -> float | str:
