@@ -165,7 +165,9 @@ def judged_by_what_was_printed(trial: Trial, out: Path, window: tuple[float, flo
         cache_state="not cold" if resident != "0" else "cold",
         cache_evidence=f"{resident} bytes resident",
         metrics={k: float(v) for k, v in told.get("metrics", {}).items()},
-        latency=tuple(Histogram(d, k, {int(ns): n for ns, n in b.items()}) for d, k, b in told.get("latency", ())),
+        latency=tuple(
+            Histogram(metric, {int(ns): n for ns, n in bins.items()}) for metric, bins in told.get("latency", ())
+        ),
         samples=tuple(Sample(*s) for s in told.get("samples", ())),
         notes=tuple(told.get("notes", ())),
         window=window,

@@ -25,7 +25,8 @@ class Metric(Record):
     """A metric: `type` is one of the language, `unit` that of the database, `better` is `higher`, `lower` or empty.
 
     `needs` is the trait that a workload must have for there to be such a metric, `means` what rules know it as. A
-    distribution is of single operations: a trial has its `STATISTICS`, and any percentile of its histogram.
+    distribution is of single operations: a trial has its `STATISTICS`, and any percentile of its histogram. Each of
+    them names its `distribution`.
     """
 
     name: str
@@ -36,12 +37,7 @@ class Metric(Record):
     needs: str = ""
     means: str = ""
     is_distribution: bool = False
-
-    @property
-    def pair(self) -> tuple[str, str]:
-        """The operations that a histogram counts, or nothing, and the time that it measures: `read` and `clat`."""
-        of, _, time = self.name.rpartition("_")
-        return (of, time) if of else ("", self.name)
+    distribution: str = ""
 
     def can_be(self, value: float) -> bool:
         """Whether a tool can have measured this: what it counts is not negative, and fits into 64 bits."""
@@ -60,11 +56,6 @@ def overlap(events: Iterable[str]) -> str:
     return "+".join(sorted(events))
 
 
-def distribution(of: str, time: str) -> str:
-    """The name of the distribution whose histograms are those of `of` and `time`."""
-    return f"{of}_{time}" if of else time
-
-
 def in_trials(declared: Iterable[Metric]) -> Iterator[Metric]:
     """The metrics that trials have: of a distribution its statistics."""
     for metric in declared:
@@ -74,13 +65,18 @@ def in_trials(declared: Iterable[Metric]) -> Iterator[Metric]:
             yield metric
 
 
+def statistic(distribution: str, word: str) -> str:
+    """The name of the metric that is one of the `STATISTICS` of a distribution."""
+    return f"{distribution}_{word}"
+
+
 def statistics_of(metric: Metric) -> dict[str, Metric]:
     """The statistics of a distribution that each trial has, by the words of `STATISTICS`."""
     result = {}
     for name, words in STATISTICS.items():
         means = f"{metric.means}.{name}" if metric.means else ""
-        own = {"name": f"{metric.name}_{name}", "doc": f"{metric.doc}, {words}", "means": means}
-        result[name] = metric.replace(is_distribution=False, **own)
+        own = {"name": statistic(metric.name, name), "doc": f"{metric.doc}, {words}", "means": means}
+        result[name] = metric.replace(is_distribution=False, distribution=metric.name, **own)
     return result
 
 

@@ -136,7 +136,7 @@ experiment agreed {
     told = """
         select objective, best, pooled / 1e9 as pooled from searches join (
             select run, trial, latency_percentile(ns, count, 95) as pooled from latency
-            where direction = 'read' and kind = 'clat' group by all
+            where metric = 'read_clat' group by all
         ) using (run, trial) order by step
     """
     rows = [(float(str(row["objective"])), float(str(row["pooled"])), row["best"]) for row in zlang.rows(told)]

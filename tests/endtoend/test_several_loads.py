@@ -49,7 +49,7 @@ def test_streams_of_one_process(zlang: Zlang) -> None:
     assert [(row["stream"], row["value"]) for row in found] == [("backup", own[1]), ("oltp", own[0])]
     (bins,) = zlang.rows(
         "select sum(count) filter (stream is null) = sum(count) filter (stream is not null) as same "
-        "from latency join trials using (run, trial, replicate) where load = 'both' and kind = 'clat'"
+        "from latency join trials using (run, trial, replicate) where load = 'both' and metric in ('read_clat', 'write_clat')"
     )
     assert bins == {"same": True}
 
@@ -118,7 +118,10 @@ def test_a_schedule(zlang: Zlang) -> None:
     zlang("run", zlang.program(text), *settings, "--only", "1", code=None)
     (row,) = zlang.rows("select valid, why_not, read_iops, read_ios, read_runtime from all_trials")
     assert row["valid"], row["why_not"]
-    assert row["read_ios"] == zlang.rows("select sum(count) as n from latency where kind = 'clat'")[0]["n"]
+    assert (
+        row["read_ios"]
+        == zlang.rows("select sum(count) as n from latency where metric in ('read_clat', 'write_clat')")[0]["n"]
+    )
     seconds = zlang.rows("select value from samples where metric = 'read_iops' order by t")
     rates = [second["value"] for second in seconds if isinstance(second["value"], float)]
     assert (rates[0] < 120, max(rates) > 250) == (True, True)

@@ -87,8 +87,8 @@ def test_the_whole_is_what_the_report_says(measured: Path) -> None:
     cut = reading.intervals.cut([reading.window])
     for name in ("read_ios", "read_bytes", "read_clat_p50", "read_clat_p99"):
         assert cut.metrics[name] == pytest.approx(reading.metrics[name]), name
-    whole = next(h.bins for h in reading.latency if h.kind == "clat")
-    assert [(h.direction, h.kind, dict(h.bins)) for h in cut.latency] == [("read", "clat", dict(whole))]
+    whole = next(h.bins for h in reading.latency if h.metric == "read_clat")
+    assert [(h.metric, dict(h.bins)) for h in cut.latency] == [("read_clat", dict(whole))]
 
 
 def test_a_report_that_is_made_late_moves_nothing(measured: Path, tmp_path: Path) -> None:

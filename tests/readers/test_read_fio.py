@@ -53,7 +53,7 @@ def test_one_job_gives_what_fio_printed(tmp_path: Path) -> None:
         }
     others = {k: v for k, v in reading.metrics.items() if not k.startswith(("read_", "write_"))}
     assert others == {"fio_runtime": 1.001} | {k: said[k] for k in ("usr_cpu", "sys_cpu", "ctx", "majf", "minf")}
-    assert [(h.direction, h.kind) for h in reading.latency] == [("read", "clat"), ("write", "clat")]
+    assert [h.metric for h in reading.latency] == ["read_clat", "write_clat"]
     assert sum(reading.latency[0].bins.values()) == said["read"]["total_ios"]
 
 
@@ -298,7 +298,7 @@ def test_a_real_run_counts(tmp_path: Path) -> None:
     assert reading.problems == ()
     assert reading.metrics["fio_runtime"] == pytest.approx(1, abs=0.05)
     assert 0 < reading.metrics["read_clat_p50"] <= reading.metrics["read_clat_p999"]
-    assert {h.direction for h in reading.latency} == {"read", "write"}
+    assert {h.metric.partition("_")[0] for h in reading.latency} == {"read", "write"}
 
 
 @needs_fio
@@ -306,7 +306,7 @@ def test_the_syncs_of_a_real_run_are_a_distribution_of_their_own(tmp_path: Path)
     assert _run(tmp_path, "--name=a", "--rw=write", "--size=65536", "--bs=4096", "--fdatasync=1").returncode == 0
     reading = samples.read(tmp_path, "fio", "fio.json", jobs=1)
     assert reading.problems == ()
-    (syncs,) = [histogram for histogram in reading.latency if (histogram.direction, histogram.kind) == ("sync", "lat")]
+    (syncs,) = [histogram for histogram in reading.latency if histogram.metric == "sync_lat"]
     said = json.loads((tmp_path / "fio.json").read_bytes())["jobs"][0]["sync"]
     assert sum(syncs.bins.values()) == said["lat_ns"]["N"] >= 15
     assert reading.metrics["sync_lat_mean"] == said["lat_ns"]["mean"]

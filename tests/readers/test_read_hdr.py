@@ -48,7 +48,7 @@ def test_figures_are_those_of_hdrhistogram_in_nanoseconds(
         {f"read_lat_{word}": figure for word, figure in zip(words, figures, strict=True)}, rel=1e-12
     )
     (histogram,) = reading.latency
-    assert (histogram.direction, histogram.kind) == ("read", "lat")
+    assert histogram.metric == "read_lat"
     assert sum(histogram.bins.values()) == (150 if tag == "scan" else 300)
     assert max(histogram.bins) == values[0] * ns
 
@@ -56,7 +56,7 @@ def test_figures_are_those_of_hdrhistogram_in_nanoseconds(
 def test_a_name_of_one_word_names_the_time_alone(tmp_path: Path) -> None:
     reading = read(tmp_path, "hdr-us.hlog", "latency", "read", "us")
     assert reading.metrics["latency_p50"] == 671_000
-    assert [(one.direction, one.kind) for one in reading.latency] == [("", "latency")]
+    assert [histogram.metric for histogram in reading.latency] == ["latency"]
 
 
 def test_intervals_of_unlike_histograms_are_merged() -> None:
@@ -146,4 +146,4 @@ def test_a_kind_has_other_metrics_and_several_distributions(tmp_path: Path) -> N
     found = [["ops", "count", "regex", "ops=(.*)", "", "stdout"], ["all", "duration", "hdr", "", "us", "./x.hlog"]]
     reading = samples.read(tmp_path, "shell", "out", found=[*found, ["read", *found[1][1:3], "read", *found[1][4:]]])
     assert (reading.metrics["ops"], reading.metrics["all_p50"], reading.metrics["read_p50"]) == (5, 628_000, 671_000)
-    assert [one.kind for one in reading.latency] == ["all", "read"]
+    assert [histogram.metric for histogram in reading.latency] == ["all", "read"]

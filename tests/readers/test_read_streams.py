@@ -41,7 +41,7 @@ def reading_of(readings: dict[str, Reading], tmp_path: Path, groups: dict[str, s
 def measured(iops: float, mean: float, bins: dict[int, int], window: Window = (0.0, 60.0)) -> Reading:
     rates = {"read_iops": iops, "read_bw": 4096 * iops, "usr_cpu": 50.0}
     latency = {"read_clat_mean": mean, "read_clat_max": float(max(bins)), "read_clat_p50": mean}
-    return Reading({**rates, **latency}, latency=(Histogram("read", "clat", bins),), window=window)
+    return Reading({**rates, **latency}, latency=(Histogram("read_clat", bins),), window=window)
 
 
 def test_rates_add_up_and_histograms_are_merged(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_rates_add_up_and_histograms_are_merged(tmp_path: Path) -> None:
     assert result.metrics["read_clat_mean"] == (3 * 10 + 50) / 4
     assert (result.metrics["read_clat_p50"], result.metrics["read_clat_p99"]) == (10, 50)
     assert result.metrics["read_clat_max"] == 50
-    assert result.latency == (Histogram("read", "clat", {10: 3, 50: 1}),)
+    assert result.latency == (Histogram("read_clat", {10: 3, 50: 1}),)
     assert "usr_cpu" not in result.metrics
     assert (result.metrics["fast.read_iops"], result.metrics["slow.usr_cpu"]) == (300, 50)
     assert result.metrics["fairness"] == pytest.approx(400**2 / (2 * (300**2 + 100**2)))
@@ -153,7 +153,7 @@ def test_the_parts_of_a_schedule_are_one_stream() -> None:
     assert whole.window == (0.0, 5.0)
     assert whole.metrics["read_iops"] == pytest.approx(1200 / 5)
     assert whole.metrics["read_ios"] == 1200
-    assert whole.latency == (Histogram("read", "clat", {10: 300, 50: 900}),)
+    assert whole.latency == (Histogram("read_clat", {10: 300, 50: 900}),)
     broken = periods.joined([first, Reading(problems=("torn",))], 5.0, declared)
     assert broken.problems == ("torn",)
     ends_with_a_pause = periods.joined([first], 6.0, declared)

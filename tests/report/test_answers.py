@@ -82,7 +82,7 @@ def answered(text: str, tmp_path: Path, measured: Measured = MEASURED) -> Trials
                 continue
             told = {"metrics": {"read_iops": value, "read_bw": value * bs, "read_clat_p99": 5e6, "usr_cpu": 40}}
             bins = {"1000000": 98, f"{bs * 1000}": 2 if replicate == 1 else 1}
-            run.measured(f"p{i}", replicate, levels, orjson.dumps({**told, "latency": [["read", "clat", bins]]}))
+            run.measured(f"p{i}", replicate, levels, orjson.dumps({**told, "latency": [["read_clat", bins]]}))
     run.done()
     ingest(tmp_path / "runs", tmp_path / "db")
     return known_runs.trials_of(tmp_path / "db", None)

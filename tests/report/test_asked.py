@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -14,9 +15,11 @@ from zlang.run.folder import Folder
 
 pytestmark = pytest.mark.usefixtures("told")
 BS = FactorRef("bs", ("rand.bs",), "size")
-P99 = Term("percentile", name="p99(read_clat)", value=0.99, paths=("read", "clat"), type="duration")
+P99 = Term("percentile", name="p99(read_clat)", value=0.99, paths=("read_clat",), type="duration")
+OLDER = replace(P99, paths=("read", "clat"))  # as plans had it before histograms had the name of their distribution
 USED = Term("median", (Term("metric", name="used"),), "median(used)", type="size")
 SLOW = Expectation("it is short", "p99(read_clat) < 1s", Term("<", (P99, Term("value", value=1.0))), (BS,))
+SLOW_BEFORE = replace(SLOW, term=Term("<", (OLDER, Term("value", value=1.0))))
 NAMED = Measure("used", USED, "size")
 PRECISE = Until("until ci(used) < 5%", 3, USED, 0.05)
 FIND = Search("find bs maximising used", "bs", "rand.bs", 2, SLOW.term, NAMED, maximises=True)
@@ -28,6 +31,7 @@ FIND = Search("find bs maximising used", "bs", "rand.bs", 2, SLOW.term, NAMED, m
         ((), {"made": 2001, "elapsed": 0}, "elapsed"),
         ((), {"read_iops": 100, "used": 5}, "read_iops"),
         ((SLOW,), {"read_iops": 100, "read_clat_p99": 7}, "read_clat_p99"),
+        ((SLOW_BEFORE,), {"read_iops": 100, "read_clat_p99": 7}, "read_clat_p99"),
         ((Table("table used", (NAMED,), (BS,)),), {"read_iops": 100, "used": 5}, "used"),
         ((Plot("plot used", (NAMED,), BS, (), None),), {"read_iops": 9, "used": 5}, "used"),
         (
@@ -38,7 +42,17 @@ FIND = Search("find bs maximising used", "bs", "rand.bs", 2, SLOW.term, NAMED, m
         ((PRECISE,), {"read_iops": 100, "used": 5}, "used"),
         ((FIND,), {"read_iops": 100, "used": 5, "read_clat_p99": 7}, "used"),
     ],
-    ids=["time", "usual", "expected", "tabled", "plotted", "constant", "precise", "sought"],
+    ids=[
+        "time",
+        "usual",
+        "expected",
+        "expected in an older plan",
+        "tabled",
+        "plotted",
+        "constant",
+        "precise",
+        "sought",
+    ],
 )
 def test_a_question_is_about_what_the_experiment_names_and_varies(
     make_run: MakeRun,

@@ -164,7 +164,7 @@ def confounded(bs: int, replicate: int, place: int) -> dict[str, object]:
             "start_skew": 0.04,
             "sys_cpu": 68,
         },
-        "latency": [["read", "clat", {"100000": 99_990, "900000000": 10}]],
+        "latency": [["read_clat", {"100000": 99_990, "900000000": 10}]],
     }
 
 
@@ -180,7 +180,7 @@ def clean(_bs: int, replicate: int, place: int) -> dict[str, object]:
             "usr_cpu": 3,
             "sys_cpu": 8,
         },
-        "latency": [["read", "clat", {"20000000": 99_000, "30000000": 1_000}]],
+        "latency": [["read_clat", {"20000000": 99_000, "30000000": 1_000}]],
     }
 
 

@@ -37,7 +37,7 @@ def trials(tmp_path: Path) -> Trials:
         bins = {str(ns): count for ns, count in BINS[bs, replicate].items()} if depth == 1 else {}
         begun = run.clock + 2.0  # when the measurement begins, after the steps before it
         samples = [[begun + second + 0.25, "vda", "vmstat_us", 10.0 * replicate] for second in (0, 0.2)]
-        told = {"metrics": {"read_iops": iops, "vmstat_us": 1.0}, "latency": [["read", "clat", bins]] if bins else []}
+        told = {"metrics": {"read_iops": iops, "vmstat_us": 1.0}, "latency": [["read_clat", bins]] if bins else []}
         printed = orjson.dumps({**told, "samples": samples})
         run.measured(f"p{bs}{depth}", replicate, {"bs": bs, "depth": depth}, printed)
     run.done()

@@ -221,7 +221,7 @@ experiment e {{ on = here  run = it  find level in 1..3 where {condition} minimi
     plan = plan_of(text)
     known = Sequential(plan.header)
     trial = next(item for item in plan.items() if isinstance(item, Trial))
-    bins = Histogram("read", "clat", MappingProxyType({500: 90, 9000: 10}))
+    bins = Histogram("read_clat", MappingProxyType({500: 90, 9000: 10}))
     for rate in (10.0, 12.0, 11.0):
         known.learn(trial, Opinion(metrics={"rate": rate, "lag": 2.0 - (rate == 10) / 2}, latency=(bins,)), (1.0, 3.5))
     (looked,) = known.searches()

@@ -163,7 +163,7 @@ def test_steps_facts_latency_and_samples(make_run: MakeRun, runs: Path, db: Path
     run = make_run(facts={"kernel": "Linux\n", "odd": "\xff\0"})
     text = orjson.dumps(
         {
-            "latency": [["read", "clat", {"2000": 3, "1000": 2}], ["write", "clat", {}]],
+            "latency": [["read_clat", {"2000": 3, "1000": 2}], ["write_clat", {}]],
             "samples": [[1.5e9, "vda", "util", 5], [1.5e9 + 1, "vda", "util", 6], [1.5e9, "", "free", 7]],
         }
     )
@@ -171,9 +171,9 @@ def test_steps_facts_latency_and_samples(make_run: MakeRun, runs: Path, db: Path
     run.ran("kernel", "facts", 0)
     run.done()
     ingest(runs, db)
-    bins = ask(db, "select direction, kind, ns, count from latency")
-    assert bins == [("read", "clat", 1000, 2), ("read", "clat", 2000, 3)]
-    assert ask(db, "select direction, total from histograms") == [("read", 5), ("write", 0)]
+    bins = ask(db, "select metric, ns, count from latency")
+    assert bins == [("read_clat", 1000, 2), ("read_clat", 2000, 3)]
+    assert ask(db, "select metric, total from histograms") == [("read_clat", 5), ("write_clat", 0)]
     assert ask(db, "select source, metric, epoch(t), value from samples") == [
         ("vda", "util", 1.5e9, 5.0),
         ("vda", "util", 1.5e9 + 1, 6.0),
@@ -538,7 +538,7 @@ def test_a_real_report_of_fio(make_run: MakeRun, runs: Path, db: Path, monkeypat
     job = orjson.loads(report)["jobs"][0]
     ((iops, p99),) = ask(db, "select read_iops, read_clat_p99 from trials")
     assert (iops, p99) == (job["read"]["iops"], job["read"]["clat_ns"]["percentile"]["99.000000"])
-    (bins,) = ask(db, "select count(*), sum(count) from latency where direction = 'read' and kind = 'clat'")
+    (bins,) = ask(db, "select count(*), sum(count) from latency where metric = 'read_clat'")
     assert bins == (len(job["read"]["clat_ns"]["bins"]), job["read"]["total_ios"])
     reasons = [str(why) for why in column(db, "select why_not from all_trials where not valid order by replicate")]
     assert "incomplete or damaged" in reasons[0]

@@ -29,7 +29,7 @@ def rows(db: Path) -> dict[str, list[str]]:
 def fill(run: RunBuilder, level: object, metric: str) -> RunBuilder:
     text = {
         "metrics": {metric: 1.5},
-        "latency": [["read", "clat", {"1000": 2}]],
+        "latency": [["read_clat", {"1000": 2}]],
         "samples": [[1.5e9, "vda", "util", 5]],
         "notes": ["odd"],
     }

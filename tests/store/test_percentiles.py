@@ -55,7 +55,7 @@ def test_merged_percentiles_are_those_of_all_operations(
     place = tmp_path_factory.mktemp("merged")
     run = RunBuilder(place / "runs" / "r")
     for replicate, bins in enumerate(histograms, 1):
-        printed = {"metrics": {"read_iops": 1}, "latency": [["read", "clat", {str(k): n for k, n in bins.items()}]]}
+        printed = {"metrics": {"read_iops": 1}, "latency": [["read_clat", {str(k): n for k, n in bins.items()}]]}
         run.measured("p0", replicate, {"bs": 4096, "iodepth": 1}, orjson.dumps(printed))
     run.done()
     ingest(place / "runs", place / "results.duckdb")

@@ -284,7 +284,7 @@ class _Clauses:
         """A measure of a plot over one of `questions.AXES`."""
         name = str(node) if isinstance(node, tree.Name) else ""
         if name in self.words.distributions and axis in {"latency", "position"}:
-            return Measure(name, Term("distribution", name=name, paths=self.words.distributions[name].pair), "share")
+            return Measure(name, Term("distribution", name=name, paths=(name,)), "share")
         measured = self.words.measured
         if axis == "position" or (isinstance(node, tree.Name) and name not in measured):
             return self._measure(node)

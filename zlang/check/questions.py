@@ -19,7 +19,7 @@ class Term:
     `value`: the `value`. `metric`: the column called `name`. `factor`: the first of the factors `paths` that exists.
     `median` and the other aggregates: of `terms[0]` over the trials for which `terms[1]`, if it is there, is true;
     `name` is how it was written, `type` what it is. `percentile`: the smallest latency below which the share `value` of
-    all operations lies, by the histograms of direction and kind `paths`, of the trials for which `terms[0]`, if it is
+    all operations lies, by the histograms of the `distribution_of` it, of the trials for which `terms[0]`, if it is
     there, is true. `phase`: `terms[0]` in the phase `name`. `in`: whether the first of `terms` is one of the others.
     Else: the operator of that name.
     """
@@ -30,6 +30,11 @@ class Term:
     value: str | int | float | bool | None = None
     paths: tuple[str, ...] = ()
     type: str = ""
+
+
+def distribution_of(term: Term) -> str:
+    """The distribution whose histograms a percentile or a plot reads; older plans name it in two parts."""
+    return "_".join(part for part in term.paths if part)
 
 
 @frozen

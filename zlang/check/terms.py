@@ -92,8 +92,8 @@ def _term_of_aggregate(expressions: ClauseExpressions, node: tree.Call) -> Term:
     where = (term(expressions, node.where),) if node.where is not None else ()
     if match := PERCENTILE.fullmatch(name):
         share = float(f"0.{match[1]:0>2}{match[2]}")
-        pair = expressions.words.distributions[str(node.arguments[0])].pair
-        return Term(op="percentile", terms=where, name=one_line(node), value=share, paths=pair, type="duration")
+        paths = (str(node.arguments[0]),)
+        return Term(op="percentile", terms=where, name=one_line(node), value=share, paths=paths, type="duration")
     type_ = types.scalar_name(expressions.call(expressions.context, node, None).type)
     return Term(name, (term(expressions, node.arguments[0]), *where), one_line(node), type=type_)
 

@@ -14,7 +14,7 @@ from zlang.check import schedules, streams
 from zlang.check.instances import Frame, LazyValues, treatment_site
 from zlang.check.program import Experiment, Instance, PartialPoint, Point, Symbol, Value
 from zlang.check.streams import Stream
-from zlang.metrics import Metric, distribution, in_trials
+from zlang.metrics import Metric, in_trials
 from zlang.source import Span
 from zlang.space import points
 from zlang.units import Quantity
@@ -186,7 +186,7 @@ def metrics_of(experiment: Experiment, terms: Iterable[Term]) -> dict[str, Metri
 def _read_by(term: Term) -> tuple[str, ...]:
     if term.op == "metric":
         return (term.name,)
-    return (distribution(*term.paths),) if term.op in {"percentile", "distribution"} else ()
+    return term.paths if term.op in {"percentile", "distribution"} else ()
 
 
 class _FirstOfAll(PartialPoint):

@@ -239,7 +239,7 @@ def _latency(name: str, kind: str, timed: list[_Part], metrics: dict[str, float]
         result = percentiles(bins, [share for _, share in PERCENTILES])
         metrics.update((prefix + short, value) for (short, _), value in zip(PERCENTILES, result, strict=True))
     if bins and len(all_bins) == len(timed):
-        latency.append(Histogram(name, kind, bins))
+        latency.append(Histogram(f"{name}_{kind}", bins))
 
 
 def _processor(jobs: list[_Part], metrics: dict[str, float]) -> None:

@@ -104,7 +104,7 @@ class FioIntervals:
             bins = self._bins(direction, windows)
             if bins:
                 metrics.update(_latency(direction, bins))
-                latency.append(Histogram(direction, _KIND, bins))
+                latency.append(Histogram(f"{direction}_{_KIND}", bins))
         metrics["fio_runtime"] = seconds
         return Reading(metrics, latency=tuple(latency), window=(windows[0][0], windows[-1][1]))
 
@@ -144,7 +144,7 @@ def find(directory: Path, name: str, reading: Reading) -> FioIntervals | None:
     rates = {kind: _by_direction(directory / f"{name}_{kind}.log") for kind in ("iops", "bw")}
     lines = _by_direction(directory / f"{name}{_HISTOGRAMS}")
     whole = _in_time(reading.window, rates["iops"], lines)
-    reported = {h.direction: h.bins for h in reading.latency if h.kind == _KIND}
+    reported = {histogram.metric: histogram.bins for histogram in reading.latency}
     amounts: dict[str, tuple[_Amount, _Amount]] = {}
     bins: dict[str, list[tuple[float, float, Mapping[int, int]]]] = {}
     for direction in DIRECTIONS:
@@ -163,8 +163,9 @@ def find(directory: Path, name: str, reading: Reading) -> FioIntervals | None:
             _Amount([(a, b, operations) for a, b, operations, _ in pieces]),
             _Amount([(a, b, bytes_) for a, b, _, bytes_ in pieces]),
         )
-        if direction in reported and (direction in lines or whole[1] - whole[0] < _SHORT):
-            bins[direction] = _histograms(lines.get(direction, []), reported[direction], whole)
+        total = reported.get(f"{direction}_{_KIND}")
+        if total is not None and (direction in lines or whole[1] - whole[0] < _SHORT):
+            bins[direction] = _histograms(lines.get(direction, []), total, whole)
     return FioIntervals(whole, amounts, bins) if amounts else None
 
 

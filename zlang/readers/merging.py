@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from zlang.metrics import PERCENTILES, Metric, distribution, statistics_of
+from zlang.metrics import PERCENTILES, Metric, statistics_of
 from zlang.readers.reading import Histogram, StreamReading, merge, percentiles
 
 
@@ -12,9 +12,7 @@ def statistics(metric: Metric, streams: Sequence[StreamReading]) -> Iterator[tup
     """The statistics of a distribution over all operations; none where a stream has no histogram of it."""
     names = {word: own.name for word, own in statistics_of(metric).items()}
     having = [stream for stream in streams if names["mean"] in stream.metrics]
-    histograms = [
-        h.bins for stream in having for h in stream.latency if distribution(h.direction, h.kind) == metric.name
-    ]
+    histograms = [h.bins for stream in having for h in stream.latency if h.metric == metric.name]
     if not having or len(histograms) != len(having):
         return
     counts = [sum(bins.values()) for bins in histograms]
@@ -26,9 +24,9 @@ def statistics(metric: Metric, streams: Sequence[StreamReading]) -> Iterator[tup
 
 
 def merged(streams: Iterable[StreamReading]) -> tuple[Histogram, ...]:
-    """The histograms of all operations, one for each direction and kind."""
-    by_kind: dict[tuple[str, str], list[Mapping[int, int]]] = {}
+    """The histograms of all operations, one for each distribution."""
+    by_metric: dict[str, list[Mapping[int, int]]] = {}
     for stream in streams:
         for histogram in stream.latency:
-            by_kind.setdefault((histogram.direction, histogram.kind), []).append(histogram.bins)
-    return tuple(Histogram(direction, kind, merge(bins)) for (direction, kind), bins in by_kind.items())
+            by_metric.setdefault(histogram.metric, []).append(histogram.bins)
+    return tuple(Histogram(metric, merge(bins)) for metric, bins in by_metric.items())

@@ -32,11 +32,10 @@ Window = tuple[float, float]
 class Histogram:
     """How many operations took how long: `bins` from nanoseconds (the middle of a bin) to a count.
 
-    `direction` is read, write, trim or mixed; `kind` is `clat`, `slat` or `lat`, as fio names its latencies.
+    `metric` is the distribution that its reader or kind declares.
     """
 
-    direction: str
-    kind: str
+    metric: str
     bins: Mapping[int, int]
 
 

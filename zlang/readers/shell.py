@@ -163,7 +163,7 @@ def _distribution(metric: Metric, text: str, tag: str, unit: str) -> Reading:
         bins = hdr.read(text, tag, nanoseconds(unit))
     except ValueError as problem:
         raise _MissingError(f"{metric.name}: {problem}") from None
-    return Reading(dict(hdr.statistics(metric, bins)), latency=(Histogram(*metric.pair, bins.counts),))
+    return Reading(dict(hdr.statistics(metric, bins)), latency=(Histogram(metric.name, bins.counts),))
 
 
 def _series(wanted: _Wanted, text: str, place: str, time: str, window: Window | None) -> Reading:

@@ -25,7 +25,7 @@ from zlang.check.vocabulary import Vocabulary, column_of_results
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.errors import RunError
 from zlang.intervals import exp
-from zlang.metrics import ELAPSED, PERCENTILES, Metric, distribution, in_trials
+from zlang.metrics import ELAPSED, PERCENTILES, Metric, in_trials
 from zlang.report import formulas, margins, series
 from zlang.report.clauses import metrics_of, stored_clauses
 from zlang.report.drawn import EMPTY, Drawn, Form
@@ -213,11 +213,11 @@ def _words(trials: Trials) -> Vocabulary:
         columns.append(column_of_results(str(name), str(path), str(sort), words))
     kept = run_query(
         trials.db,
-        "SELECT DISTINCT direction, kind FROM histograms WHERE list_contains(?, run)",
+        "SELECT DISTINCT metric FROM histograms WHERE list_contains(?, run)",
         [[trials.run, *trials.others]],
     ).rows
-    names = [distribution(str(of), str(time)) for of, time in kept]
-    distributions = {name: Metric(name, "duration", NANOSECONDS, is_distribution=True) for name in sorted(names)}
+    names = sorted(str(name) for (name,) in kept)
+    distributions = {name: Metric(name, "duration", NANOSECONDS, is_distribution=True) for name in names}
     units = {name: trials.metrics[name][1] for name in sorted(trials.measured)}
     measured = {name: Metric(name, scalar_of(unit), unit) for name, unit in units.items()}
     return Vocabulary(measured | {ELAPSED.name: ELAPSED}, distributions, tuple(columns), {})

@@ -6,8 +6,18 @@ from collections.abc import Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from zlang.check.questions import AnyExpectation, Expectation, ExpectedRatio, Plot, Search, Table, Term, Until
-from zlang.metrics import ELAPSED, PERCENTILES, distribution
+from zlang.check.questions import (
+    AnyExpectation,
+    Expectation,
+    ExpectedRatio,
+    Plot,
+    Search,
+    Table,
+    Term,
+    Until,
+    distribution_of,
+)
+from zlang.metrics import ELAPSED, PERCENTILES, statistic
 from zlang.report.formulas import Trials
 from zlang.report.summary import usual_metrics, varying
 from zlang.store.query import run_query
@@ -85,6 +95,6 @@ def metrics_of(term: Term) -> Iterator[str]:
     if term.op == "percentile":
         wanted = round(1000 * float(term.value or 0))
         nearest = min(PERCENTILES, key=lambda pair: abs(pair[1] - wanted))[0]
-        yield f"{distribution(*term.paths)}_{nearest}"
+        yield statistic(distribution_of(term), nearest)
     for part in term.terms:
         yield from metrics_of(part)

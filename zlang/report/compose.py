@@ -552,9 +552,8 @@ def _caveats(trials: Trials, recorded: RecordedRun | None) -> Iterator[Block]:
 # -- timeline
 
 _COMPLETIONS = (
-    "DISTINCT concat_ws('_', nullif(direction, ''), kind) FROM histograms "
-    "WHERE concat_ws('_', nullif(direction, ''), kind, 'p99') IN "
-    "(SELECT name FROM \"columns\" WHERE means LIKE '%.completion.p99') AND"
+    "DISTINCT metric FROM histograms "
+    "WHERE metric IN (SELECT distribution FROM \"columns\" WHERE means LIKE '%.completion.p99') AND"
 )
 """The distributions of the time from submission to completion."""
 

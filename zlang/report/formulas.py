@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from zlang.check.questions import FactorRef, LevelsWithValue, Term, aggregates
+from zlang.check.questions import FactorRef, LevelsWithValue, Term, aggregates, distribution_of
 from zlang.check.types import SCALARS, parts_of
 from zlang.frozen import frozen
 from zlang.store.query import run_query
@@ -131,13 +131,12 @@ def _aggregate(trials: Trials, term: Term, keys: Sequence[str]) -> str:
 
 def _percentile(trials: Trials, term: Term, keys: Sequence[str]) -> str:
     """The same for a percentile: of the histograms of all trials that count, added up."""
-    direction, kind = term.paths
     own = "".join(f"{key}, " for key in keys)
     percent = repr(100 * float(term.value or 0))
     return (
         f"WITH c AS (SELECT {own}run, trial, replicate, valid FROM t{_where_sql(trials, term.terms)}), "
         f"h AS (SELECT {own}ns, counts FROM c JOIN main.histograms USING (run, trial, replicate, valid) "
-        f"WHERE valid AND direction = {literal(direction)} AND kind = {literal(kind)}), "
+        f"WHERE valid AND metric = {literal(distribution_of(term))}), "
         f"b AS (SELECT {own}unnest(ns) AS ns, unnest(counts) AS ios FROM h), "
         f"p AS (SELECT {own}latency_percentile(ns, ios, {percent}) / 1e9 AS v FROM b{_group_by_sql(keys)}), "
         f"m AS (SELECT {own}count(*) AS n FROM h{_group_by_sql(keys)}), "

@@ -21,10 +21,10 @@ from zlang.check.questions import (
     ExpectedRatio,
     Term,
     aggregates,
+    distribution_of,
     mentioned,
     metrics_of,
 )
-from zlang.metrics import distribution
 from zlang.report import across, formulas, known_runs, margins, wording
 from zlang.report.clauses import stored_expectations
 from zlang.report.formulas import UNITS, Combination, Side, Trials, evaluate
@@ -167,14 +167,13 @@ def _places_without_value(trials: Trials, expectation: Expectation) -> list[tupl
     """The levels of trials, and whether none there can have what an expectation is about: what only writes, reads."""
     terms = list(aggregates(expectation.term))
     exact = [name for term in terms for part in term.terms for name in metrics_of(part)]
-    begins = [f"{distribution(*term.paths)}_" for term in terms if term.op == "percentile"]
-    conditions = ["list_contains(?, name)", "list_contains(?, path)", *["starts_with(name, ?)"] * len(begins)]
+    distributions = [distribution_of(term) for term in terms if term.op == "percentile"]
     catalogue = (
-        f"SELECT DISTINCT needs FROM \"columns\" WHERE experiment = ? AND needs <> '' AND ({' OR '.join(conditions)})"
+        "SELECT DISTINCT needs FROM \"columns\" WHERE experiment = ? AND needs <> '' "
+        "AND (list_contains(?, name) OR list_contains(?, path) OR list_contains(?, distribution))"
     )
-    needs = [
-        str(trait) for (trait,) in run_query(trials.db, catalogue, [trials.experiment, exact, exact, *begins]).rows
-    ]
+    parameters = [trials.experiment, exact, exact, distributions]
+    needs = [str(trait) for (trait,) in run_query(trials.db, catalogue, parameters).rows]
     if not needs:
         return []
     levels = "".join(f"{formulas.level(trials, item)}, " for item in expectation.by)

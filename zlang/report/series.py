@@ -12,7 +12,7 @@ import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from zlang.check.questions import FactorRef, Measure, Plot
+from zlang.check.questions import FactorRef, Measure, Plot, distribution_of
 from zlang.check.types import parts_of
 from zlang.metrics import QUIET
 from zlang.report import design, ratios
@@ -155,14 +155,13 @@ def _start(position: Cell, size: int) -> Cell:
 
 def _histograms_in_sql(trials: Trials, measure: Measure, levels: Sequence[str]) -> str:
     """A subquery with the histogram of each trial that counts, its levels, and a number for each set of levels."""
-    direction, kind = measure.term.paths
     keys = [f'"level {i}"' for i in range(len(levels))]
     chosen = "".join(f"{item} AS {key}, " for item, key in zip(levels, keys, strict=True))
     group = f"dense_rank() OVER (ORDER BY {', '.join(keys)})" if keys else "1"
     return (
         f"h AS (SELECT row_number() OVER () AS id, {group} AS own, * FROM (SELECT {chosen}ns AS bins, counts "
         f"FROM {trials.rows} t JOIN main.histograms USING (run, trial, replicate, valid) "
-        f"WHERE valid AND direction = {literal(direction)} AND kind = {literal(kind)}))"
+        f"WHERE valid AND metric = {literal(distribution_of(measure.term))}))"
     )
 
 

@@ -16,7 +16,7 @@ from fractions import Fraction
 from zlang import intervals, metrics
 from zlang.check import types
 from zlang.check.evaluation import evaluate
-from zlang.check.questions import Search, Term, Until, aggregates
+from zlang.check.questions import Search, Term, Until, aggregates, distribution_of
 from zlang.plan.plan import Header, Plan, Scalar, Trial
 from zlang.readers.reading import merge, percentiles
 from zlang.run.events import TrialVerdict
@@ -266,7 +266,8 @@ def _add_trial(level: _Level, term: Term, trial: _Values) -> None:
     if any(_of_trial(condition, trial) is not True for condition in conditions):
         return
     if is_percentile:
-        wanted = [latency.bins for latency in trial.verdict.latency if (latency.direction, latency.kind) == term.paths]
+        name = distribution_of(term)
+        wanted = [latency.bins for latency in trial.verdict.latency if latency.metric == name]
         level.bins[term] = merge([level.bins.get(term, {}), *wanted])
         return
     value = _of_trial(term.terms[0], trial)

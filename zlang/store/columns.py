@@ -44,6 +44,7 @@ class Column:
     better: str = ""
     means: str = ""
     needs: str = ""
+    distribution: str = ""
 
 
 # Name, type in SQL, unit and meaning of what every trial has.
@@ -157,6 +158,7 @@ class Columns:
             better=metric.better,
             means=metric.means,
             needs=metric.needs,
+            distribution=metric.distribution,
         )
 
     def _factor(self, taken: set[str], column: _Open) -> Column:

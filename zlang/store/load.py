@@ -157,6 +157,7 @@ def _catalogued(experiment: str, schema: str, position: int, column: Column) -> 
         "better": column.better,
         "means": column.means,
         "needs": column.needs,
+        "distribution": column.distribution,
     }
 
 

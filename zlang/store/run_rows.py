@@ -355,8 +355,7 @@ def _binned(histogram: Histogram) -> Row:
     bins = sorted(histogram.bins.items())
     ns, counts = [b for b, _ in bins], [c for _, c in bins]
     return {
-        "direction": histogram.direction,
-        "kind": histogram.kind,
+        "metric": histogram.metric,
         "total": sum(counts),
         "ns": ns,
         "counts": counts,

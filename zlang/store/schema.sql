@@ -69,10 +69,12 @@ CREATE TABLE findings (
 CREATE TABLE imports (run VARCHAR, experiment VARCHAR, name VARCHAR, text VARCHAR);
 
 -- The columns of each experiment's trials: what they are called, what they are and in what unit. Of metrics also in which
--- direction they are better (`higher`, `lower`), and as what rules know them (`read.operations`).
+-- direction they are better (`higher`, `lower`), as what rules know them (`read.operations`), and of which distribution
+-- they are a statistic.
 CREATE TABLE columns (
     experiment VARCHAR, "schema" VARCHAR, position BIGINT, name VARCHAR, role VARCHAR,
-    type VARCHAR, unit VARCHAR, description VARCHAR, path VARCHAR, better VARCHAR, means VARCHAR, needs VARCHAR
+    type VARCHAR, unit VARCHAR, description VARCHAR, path VARCHAR, better VARCHAR, means VARCHAR, needs VARCHAR,
+    distribution VARCHAR
 );
 
 -- The factors of `main.trials` that have a level there.
@@ -94,19 +96,19 @@ CREATE VIEW metrics AS
         UNION ALL BY NAME SELECT * EXCLUDE ("group") FROM stream_metrics
     ) ANTI JOIN copies USING (run, trial, replicate) WHERE valid;
 
--- One row a histogram: the bins of one direction and kind of latency. `latency` has a row for every bin.
+-- One row a histogram: the bins of the distribution that `metric` names. `latency` has a row for every bin.
 CREATE TABLE histograms (
     run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, valid BOOLEAN,
-    direction VARCHAR, kind VARCHAR, total HUGEINT, ns BIGINT[], counts BIGINT[]
+    metric VARCHAR, total HUGEINT, ns BIGINT[], counts BIGINT[]
 );
 
 -- The same of each stream, where a trial has several. In `latency` a row without a `stream` is of the whole trial.
 CREATE TABLE stream_histograms (
     run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, valid BOOLEAN, stream VARCHAR, host VARCHAR,
-    direction VARCHAR, kind VARCHAR, total HUGEINT, ns BIGINT[], counts BIGINT[]
+    metric VARCHAR, total HUGEINT, ns BIGINT[], counts BIGINT[]
 );
 CREATE VIEW latency AS
-    SELECT run, experiment, trial, replicate, direction, kind, unnest(ns) AS ns, unnest(counts) AS count, stream, host
+    SELECT run, experiment, trial, replicate, metric, unnest(ns) AS ns, unnest(counts) AS count, stream, host
     FROM (
         SELECT *, NULL::VARCHAR AS stream, NULL::VARCHAR AS host FROM histograms
         UNION ALL BY NAME SELECT * FROM stream_histograms

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from zlang.check.questions import Search, Until
 from zlang.diagnostics import Lint, Severity
-from zlang.metrics import distribution
 from zlang.report import design, findings, known_runs, wording
 from zlang.report.clauses import stored_clauses
 from zlang.report.design import Design
@@ -21,8 +20,6 @@ from zlang.store.run_rows import AFTER, BEFORE
 from zlang.store.staging import Row
 from zlang.store.store import literal, quoted
 
-_TAIL = "_p99"
-_COMPLETION = ".completion.p99"
 _PROCESSOR = "processor"
 _Key = tuple[object, object, object]
 """Run, trial, replicate."""
@@ -138,25 +135,24 @@ def _traits(trials: Trials) -> Mapping[tuple[object, object], Mapping[str, float
 
 def _tail_by_trial(trials: Trials) -> Mapping[_Key, Mapping[str, float]]:
     """For each trial, the completion time in ns above which operations took 1 % of all time."""
-    means = {name.removesuffix(_TAIL): means for name, means in _meanings(trials) if means.endswith(_COMPLETION)}
-    if not means:
-        return defaultdict(dict)
-    pairs = ", ".join(map(literal, means))
+    completions = (
+        'SELECT distribution, means FROM "columns" '
+        f"WHERE experiment = {literal(trials.experiment)} AND ends_with(means, '.completion.p99')"
+    )
     rows = run_query(
         trials.db,
-        "WITH own AS (SELECT row_number() OVER () AS id, run, trial, replicate, direction, kind, ns, counts "
-        f"FROM histograms WHERE valid AND concat_ws('_', nullif(direction, ''), kind) IN ({pairs}) "
-        f"AND run IN ({_runs(trials)})), "
+        "WITH own AS (SELECT row_number() OVER () AS id, run, trial, replicate, means, ns, counts "
+        f"FROM histograms JOIN ({completions}) ON metric = distribution WHERE valid AND run IN ({_runs(trials)})), "
         "bins AS (SELECT id, unnest(ns) AS ns, unnest(ns)::DOUBLE * unnest(counts) AS spent FROM own), "
         "spent AS (SELECT id, ns, sum(spent) OVER (PARTITION BY id ORDER BY ns) AS below FROM bins), "
         "every AS (SELECT id, sum(spent) AS total FROM bins GROUP BY id), "
         "tails AS (SELECT id, min(ns) AS tail FROM spent JOIN every USING (id) "
         "WHERE below >= 0.99 * total GROUP BY id) "
-        "SELECT run, trial, replicate, direction, kind, tail FROM own JOIN tails USING (id)",
+        "SELECT run, trial, replicate, means, tail FROM own JOIN tails USING (id)",
     ).rows
     result: dict[_Key, dict[str, float]] = defaultdict(dict)
-    for run, trial, replicate, of, time, ns in rows:
-        result[run, trial, replicate][means[distribution(str(of), str(time))] + OF_TIME] = float(str(ns))
+    for run, trial, replicate, means, ns in rows:
+        result[run, trial, replicate][f"{means}{OF_TIME}"] = float(str(ns))
     return result
 
 

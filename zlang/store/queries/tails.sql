@@ -1,15 +1,14 @@
 -- Percentiles of latency of all replicates together, from the merged histograms
--- param direction
--- param kind
+-- param distribution
 -- unit io_lat_p50 = ns
 -- unit io_lat_p99 = ns
 -- unit io_lat_p999 = ns
 -- unit io_lat_max = ns
-select columns(getvariable('factors')), l.direction, l.kind, sum(l.count) as ios,
+select columns(getvariable('factors')), l.metric, sum(l.count) as ios,
     latency_percentile(l.ns, l.count, 50) as io_lat_p50,
     latency_percentile(l.ns, l.count, 99) as io_lat_p99,
     latency_percentile(l.ns, l.count, 99.9) as io_lat_p999,
     max(l.ns) as io_lat_max
 from latency l join trials t using (run, trial, replicate)
-where l.stream is null and l.direction = coalesce($direction, l.direction) and l.kind = coalesce($kind, l.kind)
+where l.stream is null and l.metric = coalesce($distribution, l.metric)
 group by all order by all
