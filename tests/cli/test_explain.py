@@ -135,14 +135,24 @@ def test_what_is_found_in_results_has_a_page(word: str, capsys: CaptureFixture[s
         ("drfit", "did you mean `drift`?"),
         ("bs-below", "did you mean `bs-below-recordsize`?"),
         ("atime", "it is a property: `zlang kinds ext4.atime`, "),
-        ("ext4.atime", "it is a property: `zlang kinds ext4.atime`\n"),
-        ("ext4", "it is a kind: `zlang kinds ext4`"),
+        ("datasets", "did you mean `dataset`?"),
     ],
 )
 def test_a_code_that_is_not_there_has_a_nearest_one(word: str, hint: str, capsys: CaptureFixture[str]) -> None:
     assert guarded(["explain", word]) == 1
     error = capsys.readouterr().err
-    assert error.startswith(f"error: `{word}` is not a code, a rule or a metric\n  = help: {hint}")
+    assert error.startswith(f"error: `{word}` is not a code, a rule, a metric or a kind\n  = help: {hint}")
+
+
+@pytest.mark.parametrize("word", ["ext4", "ext4.atime"])
+def test_a_kind_and_a_property_are_explained_as_kinds_describes_them(word: str, capsys: CaptureFixture[str]) -> None:
+    assert guarded(["explain", word]) == 0
+    explained = capsys.readouterr().out
+    assert guarded(["kinds", word]) == 0
+    assert explained == capsys.readouterr().out
+    assert explained.endswith(f"page of the documentation: kinds/filesystems.html#{word}\n")
+    assert guarded(["explain", "ext4.attime"]) == 1
+    assert "did you mean `atime`?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("site", ["https://docs.example.org/zlang", "https://docs.example.org/zlang/"])

@@ -267,13 +267,13 @@ def explain(
         str | None,
         typer.Argument(
             metavar="[CODE]",
-            help="a code such as E203, a rule or a metric; default: list all codes",
+            help="a code such as E203, a rule, a metric, a kind or KIND.PROPERTY; default: list all codes",
             show_default=False,
             autocompletion=_codes,
         ),
     ] = None,
 ) -> None:
-    """Explain a finding, with a wrong and a corrected program, or a metric: its type, unit and source."""
+    """Explain a finding, with a wrong and a corrected program; or a metric, a kind or a property."""
     from zlang.cli import explaining
 
     raise typer.Exit(explaining.explain(code))

@@ -24,7 +24,7 @@ from zlang import documentation
 from zlang.check import library
 from zlang.check.program import ReaderDef
 from zlang.check.traits import TRAITS
-from zlang.cli import checking, render
+from zlang.cli import checking, render, teaching
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.errors import RunError
 from zlang.lint.rules import EXCLUDED, RULES
@@ -92,11 +92,13 @@ class PageOfData(Record):
 
 
 def explain(word: str | None) -> int:
-    """Print the page of a code, what a metric of the library is, or what codes there are."""
+    """Print the page of a code, what a metric, a kind or a property of the library is, or what codes there are."""
     metric = _metrics().get(word.strip()) if word is not None else None
     if metric is not None:
         print("\n".join(_shown_metric(*metric)))
         return 0
+    if word is not None and library.load().module_of(word.strip().partition(".")[0]):
+        return teaching.kinds(word.strip(), as_json=False)
     titles = {code.id: page(code).title for code in every()} | {
         lint.id: page_of_data(lint).title for lint in after_a_run()
     }
@@ -109,8 +111,9 @@ def explain(word: str | None) -> int:
     named = {item.name: item.id for item in (*every(), *after_a_run()) if not isinstance(item, Code)}
     wanted = named.get(word.strip(), word.strip().upper())
     if wanted not in titles:
-        hint = describing.where(word) or _hint_for(wanted, titles) or did_you_mean_part(word, [*named, *_metrics()])
-        raise RunError(f"`{word}` is not a code, a rule or a metric", hint or "`zlang explain` lists the codes")
+        names = [*named, *_metrics(), *library.load().names()]
+        hint = describing.where(word) or _hint_for(wanted, titles) or did_you_mean_part(word, names)
+        raise RunError(f"`{word}` is not a code, a rule, a metric or a kind", hint or "`zlang explain` lists the codes")
     colour = render.is_coloured(sys.stdout)
     of_results = next((lint for lint in after_a_run() if lint.id == wanted), None)
     if of_results is not None:

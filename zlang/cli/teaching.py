@@ -34,9 +34,9 @@ def init(file: Path) -> int:
 # -- kinds
 
 
-def address(module: str, kind: str) -> str:
-    """The page of a kind, below the address of the documentation."""
-    return f"kinds/{module}.html#{kind}"
+def address(module: str, name: str) -> str:
+    """The place of a kind, or of `KIND.PROPERTY`, below the address of the documentation."""
+    return f"kinds/{module}.html#{name}"
 
 
 def kinds(name: str | None, *, as_json: bool) -> int:
@@ -47,7 +47,7 @@ def kinds(name: str | None, *, as_json: bool) -> int:
             print(json.dumps(describing.as_data(described)))
             return 0
         print("\n".join(describing.screen(described)))
-        print(f"\npage of the documentation: {documentation.address(address(described.module, described.name))}")
+        print(f"\npage of the documentation: {documentation.address(address(described.module, name))}")
         return 0
     shipped = library.load()
     for module, names in shipped.modules.items():

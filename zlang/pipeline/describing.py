@@ -87,11 +87,8 @@ def _hint(word: str) -> str:
 
 
 def where(word: str) -> str:
-    """A hint where a word is that of a kind, of a module, of a property of one, or of a property that some have."""
+    """A hint where a word is that of a module, or of a property that some kinds have."""
     shipped = library.load()
-    kind, _, property_ = word.partition(".")
-    if shipped.module_of(kind) and (not property_ or property_ in shipped.kind(kind).properties):
-        return f"it is a {'property' if property_ else 'kind'}: `zlang kinds {word}`"
     if members := [name for name in shipped.names() if shipped.module_of(name) == word]:
         return f"it is a module: `import {word}` has {', '.join(f'`{name}`' for name in members)}"
     having = [name for name in shipped.names() if word in shipped.kind(name).properties]
@@ -100,11 +97,10 @@ def where(word: str) -> str:
 
 
 def describe(kind: Kind, only: str = "") -> Described:
-    """All of a kind; or one property of it, and what it does with that."""
+    """All of a kind; or one property of it, without the kind's commands."""
     node = library.load().node(kind.name)
     properties = [describe_property(kind, kind.properties[name]) for name in ([only] if only else kind.properties)]
-    actions = [item for item in node.items if isinstance(item, tree.ActionDef)]
-    shown = [action for action in actions if not only or _action_name(action) in properties[0].used_by]
+    actions = [item for item in node.items if isinstance(item, tree.ActionDef) and not only]
     return Described(
         name=kind.name,
         role=kind.role,
@@ -116,7 +112,7 @@ def describe(kind: Kind, only: str = "") -> Described:
         requires=kind.requires,
         phases=kind.phases,
         properties=tuple(properties),
-        actions=tuple(textwrap.dedent("  " + action.span.text) for action in shown),
+        actions=tuple(textwrap.dedent("  " + action.span.text) for action in actions),
         metrics=() if only else tuple(_metrics(kind)),
         place=properties[0].place if only else _place(node.span),
     )
@@ -125,10 +121,6 @@ def describe(kind: Kind, only: str = "") -> Described:
 def _metrics(kind: Kind) -> dict[Metric, None]:
     readers = [reader for action in kind.actions.values() for reader in action.readers]
     return {metric: None for reader in readers for metric in reader.metrics}
-
-
-def _action_name(action: tree.ActionDef) -> str:
-    return " ".join(word.text for word in (action.name, *action.selectors))
 
 
 def describe_property(kind: Kind, definition: PropertyDef) -> DescribedProperty:
@@ -240,7 +232,9 @@ def screen(kind: Described) -> Iterator[str]:
     for definition in kind.properties:
         text = "; ".join(facts(definition))
         yield f"  {definition.name}: {definition.type}" + (f"  ({text})" if text else "")
-        for line in (definition.doc, f"manual step: {definition.ask}" if definition.ask else "", *definition.adds):
+        asked = f"manual step: {definition.ask}" if definition.ask else ""
+        used = f"used by: {', '.join(definition.used_by)}" if definition.used_by and not kind.actions else ""
+        for line in (definition.doc, asked, *definition.adds, used):
             if line:
                 yield textwrap.fill(line, 100, initial_indent="      ", subsequent_indent="      ")
     if kind.actions:
