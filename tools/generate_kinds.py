@@ -73,8 +73,9 @@ def _kind(kind: describing.Described) -> Iterator[str]:
     yield ""
     if kind.properties:
         yield "| property | type | what it is | becomes |\n|---|---|---|---|"
-        for one in kind.properties:
-            yield f"| `{one.name}` | {_cell(one.type)} | {_cell(_about(one))} | {_cell(_becomes(one))} |"
+        for item in kind.properties:
+            place = f'<a id="{kind.name}.{item.name}"></a>'
+            yield f"| {place}`{item.name}` | {_cell(item.type)} | {_cell(_about(item))} | {_cell(_becomes(item))} |"
         yield ""
     if kind.metrics:
         yield "| metric | type | what it is |\n|---|---|---|"
