@@ -5,7 +5,6 @@ Rule: this module knows no metric by its name. What a reader can measure stands 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator
 
 from zlang.record import Record
@@ -16,9 +15,6 @@ STATISTICS = {"mean": "mean", "max": "max"} | {
     name: f"percentile {thousandths / 10:g}" for name, thousandths in PERCENTILES
 }
 """The statistics that each trial has of a distribution, with their descriptions."""
-
-_COUNTED = frozenset({"size", "rate", "iops", "count"})
-_MOST = 1 << 63
 
 
 class Metric(Record):
@@ -38,10 +34,6 @@ class Metric(Record):
     means: str = ""
     is_distribution: bool = False
     distribution: str = ""
-
-    def can_be(self, value: float) -> bool:
-        """Whether a tool can have measured this: what it counts is not negative, and fits into 64 bits."""
-        return math.isfinite(value) and (self.type not in _COUNTED or 0 <= value < _MOST)
 
 
 ELAPSED = Metric("elapsed", "duration", "s", "how long the measurement took", "lower")

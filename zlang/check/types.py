@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from zlang import units
 from zlang.record import Record
 
@@ -13,7 +15,8 @@ class ScalarType(Record):
     """A type of one value: how it is spoken of, an example, its dimension, and how results keep it.
 
     Results keep it as `sql`, in `unit`; `parts` of that unit are one of the language's base unit. People see it in the
-    largest unit of `ladder` that leaves a number above one.
+    largest unit of `ladder` that leaves a number above one. A value that a tool has counted (`is_counted`) is not
+    negative, and fits into 64 bits. Of speeds and times, `faster` says which are faster: `higher` or `lower` ones.
     """
 
     spoken: str
@@ -23,16 +26,30 @@ class ScalarType(Record):
     unit: str = ""
     parts: int = 1
     ladder: tuple[str, ...] = ()
+    is_counted: bool = False
+    faster: str = ""
 
 
 _SIZES = ("TiB", "GiB", "MiB", "KiB", "B")
 _TIMES = ("s", "ms", "us", "ns")
 SCALARS = {
     "size": ScalarType(
-        spoken="a size", example="4KiB", sql="BIGINT", dimension=units.SIZE, unit="bytes", parts=1, ladder=_SIZES
+        spoken="a size",
+        example="4KiB",
+        sql="BIGINT",
+        dimension=units.SIZE,
+        unit="bytes",
+        ladder=_SIZES,
+        is_counted=True,
     ),
     "duration": ScalarType(
-        spoken="a duration", example="60s", sql="DOUBLE", dimension=units.DURATION, unit="s", parts=1, ladder=_TIMES
+        spoken="a duration",
+        example="60s",
+        sql="DOUBLE",
+        dimension=units.DURATION,
+        unit="s",
+        ladder=_TIMES,
+        faster="lower",
     ),
     "rate": ScalarType(
         spoken="a rate",
@@ -40,12 +57,21 @@ SCALARS = {
         sql="DOUBLE",
         dimension=units.RATE,
         unit="bytes/s",
-        parts=1,
         ladder=tuple([f"{u}/s" for u in _SIZES]),
+        is_counted=True,
+        faster="higher",
     ),
-    "iops": ScalarType("a number per second", "5000/s", "DOUBLE", units.FREQUENCY, "1/s"),
+    "iops": ScalarType(
+        spoken="a number per second",
+        example="5000/s",
+        sql="DOUBLE",
+        dimension=units.FREQUENCY,
+        unit="1/s",
+        is_counted=True,
+        faster="higher",
+    ),
     "share": ScalarType(spoken="a share", example="70%", sql="DOUBLE", dimension=units.SHARE, unit="%", parts=100),
-    "count": ScalarType("a whole number", "4", "BIGINT", units.NUMBER),
+    "count": ScalarType("a whole number", "4", "BIGINT", units.NUMBER, is_counted=True),
     "number": ScalarType("a number", "1.5", "DOUBLE", units.NUMBER),
     "bool": ScalarType("`on` or `off`", "on", "BOOLEAN"),
     "string": ScalarType("a text", '"data"'),
@@ -62,6 +88,7 @@ STORED = {
 """The units in which results are kept: the type that each is of, and how many are one of the language's base unit."""
 _OF_DIMENSION = {scalar.dimension: name for name, scalar in SCALARS.items() if scalar.dimension and name != "count"}
 _SHOWN = 12
+_MOST_COUNTED = 1 << 63
 BOOLS = {"on": True, "off": False, "true": True, "false": False, "yes": True, "no": False}
 DIMENSION_OF = {name: scalar.dimension for name, scalar in SCALARS.items() if scalar.dimension is not None}
 NUMERIC = frozenset(DIMENSION_OF)
@@ -225,6 +252,11 @@ def scalar_of(unit: str) -> str:
 def parts_of(unit: str) -> int:
     """How many of a unit of the results are one of the language's base unit."""
     return STORED[unit][1] if unit in STORED else 1
+
+
+def can_measure(type_: str, value: float) -> bool:
+    """Whether a tool can have measured this value."""
+    return math.isfinite(value) and (not SCALARS[type_].is_counted or 0 <= value < _MOST_COUNTED)
 
 
 def is_number(type_: Type) -> bool:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from zlang import metrics, units
 from zlang.check.metric_declarations import in_stored_unit, name_of, parse
-from zlang.check.types import DIMENSION_OF, SCALARS, parts_of
+from zlang.check.types import DIMENSION_OF, SCALARS, can_measure, parts_of
 from zlang.errors import RunError
 from zlang.metrics import Metric
 from zlang.plan.plan import Factor, Header, Reader, Scalar, Step, Trial
@@ -90,7 +90,7 @@ class _Row:
         dimension = DIMENSION_OF[metric.type] if metric.unit else None
         number = _number(cell, place, metric.unit, dimension, parts_of(metric.unit))
         value = in_stored_unit(cell.strip(), unit, metric) if _is_number(cell) else number
-        if not metric.can_be(value):
+        if not can_measure(metric.type, value):
             raise RunError(f"{place}: {SCALARS[metric.type].spoken} cannot be `{cell.strip()}`")
         return value
 

@@ -37,7 +37,7 @@ from zlang.check.metric_declarations import (
     size_of,
     stored_unit,
 )
-from zlang.check.types import SCALARS
+from zlang.check.types import SCALARS, can_measure
 from zlang.metrics import Metric
 from zlang.plan.plan import Reader, Step
 from zlang.readers import hdr, series
@@ -287,7 +287,7 @@ def _number(metric: Metric, value: object, printed: str, unit: str) -> float:
             if own and size_of(own, metric.type) is None:
                 raise _MissingError(f"{metric.name}: `{own}` is not a unit of {SCALARS[metric.type].spoken}")
             result = in_stored_unit(number, own or unit, metric)
-            if metric.can_be(result):
+            if can_measure(metric.type, result):
                 return result
             if math.isfinite(result):
                 raise _MissingError(f"{metric.name}: {SCALARS[metric.type].spoken} cannot be `{shown}`")

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from zlang.check.types import SCALARS, scalar_of
 from zlang.errors import RunError
 from zlang.intervals import exp
 from zlang.report import strata, wording
@@ -342,7 +343,7 @@ def verdict_on(ratio: Ratio | None, comparisons: int, design: Design) -> str:
     if interval is None or detectable is None:
         return "inconclusive: nothing was repeated"
     low, high = interval
-    more, less = _COMPARATIVES.get((design.unit, design.better), ("higher", "lower"))
+    more, less = _comparatives(design.unit, design.better)
     if low > 1:
         return _ratio_phrase(low, high, more)
     if high < 1:
@@ -358,10 +359,11 @@ def verdict_on(ratio: Ratio | None, comparisons: int, design: Design) -> str:
     return f"inconclusive: only {_with_article(_times(detectable))}-fold difference was detectable"
 
 
-_COMPARATIVES = {(unit, "higher"): ("faster", "slower") for unit in ("1/s", "bytes/s")} | {
-    (unit, "lower"): ("slower", "faster") for unit in ("ns", "s")
-}
-"""More and less of a metric, by its unit and by which is better: more retries a second are no speed."""
+def _comparatives(unit: str, better: str) -> tuple[str, str]:
+    """The words for more and less of a metric; it is a speed only if that is better: not retries per second."""
+    if not better or SCALARS[scalar_of(unit)].faster != better:
+        return "higher", "lower"
+    return ("faster", "slower") if better == "higher" else ("slower", "faster")
 
 
 def end(ratio: float) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from zlang.check.questions import FactorRef, LevelsWithValue, Term, aggregates, distribution_of
-from zlang.check.types import SCALARS, parts_of
+from zlang.check.types import NANOSECONDS, SCALARS, parts_of
 from zlang.frozen import frozen
 from zlang.store.query import run_query
 from zlang.store.store import literal, quoted
@@ -132,13 +132,13 @@ def _aggregate(trials: Trials, term: Term, keys: Sequence[str]) -> str:
 def _percentile(trials: Trials, term: Term, keys: Sequence[str]) -> str:
     """The same for a percentile: of the histograms of all trials that count, added up."""
     own = "".join(f"{key}, " for key in keys)
-    percent = repr(100 * float(term.value or 0))
+    value = f"latency_percentile(ns, ios, {100 * float(term.value or 0)!r}) / {parts_of(NANOSECONDS)}"
     return (
         f"WITH c AS (SELECT {own}run, trial, replicate, valid FROM t{_where_sql(trials, term.terms)}), "
         f"h AS (SELECT {own}ns, counts FROM c JOIN main.histograms USING (run, trial, replicate, valid) "
         f"WHERE valid AND metric = {literal(distribution_of(term))}), "
         f"b AS (SELECT {own}unnest(ns) AS ns, unnest(counts) AS ios FROM h), "
-        f"p AS (SELECT {own}latency_percentile(ns, ios, {percent}) / 1e9 AS v FROM b{_group_by_sql(keys)}), "
+        f"p AS (SELECT {own}{value} AS v FROM b{_group_by_sql(keys)}), "
         f"m AS (SELECT {own}count(*) AS n FROM h{_group_by_sql(keys)}), "
         f"s AS (SELECT {own}count(*) AS tried FROM c{_group_by_sql(keys)}) "
         f"SELECT {''.join(f's.{key}, ' for key in keys)}v, n, tried, NULL AS vs FROM s "

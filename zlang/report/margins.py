@@ -17,6 +17,7 @@ from dataclasses import replace
 
 from zlang.check.evaluation import evaluate
 from zlang.check.questions import FactorRef, Term, aggregates, distribution_of
+from zlang.check.types import NANOSECONDS, parts_of
 from zlang.frozen import frozen
 from zlang.intervals import LEVEL, exp, student
 from zlang.report import design, formulas, ratios, strata, wording
@@ -110,7 +111,7 @@ def percentile_join(term: Term, number: int) -> str:
     percent = repr(100 * float(term.value or 0))
     return (
         f" LEFT JOIN (SELECT run AS p{number}_run, trial AS p{number}_trial, replicate AS p{number}_replicate, "
-        f"latency_percentile(bin, ios, {percent}) / 1e9 AS p{number} "
+        f"latency_percentile(bin, ios, {percent}) / {parts_of(NANOSECONDS)} AS p{number} "
         f"FROM (SELECT run, trial, replicate, unnest(ns) AS bin, unnest(counts) AS ios FROM main.histograms "
         f"WHERE valid AND metric = {literal(distribution_of(term))}) GROUP BY ALL) "
         f"ON p{number}_run = t.run AND p{number}_trial = t.trial AND p{number}_replicate = t.replicate"

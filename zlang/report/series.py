@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from zlang.check.questions import FactorRef, Measure, Plot, distribution_of
-from zlang.check.types import parts_of
+from zlang.check.types import NANOSECONDS, parts_of
 from zlang.metrics import QUIET
 from zlang.report import design, ratios
 from zlang.report.drawn import WIDEST_BAR, Drawn, Form
@@ -28,7 +28,7 @@ _MOST_PLACES = 100
 """Fields of a plot over the position of trials, from left to right."""
 _MOST_POINTS = 1000
 """Trials that are a point each in a plot over their position."""
-_NS = 1e9
+_NS = parts_of(NANOSECONDS)
 
 Levels = tuple[Cell, ...]
 

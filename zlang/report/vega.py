@@ -8,6 +8,7 @@ from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
+from zlang import units
 from zlang.check.questions import FactorRef
 from zlang.errors import RunError, reason_of
 from zlang.files import replace_file, user_directory
@@ -24,7 +25,8 @@ _ALONE = "#64748b"
 _MOST_NUMBERS = 120
 """Fields of a heat map that have room for numbers."""
 _SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
-_LATENCY_UNIT = (1e-6, "us")
+_LATENCY_UNIT = "us"
+_SECONDS = float(units.parse(f"1{_LATENCY_UNIT}").amount)
 _LONGEST = 160
 _WIDTH = 480
 _CONFIG = {
@@ -294,7 +296,7 @@ def _place(drawn: Drawn, level: Cell) -> Cell:
     """Where a level is on its axis: a number, or how it is called."""
     over = drawn.plot.over
     if over.name == LATENCY and isinstance(level, float):
-        return level / _LATENCY_UNIT[0]
+        return level / _SECONDS
     return level if drawing.is_number(over, [level]) else wording.level(level, over.type)
 
 
@@ -308,7 +310,7 @@ def _x_axis(drawn: Drawn) -> dict[str, object]:
         return {**axis, "type": "nominal", "sort": None, "scale": {"domain": places}, "axis": {"labelAngle": 0}}
     ends = {"domain": [places[0], places[-1]]} if len(places) > 1 else {}
     if over.name == LATENCY:
-        title = f"{LATENCY}, {_LATENCY_UNIT[1]}"
+        title = f"{LATENCY}, {_LATENCY_UNIT}"
         decades = {"values": _decades(places[0], places[-1])} if len(places) > 1 else {}
         return {**axis, "type": "quantitative", "title": title, "scale": {**ends, "type": "log"}, "axis": decades}
     if drawn.form in {Form.CURVES, Form.POINTS}:

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from zlang import units
 from zlang.check.types import DIMENSION_OF, SCALARS, parts_of, scalar_of
 from zlang.text import visible
-from zlang.units import Quantity
+from zlang.units import BASE_UNITS, Quantity
 
 SET_UP_AGAIN = "`zlang run --order blocked --again` sets everything up again for each replicate"
 
@@ -33,6 +33,13 @@ def measured(value: float, unit: str) -> str:
     size, name = step(value, unit)
     shown = digits(value / size)
     return shown + name if name == "%" else f"{shown} {name}".rstrip() if _ladder(unit) else shown
+
+
+def spoken(value: float, type_: str) -> str:
+    """Something measured, with a unit also where the database's is a mere `1/s`: `200 operations per second`."""
+    scalar = SCALARS[type_]
+    shown = measured(value, scalar.unit)
+    return shown if scalar.ladder or scalar.dimension not in BASE_UNITS else f"{shown} {BASE_UNITS[scalar.dimension]}"
 
 
 def step(value: float, unit: str) -> tuple[float, str]:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from zlang.check.types import NANOSECONDS, parts_of
 from zlang.report import wording
 from zlang.report.findings.rule import OF_TIME, MeasuredTrial, ResultRules, Results, in_trials
 
 RULES = ResultRules()
-_NS = 1e9
+_NS = parts_of(NANOSECONDS)
 _TOO_DEEP = 1.15
 _TOO_SHALLOW = 0.5
 _BUSY = 90.0
@@ -238,8 +239,8 @@ def more_than_there_can_be(results: Results) -> Iterator[str]:
     1000000000,207000 206800 207100,848000000
     ```
     """
-    yield from _above_trait(results, "link", "throughput", "bytes/s", "the link carries")
-    yield from _above_trait(results, "seeks", "operations", "1/s", "the disks do")
+    yield from _above_trait(results, "link", "throughput", "rate", "the link carries")
+    yield from _above_trait(results, "seeks", "operations", "iops", "the disks do")
     readers = [
         (trial, trial.metrics["read.device"], trial.metrics["read.bytes"])
         for trial in _trials_with(results, "read.device", "read.bytes")
@@ -257,7 +258,7 @@ def more_than_there_can_be(results: Results) -> Iterator[str]:
         )
 
 
-def _above_trait(results: Results, trait: str, means: str, unit: str, words: str) -> Iterator[str]:
+def _above_trait(results: Results, trait: str, means: str, type_: str, words: str) -> Iterator[str]:
     limited = [
         (trial, math.fsum(trial.each(means)), limit)
         for trial in results.trials
@@ -267,6 +268,5 @@ def _above_trait(results: Results, trait: str, means: str, unit: str, words: str
     if result:
         worst, measured, limit = max(result, key=lambda item: item[1] / item[2])
         text = in_trials([trial for trial, *_ in result], worst, [trial for trial, *_ in limited])
-        of = " operations per second" if unit == "1/s" else ""
-        shown = [wording.measured(value, unit) + of for value in (measured, limit)]
+        shown = [wording.spoken(value, type_) for value in (measured, limit)]
         yield f"the result is {shown[0]}, but {words} at most {shown[1]}, {text}: data came from a cache"
