@@ -98,13 +98,13 @@ loop disk on here { size = 300MiB }
 let volume = ext4 on disk { label = "ext4" } | xfs on disk { label = "xfs" }
 file data on volume { size = 10MiB }
 let threads = 1 | 2
-external tool { ask = "measure with {threads}"  metrics = ["ops: iops"]  writes = off }
+external tool { ask = "measure with {threads}"  metrics = ["ops: iops, higher is better"]  writes = off }
 experiment e { on = data  run = tool  repeat = 3 }
 """
 
 
 @pytest.mark.parametrize(
-    ("order", "setups", "verdict"), [("planned", 1, "inconclusive: set up once"), ("blocked", 3, "lower")]
+    ("order", "setups", "verdict"), [("planned", 1, "inconclusive: set up once"), ("blocked", 3, "slower")]
 )
 def test_somebody_else_set_up_what_the_plan_sets_up(zlang: Zlang, order: str, setups: int, verdict: str) -> None:
     """Trials on one file system are one observation of it, whoever made it."""

@@ -43,7 +43,10 @@ HOW = ("regex", "json", "csv")
 DISTRIBUTION = "hdr"
 """How a distribution of a kind is found: in an HdrHistogram log, by the tag of its intervals."""
 _ATTRIBUTES = ("better", "doc", "means", "needs")
-_DECLARED = re.compile(r"\s*([^:=]+?)\s*(?::\s*([A-Za-z]\w*)\s*(?:\bin\s+(\S+)\s*)?)?")
+_DECLARED = re.compile(
+    r"\s*([^:=,]+?)\s*(?::\s*([A-Za-z]\w*)\s*(?:\bin\s+([^\s,]+)\s*)?)?(?:,\s*([^:=]*?)\s*)?",
+)
+_IS_BETTER = {f"{word} is better": word for word in BETTER}
 _BEGINS_WITH_WORD = re.compile(r"""[A-Za-z=:"']""")
 _DIMENSIONLESS = "1"
 """The unit of a share that is printed as a part of one."""
@@ -181,22 +184,25 @@ def pattern_problem(pattern: str) -> str:
 def parse(text: str, metrics: Mapping[str, Metric]) -> tuple[Metric, str]:
     """The metric that `NAME`, `NAME: TYPE` or `NAME: TYPE in UNIT` declares, and the unit of bare numbers.
 
-    A name without a type is that of a metric of the library, else a number without a unit. Raises ValueError with a
-    sentence.
+    Behind it, `, higher is better` or `, lower is better` may stand. A name without a type is that of a metric of the
+    library, else a number without a unit. Raises ValueError with a sentence.
     """
     matched = _DECLARED.fullmatch(text)
     if matched is None:
-        raise ValueError(f"`{text}` is not of the form `NAME: TYPE in UNIT`")
-    name, type_, unit = matched[1], matched[2], matched[3] or ""
+        raise ValueError(f"`{text}` is not of the form `NAME: TYPE in UNIT, higher is better`")
+    name, type_, unit, addition = matched[1], matched[2], matched[3] or "", matched[4]
+    if addition is not None and addition not in _IS_BETTER:
+        raise ValueError(f"after the comma, write {' or '.join(f'`{words}`' for words in _IS_BETTER)}")
+    better = _IS_BETTER.get(addition or "", "")
     if type_ is None:
         result = metrics.get(name, Metric(name, "number"))
-        return result, result.unit
+        return result.replace(better=better or result.better), result.unit
     if type_ not in types.NUMERIC:
         raise ValueError(f"`{type_}` is not a type of metrics: they are {', '.join(types.DIMENSION_OF)}")
     if unit and size_of(unit, type_) is None:
         raise ValueError(f"`{unit}` is not a unit of {types.SCALARS[type_].spoken}")
     stored = stored_unit(type_, unit)
-    return Metric(name, type_, stored), unit or stored
+    return Metric(name, type_, stored, better=better), unit or stored
 
 
 def size_of(unit: str, type_: str) -> Fraction | None:
@@ -213,8 +219,8 @@ def size_of(unit: str, type_: str) -> Fraction | None:
 
 
 def name_of(text: str) -> str:
-    """The name in `NAME: TYPE in UNIT`."""
-    return text.partition(":")[0].strip()
+    """The name in `NAME: TYPE in UNIT, higher is better`."""
+    return re.split("[:,]", text, maxsplit=1)[0].strip()
 
 
 def in_stored_unit(number: str, unit: str, metric: Metric) -> float:
