@@ -16,6 +16,7 @@ from zlang.check.metric_declarations import parse, pattern_problem
 from zlang.check.program import Expr, Instance, Kind, ReaderDef, Value
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.metrics import AFTER, PHASE, QUIET, Metric, in_trials, overlap
+from zlang.source import Span
 
 MOST_LEVELS = 1000
 """The most levels of a factor of words or declared things; a longer one is a range of numbers."""
@@ -37,19 +38,29 @@ def measured(
 ) -> tuple[tuple[str, Metric], ...]:
     """Each metric that a trial of the experiment can have, with its reader."""
     names: dict[tuple[str, Metric], None] = {}
-    wrong: dict[str, Diagnostic] = {}
+    merged: dict[str, Metric] = {}
+    wrong: dict[tuple[object, str], Diagnostic] = {}
     for name in FIELDS:
         for reader, shown, instance in _readers(fields[name], kind_of) if name in fields else ():
+            place = (instance.places.get("metrics") or instance.span if instance else None) or fields[name].span
             for item in shown if shown is not None else (None,):
                 try:
-                    names.update(dict.fromkeys((reader.reader, metric) for metric in _metrics(reader, item, readers)))
+                    own = _metrics(reader, item, readers)
                 except ValueError as error:
                     assert instance is not None, "BUG: nobody told a reader what to measure"
-                    place = instance.places.get("metrics") or instance.span or fields[name].span
                     finding = Code.NOT_ALLOWED.at(place, name="metrics", value=f"`{_text(item)}`", hint=str(error))
-                    wrong.setdefault(str(error), finding)
+                    wrong.setdefault((place.place, str(error)), finding)
+                    continue
+                names.update(dict.fromkeys((reader.reader, metric) for metric in own))
+                for metric in own:
+                    earlier = merged.get(metric.name, metric)
+                    merged[metric.name] = metric.replace(better=metric.better or earlier.better)
+                    if not _are_alike(earlier, metric):
+                        finding = _declared_twice(place, earlier, metric)
+                        wrong.setdefault((finding.span.place, metric.name), finding)
     for finding in wrong.values():
         report(finding)
+    names = dict.fromkeys((reader, one.replace(better=merged[one.name].better)) for reader, one in names)
     if "run" in fields:
         of_wrappers = dict.fromkeys(chain.from_iterable(map(_of_wrappers, _instances(fields["run"]))))
         names.update(of_wrappers)
@@ -65,6 +76,20 @@ def measured(
         doc = f"how long {name} took, if it ended while the workloads ran"
         names[_STREAMS, Metric(f"{name}.elapsed", "duration", "s", doc, "lower")] = None
     return tuple(names)
+
+
+def _are_alike(one: Metric, other: Metric) -> bool:
+    """Whether two declarations of a metric can have one column."""
+    is_same_way = one.better == other.better or not (one.better and other.better)
+    return (one.type, one.unit) == (other.type, other.unit) and is_same_way
+
+
+def _declared_twice(place: Span, one: Metric, other: Metric) -> Diagnostic:
+    """The finding about a metric that two workloads declare differently."""
+    ways = (f"{metric.type}{f', {metric.better} is better' if metric.better else ''}" for metric in (one, other))
+    hint = f"declare it in the same way, or give one of them another name: it is {' and '.join(ways)}"
+    finding = Code.NOT_ALLOWED.at(place, name="metrics", value=f"`{other.name}`", hint=hint)
+    return finding.saying(f"two workloads declare `{other.name}` differently")
 
 
 def _of_wrappers(workload: Instance) -> Iterator[tuple[str, Metric]]:
