@@ -30,6 +30,7 @@ SLIPS = (
     experiments.search,
     values.schedule,
     values.comparison,
+    values.named_in_place,
     values.sign,
     values.choice,
     values.braces,

@@ -167,6 +167,16 @@ def sign(stop: StopPlace) -> Meant | None:
     return None
 
 
+def named_in_place(stop: StopPlace) -> Meant | None:
+    """A thing with a name, declared where it is used: `during = hog busy { … }`."""
+    line = stop.text.rfind("\n", 0, stop.token.start) + 1
+    for match in _NAMED_IN_PLACE.finditer(stop.text, line):
+        if match["name"] not in CLAUSES and match.start("name") <= stop.token.start < match.end():
+            written = f"{match['kind']} {match['name']} {{ … }}"
+            return f"declare `{written}` on a line of its own, and write `{match['name']}` here", None
+    return None
+
+
 def turned_if(stop: StopPlace) -> Meant | None:
     """A value before its condition."""
     turned = _TURNED_IF.match(stop.text, stop.text.rfind("=", 0, stop.token.start)) if stop.token.text == "if" else None
@@ -215,6 +225,10 @@ _ENTRY = re.compile(r"[ \t]+[A-Za-z_][\w-]*[ \t]*(?:\{|on\b)")
 _KEY_OR_FIELD = re.compile(r"[ \t]*[A-Za-z_][\w-]*[ \t]*[=:]")
 _CHANGED = re.compile(r"[ \t]*[-+*/|]=(?!=)")
 _BLOCK = re.compile(r"[ \t]*\{")
+_NAMED_IN_PLACE = re.compile(
+    r"(?:\b(?:on|run|during|before|with|collect)[ \t]*=|[|,\[])[ \t]*"
+    r"(?P<kind>[a-z]\w*)[ \t]+(?P<name>[A-Za-z_]\w*)[ \t]*(?:\{|on\b)"
+)
 _SEVERAL = re.compile(r"[ \t]*,")
 _CALLED = re.compile(r"=[ \t]*[A-Za-z_][\w-]*\((?:[^()\n]*,)?\Z")
 _LIST_FIELD = re.compile(r"\b(collect|with|during)[ \t]*=[^=\n|]*\Z")
