@@ -16,10 +16,10 @@ from zlang.metrics import AFTER, PHASE, QUIET, overlap
 from zlang.suggest import did_you_mean
 from zlang.syntax import tree
 
-NONE = "trials have phases if something happens: `during = …`"
+NONE = "trials have phases if something happens (`during = …`) while a tool runs that logs what it does"
 """What to write where there are no phases."""
 _Node = TypeVar("_Node", tree.Expr, tree.Clause)
-_Written = tree.Name | tree.ListOf
+_Written = tree.Name | tree.ListOf | tree.Text
 Report = Callable[[Diagnostic], None]
 
 
@@ -85,14 +85,11 @@ def _all_of(conditions: list[tree.Expr]) -> tree.Expr | None:
 
 
 def _compared(node: tree.Expr, words: Vocabulary) -> _Written | None:
-    """The phase in `phase == NAME`, or in `phase == [NAME, …]`."""
+    """The phase in `phase == NAME`, or in `phase == [NAME, …]`; a text, which is none, too."""
     match node:
-        case tree.Binary(operator="==", left=left, right=tree.Name() | tree.ListOf() as right) if is_phase(left, words):
-            return right
-        case tree.Binary(operator="==", left=tree.Name() | tree.ListOf() as left, right=right) if is_phase(
-            right, words
-        ):
-            return left
+        case tree.Binary(operator="==", left=left, right=right):
+            own = right if is_phase(left, words) else left if is_phase(right, words) else None
+            return own if isinstance(own, _Written) else None
         case _:
             return None
 
@@ -112,7 +109,9 @@ def _of(node: tree.Expr, phase: _Written | str, words: Vocabulary, report: Repor
             names = [_text(each) for each in phases_of(words)]
             phases = ", ".join(f"`{each}`" for each in names)
             hint = did_you_mean(phase.span.text, names) or (f"its phases are {phases}" if phases else NONE)
-            if phases and name == QUIET:
+            if phases and isinstance(phase, tree.Text):
+                hint = f"its phases are {phases}, without quotes"
+            elif phases and name == QUIET:
                 hint = "an event begins with the workloads: write when all of them begin, such as `at = 30s`"
             report(Code.NOT_ALLOWED.at(phase.span, name=PHASE, value=f"`{phase.span.text}`", hint=hint))
         return node

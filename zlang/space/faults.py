@@ -159,7 +159,7 @@ def unmet_need(experiment: Experiment, workload: Instance, on: Instance | None) 
 def _nothing_offered(experiment: Experiment, kind: Kind, needs: Sequence[str], on: Instance | None) -> Diagnostic:
     wanted = " or ".join(map(_with_article, needs))
     offers = " and ".join(map(_with_article, on.kind.offers)) if on else "nothing"
-    target = f"`{on.kind.name}`" if on else "nothing"
+    target = f"`{on.kind.name}`" if on else "an empty list"
     fields = {
         "collector": experiment.collect,
         "event": experiment.during,
