@@ -210,15 +210,19 @@ committer commits {}
 """
 
 
+WITH_SYNCS = "ask for `sync_lat` in the same clause too, such as `p99(sync_lat)`"
+
+
 @pytest.mark.parametrize(
     ("load", "clause", "hint"),
     [
-        (COMMITS, "table median(write_clat_mean)", "ask for `sync_lat` too, such as `p99(sync_lat)`"),
-        (COMMITS, "table p99(write_lat)", "ask for `sync_lat` too, such as `p99(sync_lat)`"),
-        (COMMITS, "plot write_clat over latency", "ask for `sync_lat` too, such as `p99(sync_lat)`"),
-        (TIMED, "table median(took)", "ask for `flushed` too"),
+        (COMMITS, "table median(write_clat_mean)", WITH_SYNCS),
+        (COMMITS, "table p99(write_lat)", WITH_SYNCS),
+        (COMMITS, "plot write_clat over latency", WITH_SYNCS),
+        (TIMED, "table median(took)", "ask for `flushed` in the same clause too"),
         (COMMITS, "table p99(write_clat), p99(sync_lat)", None),
-        (COMMITS, "table p99(write_clat)\n plot sync_lat over latency", None),
+        (COMMITS, "table p99(write_clat)\n plot sync_lat over latency", WITH_SYNCS),
+        (COMMITS, "plot write_clat, sync_lat over latency", None),
         (COMMITS, "table median(write_slat_mean), median(write_iops)", None),
         ("fio commits { rw = randwrite  sync = dsync }\n", "table p99(write_clat)", None),
         ("fio commits { rw = randwrite  end_fsync = on }\n", "table p99(write_clat)", None),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from zlang.check import schedules, streams
@@ -155,12 +156,16 @@ class Thing:
 
 def formulas(experiment: Experiment) -> Iterator[Term]:
     """All that an experiment asks of its results, and by which it goes while it measures."""
-    for clause in experiment.clauses:
-        yield from terms(clause)
+    return chain.from_iterable(formulas_by_clause(experiment))
+
+
+def formulas_by_clause(experiment: Experiment) -> Iterator[Iterator[Term]]:
+    """The formulas of each clause, `until` and `find` among them."""
+    yield from map(terms, experiment.clauses)
     if experiment.until is not None:
-        yield from _parts([experiment.until.term])
+        yield _parts([experiment.until.term])
     if experiment.search is not None:
-        yield from _parts([experiment.search.condition, experiment.search.objective.term])
+        yield _parts([experiment.search.condition, experiment.search.objective.term])
 
 
 def terms(clause: Clause) -> Iterator[Term]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, share, write
-from zlang.lint.trial import TrialView, formulas, metrics_of, terms
+from zlang.lint.trial import TrialView, formulas, formulas_by_clause, metrics_of, terms
 from zlang.metrics import PERCENTILES, Metric, in_trials, statistics_of
 
 RULES = Rules()
@@ -249,7 +251,8 @@ def sync_is_not_in_the_latency(trial: TrialView) -> TrialFinding | None:
 
     fio measures an fsync or fdatasync as an operation of its own. `write_clat` and `write_lat` end when the write
     does. Through the page cache, that is a copy in memory, and the time of the device is not included. An application
-    that must not lose data also waits for the sync, which takes most of the time. Ask for `sync_lat` too, or instead.
+    that must not lose data also waits for the sync, which takes most of the time. Ask for `sync_lat` in
+    the same clause too, or instead. `expect median(write_clat_mean) + median(sync_lat_mean) < 20ms` asks for both.
     With `sync = dsync` there is no separate sync: each write waits for the device, and `write_clat` includes that.
 
     ```zexp wrong
@@ -281,22 +284,28 @@ def sync_is_not_in_the_latency(trial: TrialView) -> TrialFinding | None:
     run = trial.run
     if not run.is_("syncs") or not run.is_("modifies"):
         return None
-    declared = trial.experiment.metrics
-    requested = {name: item.means for name, item in metrics_of(trial.experiment, formulas(trial.experiment)).items()}
-    written = next((name for name, meaning in requested.items() if _means_one_of(meaning, _ENDS_WITH_THE_WRITE)), None)
-    if written is None or any(_means_one_of(meaning, (_SYNC,)) for meaning in requested.values()):
+    requested = [metrics_of(trial.experiment, clause).values() for clause in formulas_by_clause(trial.experiment)]
+    written = next((latency for metrics in requested if (latency := _write_without_sync(metrics))), None)
+    if written is None:
         return None
-    other = next((metric for metric in declared if _means_one_of(metric.means, (_SYNC,))), None)
-    message = f"`{written}` ends when the write does and does not include the sync that follows"
-    hint = f"ask for `{other.name}` too" if other else "measure the syncs too"
+    other = next((metric for metric in trial.experiment.metrics if _means_one_of(metric, (_SYNC,))), None)
+    message = f"`{written.name}` ends when the write does and does not include the sync that follows"
+    hint = f"ask for `{other.name}` in the same clause too" if other else "measure the syncs too"
     if other and other.is_distribution:
         hint += f", such as `p99({other.name})`"
     return TrialFinding(run, ("syncs",), message, hint)
 
 
-def _means_one_of(meaning: str, kinds: tuple[str, ...]) -> bool:
+def _write_without_sync(metrics: Collection[Metric]) -> Metric | None:
+    """A latency of writes among the metrics of a clause, if none of them is that of syncs."""
+    if any(_means_one_of(metric, (_SYNC,)) for metric in metrics):
+        return None
+    return next((metric for metric in metrics if _means_one_of(metric, _ENDS_WITH_THE_WRITE)), None)
+
+
+def _means_one_of(metric: Metric, kinds: tuple[str, ...]) -> bool:
     """Whether a metric means one of these, or is a statistic of a distribution that does."""
-    return any(meaning == kind or meaning.startswith(f"{kind}.") for kind in kinds)
+    return any(metric.means == kind or metric.means.startswith(f"{kind}.") for kind in kinds)
 
 
 _ENDS_WITH_THE_WRITE = ("write.completion", "write.latency")
