@@ -131,6 +131,7 @@ def main(words: list[str]) -> int:
             db = Path(directory) / "results.duckdb"
             PAGE.write_text(page(db), "utf-8")
             draw(db)
+            print("Remarks at the head of examples/studies/*.sql contain figures: compare them with the new tables.")
             return 0
     print(__doc__, file=sys.stderr)
     return 2

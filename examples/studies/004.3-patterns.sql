@@ -1,9 +1,10 @@
--- Reads agree: with metadata only or nothing in the cache, small random reads collapse, here 5-fold and in the original
--- 13- to 28-fold, and sequential reads of 8 KiB 4-fold (66- to 73-fold), while reads of whole records lose least. Small
--- random writes collapse too. Random writes with everything in the cache contradict: the original was 8 times as fast
--- as ext4, and here ZFS is 33 times slower. The reason was not examined (each write passes through the daemon into a
--- record that is written and deduplicated as a whole; the original's ended in 32 GiB of memory). The original's 287,079
--- reads of 128 KiB a second are 37 GB/s, from memory.
+-- Reads agree. With metadata only or nothing in the cache, small random reads collapse: here 5-fold, in the
+-- original 13- to 28-fold. Sequential reads of 8 KiB are three times as slow here, 66 to 73 times in the original.
+-- Reads of whole records lose least. Small random writes lose almost half. Random writes with everything in the
+-- cache contradict: in the original ZFS was 8 times as fast as ext4, and here it is 38 times slower. The reason was
+-- not examined. Here each write passes through the daemon into a record that is written and deduplicated as a
+-- whole; in the original, writes ended in 32 GiB of memory. The original's 287,079 reads of 128 KiB a second are 37
+-- GB/s, which only memory can deliver.
 select t.rw, t.bs, coalesce(t.primarycache, 'ext4') as store,
   round(median(coalesce(t.read_iops, t.write_iops))) as ours_iops, any_value(p.value::double) as theirs_iops
 from patterns.trials as t
