@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from zlang.check import types
+from zlang.check import library, types
 from zlang.check.choices import given_label, resolve_zip
 from zlang.check.expressions import Context, constant, failed, limit_size, note_risk, resolve, unknown, with_values
 from zlang.check.instances import LEFT_OUT, Frame, InstanceBuilder, checked_value, may_be_left_out, with_property
@@ -41,6 +41,7 @@ LONGEST_SEARCH = 1000
 
 _MOST_LISTED = 8
 """Up to so many properties of a kind are listed where one is not among them."""
+_MOST_SUGGESTED = 3
 _OTHER_WORDS = {
     **dict.fromkeys(
         ("for_each", "foreach", "matrix", "sweep", "with_items", "params"),
@@ -71,6 +72,12 @@ def _kinds_of_role(context: Context, name: str) -> str:
     return f"a line begins with the kind itself: {', '.join(names)}" if names else ""
 
 
+def _kinds_described_with(word: str) -> str:
+    """A hint for a word that is no kind, but stands in what is said of some."""
+    kinds = library.load().described_with(word)[:_MOST_SUGGESTED]
+    return f"perhaps {' or '.join(f'`{kind}`' for kind in kinds)}: see `zlang kinds {kinds[0]}`" if kinds else ""
+
+
 def resolve_declaration(
     context: Context, node: tree.Anonymous | tree.Declaration, path: Path, *, is_given: bool = False, label: str = ""
 ) -> Expr:
@@ -88,7 +95,7 @@ def resolve_declaration(
         )
         if context.scope.lookup(name, kind_name.span) is not None:
             hint = _like(node, name)
-        hint = hint or _kinds_of_role(context, name) or "`zlang kinds` lists all kinds"
+        hint = hint or _kinds_of_role(context, name) or _kinds_described_with(name) or "`zlang kinds` lists all kinds"
         context.report(Code.UNKNOWN_KIND.at(kind_name.span, name=name, hint=hint))
         return unknown(span)
     if is_given and not kind.has("present"):

@@ -8,6 +8,7 @@ options.
 from __future__ import annotations
 
 import marshal
+import re
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import cache
@@ -101,6 +102,18 @@ class Library:
             module = self.module_of(name)
             self.loaded[name] = kind_of(self.node(name), module, self.readers, _fail_on_finding, self.declared(name))
         return self.loaded[name]
+
+    def described_with(self, word: str) -> list[str]:
+        """The kinds that need a tool of that name, or have the word in what is said of them, the earliest first."""
+        said = re.compile(rf"\b{re.escape(word.removesuffix('s'))}s?\b", re.IGNORECASE)
+        places: dict[str, int] = {}
+        for name in self.entries:
+            kind = self.kind(name)
+            if any(tool == word for tool, _ in kind.requires):
+                places[name] = -1
+            elif where := said.search(kind.doc):
+                places[name] = where.start()
+        return sorted(places, key=lambda name: places[name])
 
 
 def _metrics(packed: bytes) -> tuple[Metric, ...]:
