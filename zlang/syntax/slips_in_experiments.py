@@ -81,7 +81,7 @@ def clause_word(stop: StopPlace) -> Meant | None:
         return f"did you mean `{near[0]}`?", stop.fix(token.start, token.end, near[0])
     if token.text == "if":
         with_value = "choose a value instead: `NAME = if CONDITION then A else B`"
-        is_block = ":" in text[token.end : text.find("\n", token.end)]
+        is_block = any(sign in text[token.end : text.find("\n", token.end)] for sign in ":{")
         fix = stop.fix(token.start, token.end, "where")
         return (with_value, None) if is_block else ("use `where` to choose points", fix)
     return None
