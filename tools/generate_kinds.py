@@ -42,7 +42,7 @@ def _index(modules: dict[str, list[describing.Described]]) -> Iterator[str]:
         how = "needs no import" if module == library.PRELUDE else f"`import {module}`"
         yield f"## [{module}]({module}.md): {how}\n"
         for kind in kinds:
-            yield f"- [{kind.name}]({module}.md#{kind.name}), a {kind.role}: {kind.doc}"
+            yield f"- [{kind.name}]({module}.md#{kind.name}), {_role(kind)}: {kind.doc}"
         yield ""
 
 
@@ -61,7 +61,7 @@ def _module(module: str, kinds: list[describing.Described]) -> Iterator[str]:
 def _kind(kind: describing.Described) -> Iterator[str]:
     yield f"## {kind.name}\n\n{kind.doc}\n"
     place = f" on {_code(kind.on, ' or ')}" if kind.on else ""
-    yield f"- a {kind.role}{place}"
+    yield f"- {_role(kind)}{place}"
     if kind.offers:
         yield f"- offers {_code(kind.offers, ', ')}"
     if kind.phases:
@@ -86,6 +86,10 @@ def _kind(kind: describing.Described) -> Iterator[str]:
     if kind.actions:
         commands = "\n".join(kind.actions)
         yield f"```text\n{commands}\n```\n"
+
+
+def _role(kind: describing.Described) -> str:
+    return f"an {kind.role}" if kind.role[0] in "aeiou" else f"a {kind.role}"
 
 
 def _code(words: tuple[str, ...], between: str) -> str:
