@@ -103,8 +103,9 @@ def test_only_one_machine_can_carry_a_plan_out() -> None:
     plans.require_one_host(planned(TWO, "a"))
     with pytest.raises(RunError, match="2 hosts: a, b"):
         plans.require_one_host(planned(TWO))
-    with pytest.raises(RunError, match="2 hosts"):
+    with pytest.raises(RunError, match="2 hosts") as refused:
         plans.emit(planned(TWO), "sh")
+    assert refused.value.hint == "add `--out DIR`: it writes a script for each"
     with pytest.raises(RunError, match="no trials on a host `c`"):
         planned(TWO, "c")
     plans.require_one_host(planned(TWO.replace("let box = a | b", "let box = a")))

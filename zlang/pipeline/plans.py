@@ -221,18 +221,18 @@ def page(pieces: Iterator[str]) -> bool:
     return pager.page(pieces)
 
 
-def require_one_host(planned: Planned) -> None:
-    """Raise RunError for a plan of several machines: each can carry out only its own part."""
+def require_one_host(planned: Planned, hint: str = "") -> None:
+    """Raise RunError for a plan of several machines: each can carry out only its own part. The hint has a default."""
     hosts = planned.schedule.hosts
     if planned.schedule.part is not None or planned.schedule.reached or len(hosts) == 1:
         return
     named = [name for name in hosts if name]
     if len(named) < len(hosts):
-        hint = "add `on HOST` to everything, with `host HOST` declared"
-        raise RunError(f"some trials are on {', '.join(named)}, and others on no host", hint)
+        everywhere = "add `on HOST` to everything, with `host HOST` declared"
+        raise RunError(f"some trials are on {', '.join(named)}, and others on no host", everywhere)
     message = f"the trials are on {len(named)} hosts: {', '.join(named)}"
-    hint = f"say how each is reached, in zlang.toml or with --reach {named[0]}=USER@HOST"
-    raise RunError(message, f"{hint}; or say which one this machine is: --host {named[0]}")
+    reach = f"say how each is reached, in zlang.toml or with --reach {named[0]}=USER@HOST"
+    raise RunError(message, hint or f"{reach}; or say which one this machine is: --host {named[0]}")
 
 
 def require_no_devices(planned: Planned) -> None:
@@ -265,7 +265,7 @@ def formats() -> Mapping[str, EmitFormat]:
 def emit(planned: Planned, form: str) -> Iterator[str]:
     """Give the plan in one of the formats. Raises RunError."""
     if form == "sh":
-        require_one_host(planned)
+        require_one_host(planned, "add `--out DIR`: it writes a script for each")
     return formats()[form].emit(planned.plan)
 
 
