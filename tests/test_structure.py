@@ -20,6 +20,8 @@ from zlang.syntax import tables
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "zlang"
+HELP_TEXTS = PACKAGE / "cli/commands.py"
+"""Its docstrings are printed by `--help`."""
 MODULES = sorted(PACKAGE.rglob("*.py"))
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -91,13 +93,19 @@ def test_a_command_without_options_reads_none(command: str) -> None:
     assert said_by_start(command, "'typer' in sys.modules")[1] == "0 False\n"
 
 
-def spoken(path: Path) -> Iterator[tuple[int, str]]:
-    """All identifiers and strings of a module but its docstrings."""
+def is_rule(node: ast.AST) -> bool:
+    """Whether it is the function of a rule, whose docstring is a page with programs or data."""
+    decorators = map(ast.unparse, node.decorator_list) if isinstance(node, FUNCTION) else ()
+    return any(decorator.startswith("RULES.add(") for decorator in decorators)
+
+
+def spoken(path: Path, *, has_docstrings: bool) -> Iterator[tuple[int, str]]:
+    """All identifiers and strings of a module, but the pages of rules; `has_docstrings` adds all other docstrings."""
     tree = ast.parse(path.read_text("utf-8"))
     silent = {
         id(statement.value)
         for node in ast.walk(tree)
-        if isinstance(node, ast.Module | ast.ClassDef | FUNCTION)
+        if isinstance(node, ast.Module | ast.ClassDef | FUNCTION) and (is_rule(node) or not has_docstrings)
         for statement in node.body
         if isinstance(statement, ast.Expr)
     }
@@ -129,11 +137,12 @@ def declared_metrics() -> set[str]:
     return {metric.name for metric in (*declared, *in_trials(declared))}
 
 
-def said_outside_readers() -> Iterator[tuple[str, str]]:
-    """Each text that reads nothing of another tool, with its place: of Python modules, of SQL and of templates."""
+def said_outside(*packages: str, has_docstrings: bool = False) -> Iterator[tuple[str, str]]:
+    """Each text outside of these packages, with its place: of Python modules, of SQL and of templates."""
     for path in MODULES:
-        if path.relative_to(PACKAGE).parts[0] not in {"importing", "readers"}:
-            yield from ((f"{name(path)}:{line}", text) for line, text in spoken(path))
+        if path.relative_to(PACKAGE).parts[0] not in packages:
+            texts = spoken(path, has_docstrings=has_docstrings or path == HELP_TEXTS)
+            yield from ((f"{name(path)}:{line}", text) for line, text in texts)
     for path in sorted(PACKAGE.rglob("*")):
         if path.suffix in {".sql", ".j2", ".css", ".js", ".sh", ".lark"}:
             lines = enumerate(path.read_text("utf-8").splitlines(), 1)
@@ -153,7 +162,7 @@ def test_storage_tools_are_named_only_where_their_output_is_read() -> None:
     sought = (tools | OTHER_TOOLS) - ORDINARY
     named = [
         f"{place}: {tool}"
-        for place, text in said_outside_readers()
+        for place, text in said_outside("importing", "readers")
         if text not in NAMES_OF_RULES
         for tool in sorted(sought & words(text))
     ]
@@ -171,7 +180,7 @@ def test_metrics_are_named_only_where_they_are_declared_and_read() -> None:
     sought = (metrics | latencies) - EVERYWHERE
     named = [
         f"{place}: {metric}"
-        for place, text in said_outside_readers()
+        for place, text in said_outside("readers", has_docstrings=True)
         if text not in OF_PATHS
         for metric in sorted(sought & words(text))
     ]
@@ -193,7 +202,7 @@ def test_properties_are_named_only_where_kinds_declare_them() -> None:
     sought = properties - WORDS_OF_THE_LANGUAGE
     named = [
         f"{place}: `{code}`"
-        for place, text in said_outside_readers()
+        for place, text in said_outside("importing", "readers")
         if ".py:" in place
         for code in re.findall("`([^`]+)`", text)
         if sought & set(re.findall(r"\w+", code))

@@ -121,7 +121,7 @@ class ClauseExpressions:
         return column
 
     def other_experiment(self, node: tree.Expr) -> str | None:
-        """The experiment whose figure a name means: `cold_one` of `cold_one.read_iops`."""
+        """The experiment whose figure a name means: `cold_one` of `cold_one.METRIC`."""
         others = self.words.others
         if others is None or not isinstance(node, tree.Name) or len(node.path) == 1 or self.is_column(node):
             return None

@@ -49,7 +49,7 @@ _Node = TypeVar("_Node", bound=Record)
 
 
 def _without_own_name(node: _Node, expressions: ClauseExpressions) -> _Node:
-    """The same with `read_iops` for `hot.read_iops` in the experiment `hot`."""
+    """The same with `METRIC` for `NAME.METRIC` in the experiment `NAME`."""
     changed: dict[str, object] = {}
     for name in type(node).record_fields:  # type: ignore[attr-defined]
         value = getattr(node, name)

@@ -1,8 +1,8 @@
-"""Phases in clauses: `median(read_iops where phase == scrub)`, `by phase` and `over phase`.
+"""Phases in clauses: `median(METRIC where phase == scrub)`, `by phase` and `over phase`.
 
 In: a clause, and the names that it may use. Out: the clause with metrics of their own for each phase, as trials have
-them (`phase.scrub.read_iops`). Rules: a list is "and", so `phase == [scrub, hog]` is the time in which both go on
-(`phase.hog+scrub.read_iops`); a factor that is called `phase` comes first.
+them (`phase.scrub.METRIC`). Rules: a list is "and", so `phase == [scrub, hog]` is the time in which both go on
+(`phase.hog+scrub.METRIC`); a factor that is called `phase` comes first.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """An `expect` that compares a figure of its experiment with one of another, or of the run before.
 
-In: its condition, `median(read_iops) > 2 * median(cold_one.read_iops)`. Out: a `questions.ExpectedRatio`. Rule: it is
+In: its condition, `median(METRIC) > 2 * median(cold_one.METRIC)`. Out: a `questions.ExpectedRatio`. Rule: it is
 one comparison of two aggregates that trials add values to, each with a constant factor: so it is about their ratio.
 """
 
@@ -84,7 +84,7 @@ def _sides(
 
 
 def _scaled(expressions: ClauseExpressions, node: tree.Expr) -> tuple[float, tree.Call] | None:
-    """A positive factor and an aggregate: `2 * median(read_iops)`, `50% of median(read_iops)`."""
+    """A positive factor and an aggregate: `2 * median(METRIC)`, `50% of median(METRIC)`."""
     match node:
         case tree.Call() if is_aggregate(node):
             return 1.0, node

@@ -670,7 +670,7 @@ def sql(
         bool, typer.Option("--unsafe", help="permit statements to use files, the network and settings")
     ] = False,
 ) -> None:
-    """Query the results: `zlang sql "select bs, median(read_iops) from trials group by all order by all"`.
+    """Query the results: `zlang sql "select FACTOR, median(METRIC) from trials group by all order by all"`.
 
     Without a query, on a terminal, it is interactive, with completion and history.
     """
@@ -709,7 +709,7 @@ def table(
 ) -> None:
     """Print results with their intervals: the tables of the experiment, or your own.
 
-    `zlang table 'read_iops, p99(read_clat) by bs'` has a row for each `bs`, and merges histograms for the percentile.
+    `zlang table 'METRIC, p99(LATENCY) by FACTOR'` has a row for each level, and merges histograms for the percentile.
     """
     from zlang.cli import answering
 
@@ -739,7 +739,8 @@ def plot(
 ) -> None:
     """Draw results with their intervals: the plots of the experiment, or your own.
 
-    `zlang plot 'read_iops over iodepth by rw, facet bs'` has a line for each `rw`, and a plot for each `bs`.
+    `zlang plot 'METRIC over FACTOR1 by FACTOR2, facet FACTOR3'` has a line for each level of FACTOR2, and a plot for
+    each level of FACTOR3.
 
     A plot can also be over `latency`, `position` (trials in the order of measurement), `second` (samples of
     collectors) or `factors` (each factor in turn).

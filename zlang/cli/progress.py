@@ -161,7 +161,7 @@ class Medians:
         self._values: dict[str, dict[int, float]] = {}
 
     def with_trial(self, trial: Trial, verdict: TrialVerdict) -> str:
-        """The median of the point of a trial: `median read_iops 12,203 (n = 2)`."""
+        """The median of the point of a trial: `median METRIC 12,203 (n = 2)`."""
         from zlang.report import wording
 
         metric = next((name for name in self._candidates if verdict.metrics.get(name)), None)

@@ -149,7 +149,7 @@ def plots(trials: Trials) -> list[Drawn]:
 
 
 def asked_now(trials: Trials, text: str) -> list[Drawn]:
-    """The data of a plot of the command line: `read_iops over bs by rw`. Raises ProgramError, RunError."""
+    """The data of a plot of the command line: `METRIC over bs by rw`. Raises ProgramError, RunError."""
     result = [item for item in drawn(trials, _resolve_asked(trials, "plot", text, Plot)) if item.has_values]
     if not result:
         raise RunError("there is nothing to draw", EMPTY)
@@ -157,7 +157,7 @@ def asked_now(trials: Trials, text: str) -> list[Drawn]:
 
 
 def table_now(trials: Trials, text: str) -> Summary:
-    """A table that is asked for now: `read_iops, p99(read_clat) by rw`. Raises ProgramError."""
+    """A table that is asked for now: `METRIC, p99(LATENCY) by rw`. Raises ProgramError."""
     return _table(trials, _resolve_asked(trials, "table", text, Table))
 
 

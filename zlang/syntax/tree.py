@@ -72,7 +72,7 @@ class ListOf(Record):
 
 
 class Call(Record):
-    """`max(a, b)`, a variant with its value, `compressible(50%)`, or an aggregate, `median(read_iops where on)`."""
+    """`max(a, b)`, a variant with its value, `compressible(50%)`, or an aggregate, `median(METRIC where on)`."""
 
     span: Span
     function: Name

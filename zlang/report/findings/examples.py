@@ -1,7 +1,7 @@
 """The data in a rule's page: a table as text -> `Results`.
 
 A line is a point. A cell with several values has one for each of its trials, in turn; all other cells hold for all.
-The columns are `read_iops` and other metrics, `place` in the order (else all points in turn, again and again), `host`,
+The columns are metrics, `place` in the order (else all points in turn, again and again), `host`,
 `cache`, traits of workloads (`depth`), and factors.
 """
 
