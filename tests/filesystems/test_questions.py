@@ -26,6 +26,12 @@ def test_a_trial_on_a_cold_cache(zlang: Zlang) -> None:
     assert list(row.values()) == [True, "", True]
 
 
+def test_a_depth_of_the_knee(zlang: Zlang) -> None:
+    zlang("run", str(REPOSITORY / "examples/knee.zexp"), "--profile", "smoke", "--only", "1")
+    (row,) = zlang.rows("select valid, why_not, cache_state, read_iops > 0 as is_measured from all_trials")
+    assert list(row.values()) == [True, "", "cold", True]
+
+
 def test_a_mount_and_a_device_of_a_server(zlang: Zlang) -> None:
     """A directory takes the place of the NFS mount, and a loop device that of the LUN."""
     volume = zlang.at / "lun.img"
