@@ -85,7 +85,8 @@ def _absent_metric(node: tree.Name, words: Vocabulary) -> Diagnostic:
         if meaning and metric.means.partition(".")[2] == meaning and other not in words.never
     ]
     hint = Hint(f"did you mean `{others[0]}`?", name, others[0], is_safe=False) if others else ""
-    return Code.NEVER_MEASURED.at(node.span, name=name, what=TRAITS[trait].doc.removeprefix("whether it "), hint=hint)
+    does = TRAITS[trait].doc.removeprefix("whether it ") if trait in TRAITS else f"has the trait `{trait}`"
+    return Code.NEVER_MEASURED.at(node.span, name=name, what=does, hint=hint)
 
 
 def resolve_until(

@@ -91,7 +91,7 @@ def _known_reader(context: Context, readers: Readers, reader: tree.Word) -> tupl
 def read_metrics(context: Context, node: tree.KindDef, actions: dict[tuple[str, str, str], KindAction]) -> None:
     """Have the metrics that the kind declares itself read from the output of what measures."""
     nodes = [item for item in node.items if isinstance(item, tree.MetricDecl)]
-    result = [entry for node in nodes if (entry := found_in(node, context.report)) is not None]
+    result = [entry for item in nodes if (entry := found_in(item, node, context.report)) is not None]
     _report_figures_declared_twice(context, nodes, result)
     if not nodes:
         return

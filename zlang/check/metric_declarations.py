@@ -66,8 +66,8 @@ class KindMetric(Record):
     time: str = ""
 
 
-def metric_of(node: tree.MetricDecl, report: Report, *, of_kind: bool = False) -> Metric | None:
-    """The metric that a declaration describes, or None where it has no type."""
+def metric_of(node: tree.MetricDecl, report: Report, kind: tree.KindDef | None = None) -> Metric | None:
+    """The metric that a declaration of a reader, or of a kind, describes, or None where it has no type."""
     name, type_ = node.name.text, node.type.text
     if type_ not in types.NUMERIC:
         hint = did_you_mean(type_, types.NUMERIC) or "the types of metrics are " + ", ".join(types.DIMENSION_OF)
@@ -76,11 +76,11 @@ def metric_of(node: tree.MetricDecl, report: Report, *, of_kind: bool = False) -
     if node.is_distribution and type_ != "duration":
         report(Code.BAD_KIND.at(node.span, message="a distribution is of type `duration`"))
         return None
-    if of_kind != (node.how is not None):
+    if (kind is not None) != (node.how is not None):
         form = f'`distribution {name}: duration = {DISTRIBUTION} "TAG" in us {{ from = "FILE" }}`'
         message = (
             "a reader finds its metrics itself: write `metric NAME: TYPE`"
-            if not of_kind
+            if kind is None
             else f"a distribution of a kind says where it is found: {form}"
             if node.is_distribution
             else 'a metric of a kind says where it is found: `metric NAME: TYPE = regex "…"`, `json "…"` or `csv "…"`'
@@ -93,22 +93,22 @@ def metric_of(node: tree.MetricDecl, report: Report, *, of_kind: bool = False) -
             report(_wrong_unit(node.unit, type_))
             return None
         unit = unit if node.is_distribution else stored_unit(type_, node.unit.text)
-    attributes = _attributes(node, report, (*_ATTRIBUTES, "from", "time") if of_kind else _ATTRIBUTES)
+    attributes = _attributes(node, report, (*_ATTRIBUTES, "from", "time") if kind else _ATTRIBUTES)
     return Metric(
         name=name,
         type=type_,
         unit=unit,
         doc=_text(attributes.get("doc"), report),
         better=_word("better", attributes, BETTER, report),
-        needs=_word("needs", attributes, TRAITS, report, "a trait, such as `reads`; docs/language.md lists them all"),
+        needs=_needed_trait(attributes, kind, report),
         means=_meaning(attributes.get("means"), report),
         is_distribution=node.is_distribution,
     )
 
 
-def found_in(node: tree.MetricDecl, report: Report) -> KindMetric | None:
+def found_in(node: tree.MetricDecl, kind: tree.KindDef, report: Report) -> KindMetric | None:
     """The metric of a kind with where it is found, or None where something is wrong with that."""
-    metric = metric_of(node, report, of_kind=True)
+    metric = metric_of(node, report, kind)
     if metric is None or node.how is None or node.where is None:
         return None
     ways = (DISTRIBUTION,) if node.is_distribution else HOW
@@ -279,6 +279,19 @@ def _word(
         return text
     hint = did_you_mean(text, words) or "it is " + (in_short or " or ".join(f"`{word}`" for word in words))
     report(Code.NOT_ALLOWED.at(value.span, name=name, value=f"`{text}`" if text else "this", hint=hint))
+    return ""
+
+
+def _needed_trait(attributes: Mapping[str, tree.Expr], kind: tree.KindDef | None, report: Report) -> str:
+    """The trait without which there is no such metric: one of the language's, or one that the kind declares."""
+    declared = [item for item in kind.items if isinstance(item, tree.Trait)] if kind else []
+    traits = {name: next(iter(trait.type.scalars)) for name, trait in TRAITS.items()}
+    traits |= {item.name.text: item.type.text for item in declared if item.type}
+    trait = _word("needs", attributes, traits, report, "a trait, such as `reads`; docs/language.md lists them all")
+    if not trait or traits[trait] == "bool":
+        return trait
+    hint = f"`{trait}` is of type `{traits[trait]}`; a metric needs a trait of type `bool`"
+    report(Code.NOT_ALLOWED.at(attributes["needs"].span, name="needs", value=f"`{trait}`", hint=hint))
     return ""
 
 

@@ -163,19 +163,25 @@ def words_of(
 def _may_measure(run: Expr, factors: Mapping[str, FactorDef], wheres: Sequence[Expr], reader: str, trait: str) -> bool:
     """Whether some workload that this reader reads of may do that; one that does not say may."""
 
-    def is_measured(point: PartialPoint) -> bool:
+    def read_and_measured(point: PartialPoint) -> tuple[bool, bool]:
         workloads = streams.things_of(run.value(point))
-        may = not workloads or any(_may_do(workload, reader, trait) for workload in workloads)
-        return may and all(where.value(point) is not False for where in wheres)
+        reading = [workload for workload in workloads if reader in _readers_of(workload)]
+        may = not workloads or any(_may_do(workload, trait) for workload in reading or workloads)
+        is_possible = may and all(where.value(point) is not False for where in wheres)
+        return bool(reading) or not workloads, is_possible
 
-    answers, _, is_all = explored(factors, MOST_LEVELS, is_measured)
-    return any(answers) or not is_all
+    answers, _, is_all = explored(factors, MOST_LEVELS, read_and_measured)
+    is_of_collector = not any(is_read for is_read, _ in answers)
+    return any(may and (is_read or is_of_collector) for is_read, may in answers) or not is_all
 
 
-def _may_do(workload: Instance, reader: str, trait: str) -> bool:
-    readers = {item.reader for action in workload.kind.actions.values() for item in action.readers}
+def _readers_of(workload: Instance) -> set[str]:
+    return {item.reader for action in workload.kind.actions.values() for item in action.readers}
+
+
+def _may_do(workload: Instance, trait: str) -> bool:
     value = workload.kind.traits.get(trait)
-    return reader in readers and (value is None or value.value(Frame(workload)) is not False)
+    return value is None or value.value(Frame(workload)) is not False
 
 
 def _column_of(factor: FactorDef, i: int, fields: Mapping[str, Expr], scope: Scope) -> FactorColumn:
