@@ -37,10 +37,15 @@ def searched(draw: np.random.Generator, last: int, noise: float) -> tuple[int, t
         return statistics.median(values) < 1
 
     levels = list(bisection.course(LEVELS, holds))
-    judge = Judge(BELOW, [LATENCY], (), 1, 1)
+    judge = Judge(BELOW, [LATENCY], (), 1, 1, is_within_setups=True)
     verdicts = {}
     for level in levels:
-        own = [TrialTerms((level,), (level,), ((n, level),), (value,)) for n, value in enumerate(measured[level])]
+        # Each round has its own blocks, and the file that all levels read was laid out once.
+        groups = [((n, level), "file") for n in range(REPEAT)]
+        own = [
+            TrialTerms((level,), (level,), group, (value,))
+            for group, value in zip(groups, measured[level], strict=True)
+        ]
         side = Side(LATENCY, statistics.median(measured[level]), REPEAT, REPEAT, ())
         verdicts[float(level)] = judge.finding(Combination((level,), REPEAT, (True,), (side,)), own).verdict
     return max((level for level in levels if holds(level)), default=0), knee(verdicts, holds_below=holds(0))

@@ -44,6 +44,27 @@ experiment precise {
 """
 
 
+ON_A_FILE = """
+kind says: workload {
+  needs file as at
+  property level: count { default = 1 }
+  run {
+    sh "cd -- {at.dir} && echo {level} >>../said && echo lag=$(( 100 * {level} + $(wc -l <../said) % 3 ))"
+    reads shell "measure.out" { metrics = [["regex", "lag=lag=([0-9]+)"]] }
+  }
+}
+dir here { path = "data" }
+file data on here { size = 4MiB }
+says it {}
+experiment knee {
+  on     = data
+  run    = it
+  repeat = 3
+  find level in 1..16 where median(lag) < 650 maximising level
+}
+"""
+
+
 def _lab(zlang: Zlang) -> None:
     (zlang.at / "data").mkdir()
     (zlang.at / "data" / "say").write_text(SAY)
@@ -52,6 +73,14 @@ def _lab(zlang: Zlang) -> None:
 
 def _said(zlang: Zlang) -> list[int]:
     return [int(word) for path in zlang.at.glob("*/said") for word in path.read_text().split()]
+
+
+def test_the_range_of_a_search_is_that_of_the_file_that_was_laid_out_once(zlang: Zlang) -> None:
+    (zlang.at / "data").mkdir()
+    ended = zlang("run", zlang.program(ON_A_FILE))
+    assert (
+        "level=6; the condition holds at 6 and not at 7; with 95 % confidence it changes between 6 and 7" in ended.out
+    )
 
 
 def test_a_search_is_planned_as_a_bound_and_told_as_a_course(zlang: Zlang) -> None:

@@ -185,13 +185,17 @@ def _places_without_value(trials: Trials, expectation: Expectation) -> list[tupl
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Judges one expectation in each of so many combinations."""
+    """Judges one expectation in each of so many combinations.
+
+    If it `is_within_setups`, verdicts hold for what was set up, even once.
+    """
 
     term: Term
     aggregates: Sequence[Term]
     matched: Sequence[int]
     combinations: int
     least: int
+    is_within_setups: bool = False
 
     def finding(self, combination: Combination, samples: Sequence[TrialTerms]) -> JudgedCombination:
         """The verdict in one combination."""
@@ -228,7 +232,9 @@ class Judge:
         ):
             holds = evaluation.evaluate(term, by_term.get)
             return Verdict.INCONCLUSIVE if holds is None else Verdict.PASS if holds else Verdict.FAIL
-        margin = margins.margin(term, self.aggregates, own, by_term.get, self.matched)
+        margin = margins.margin(
+            term, self.aggregates, own, by_term.get, self.matched, is_within_setups=self.is_within_setups
+        )
         if margin is None:
             return Verdict.INCONCLUSIVE
         verdict = _verdict_on_margin(term.op, margin, self.combinations)

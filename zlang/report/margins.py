@@ -119,11 +119,17 @@ def percentile_join(term: Term, number: int) -> str:
 
 
 def margin(
-    comparison: Term, terms: Sequence[Term], own: Sequence[TrialTerms], leaf_of: Leaf, matched: Sequence[int]
+    comparison: Term,
+    terms: Sequence[Term],
+    own: Sequence[TrialTerms],
+    leaf_of: Leaf,
+    matched: Sequence[int],
+    *,
+    is_within_setups: bool = False,
 ) -> Margin | None:
     """The margin of a comparison, of these samples; `matched` are the factors by which sides are matched.
 
-    None where a side has no value.
+    With a limit it is, if it `is_within_setups`, that of what was set up once. None where a side has no value.
     """
     used = [n for n, term in enumerate(terms) if term.op in INFERRED and term in set(aggregates(comparison))]
     scales = {
@@ -157,7 +163,7 @@ def margin(
     )
     pair = _pair(slopes, added)
     if pair is None:
-        return _of_several(made, slopes, added)
+        return _of_several(made, slopes, added, is_within_setups=is_within_setups)
     first, second = pair
     without = replace(made, value=value - slopes[second] * (middles[second] - middles[first]))
     return _of_pair(without, pair, slopes[second], added, matched)

@@ -175,7 +175,8 @@ def _range(trials: Trials, search: Search, steps: Sequence[_Step], kind: str) ->
         tuple(cells(combination.levels)): combination
         for combination in evaluate(trials, [search.condition], by, every=True)
     }
-    judge = judging.Judge(search.condition, terms, (), 1, 1)
+    # All levels of a search are measured on the same setup, so the range is that of this setup.
+    judge = judging.Judge(search.condition, terms, (), 1, 1, is_within_setups=True)
     verdicts = {}
     for step, level in zip(steps, levels, strict=True):
         place = tuple(step.point.values())
