@@ -153,6 +153,12 @@ def read(file: str) -> Source:
         raise RunError("standard input is not UTF-8 text") from None
 
 
+def require_file(file: str) -> None:
+    """Raise RunError for standard input, where a command asks questions or needs the name of the program."""
+    if file == STANDARD:
+        raise RunError("this command does not read a program from standard input", "save it in a file first")
+
+
 def report(findings: Iterable[Diagnostic], *, hint: str = "") -> None:
     """Print findings to standard error, and how many; with `hint` also how many have a safe fix."""
     shown = list(findings)
@@ -171,7 +177,7 @@ def sound(file: str, overrides: Overrides, machine: Instance | None = None) -> C
 
     With `machine` the rules know on what that is which stands on no named host.
     """
-    checked = programs.check(programs.read(file), overrides)
+    checked = programs.check(read(file), overrides)
     findings = list(checked.findings)
     risky = [experiment for experiment in checked.program.experiments.values() if experiment.risks]
     if checked.is_sound and risky:

@@ -107,6 +107,9 @@ def _declared(context: typer.Context) -> dict[str, list[str]]:
 
 
 File = Annotated[str, typer.Argument(metavar="FILE", help="program, a .zexp file", show_default=False)]
+Readable = Annotated[
+    str, typer.Argument(metavar="FILE", help="program, a .zexp file, or `-` for standard input", show_default=False)
+]
 Set = Annotated[
     list[str] | None,
     typer.Option(
@@ -300,7 +303,7 @@ def fmt(
 
 
 def plan(
-    file: File,
+    file: Readable,
     settings: Set = None,
     profile: Profile = None,
     experiment: Which = None,

@@ -71,6 +71,7 @@ def snapshot(
     words.ordered(order)
     if validate and (settings or profile or seed is not None or order):
         raise RunError("a saved plan has its own settings", "remove --set, --profile, --seed and --order")
+    checking.require_file(file)
     checked = checking.sound(file, checking.overrides(settings, profile))
     chosen = programs.choose(checked, experiment)
     path = differences.snapshot_path(checked, chosen)

@@ -92,7 +92,10 @@ def plan(
                 _write(_steps(planned))
         else:
             result = {} if again else runs.measured(planned, runs_dir, words.refuse)
-            program = words.program(file, settings, profile, name, seed, host, order, runs=runs_dir, again=again)
+            name_of_program = "FILE" if file == checking.STANDARD else file
+            program = words.program(
+                name_of_program, settings, profile, name, seed, host, order, runs=runs_dir, again=again
+            )
             _overview(planned, db, result, program, arming.own_commands(checked.program))
     return 0
 

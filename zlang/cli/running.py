@@ -65,6 +65,7 @@ def run(
 ) -> int:
     """Carry out the plan of a program in a new run folder, or of each of its experiments, one after the other."""
     words.ordered(order)
+    checking.require_file(file)
     overrides = checking.overrides(settings, profile)
     checked = checking.sound(file, overrides, programs.here())
     experiments = programs.chosen(checked, experiment, is_one=wishes.only is not None or wishes.failed)

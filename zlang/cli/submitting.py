@@ -49,6 +49,7 @@ def submit(
     """Submit the plan of each experiment of a program; the tasks of one begin when those before have ended."""
     words.ordered(order)
     _require_own_array(options)
+    checking.require_file(file)
     overrides = checking.overrides(settings, profile)
     checked = checking.sound(file, overrides, programs.here())
     seed_used = plans.DEFAULT_SEED if seed is None else seed
