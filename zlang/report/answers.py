@@ -234,7 +234,8 @@ def drawn(trials: Trials, plot: Plot) -> list[Drawn]:
         return [replace(item, note=note) if is_pooled else item for item in series.drawn(trials, plot)]
     measures, answered = _answered(trials, plot.measures, columns)
     kept = tuple((*levels, *own) for levels, _, own in answered if levels[0] is not None)
-    note = "; ".join(filter(None, (note, caveat.replace("rows", "points"))))
+    left_out = f"trials without `{plot.over.name}` are not in it" if len(kept) < len(answered) else ""
+    note = "; ".join(filter(None, (note, left_out, caveat.replace("rows", "points"))))
     return [Drawn(replace(plot, measures=measures), trials.title or trials.experiment, columns, kept, note=note)]
 
 
