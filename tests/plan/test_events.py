@@ -162,6 +162,21 @@ def test_a_hog_holds_memory_until_the_workloads_end(tmp_path: Path) -> None:
     wait_for(lambda: processes.marked({"ZLANG_STEP": str(tmp_path)}) == [])
 
 
+def test_a_hog_whose_memory_is_taken_away_fails_the_trial(tmp_path: Path) -> None:
+    """As the kernel does where memory is short; the processors would otherwise be busy alone."""
+    of_event = f"grep -l -a -z ZLANG_STEP={tmp_path} /proc/[0-9]*/environ 2>/dev/null | sed s/environ/comm/"
+    holder = f"{of_event} | xargs grep -s -l -x tail | cut -d / -f 3"
+    (tmp_path / "kills.sh").write_text(f"until kill -KILL $({holder}) 2>/dev/null; do sleep 0.1; done; sleep 3")
+    trial = trial_of(
+        f'shell kills {{ command = "timeout 60 sh {tmp_path}/kills.sh"  writes = off }}\n'
+        "experiment e { on = here  run = kills  during = hog { memory = 64MiB } }"
+    )
+    done = carried_out(trial, tmp_path, "dash")
+    assert done.returncode == 1
+    assert "what held the memory was ended" in done.stderr
+    wait_for(lambda: processes.marked({"ZLANG_STEP": str(tmp_path)}) == [])
+
+
 @pytest.mark.parametrize("shell", ["dash", "bash"])
 def test_an_event_that_cannot_begin_fails_the_trial(tmp_path: Path, shell: str) -> None:
     done = carried_out(trial_of("experiment e { on = here  run = naps  during = fails {} }"), tmp_path, shell)
