@@ -413,3 +413,18 @@ def test_imports_within_functions_load_what_the_module_has_not_loaded() -> None:
             ).stdout.split()
             useless += [f"{name(path)}:{node.lineno}" for node, _ in late if {*modules_of(node)} <= {*loaded}]
     assert not useless, f"{useless}: the module loads this anyway: import it at the top"
+
+
+_EACH_FIRST = """
+import importlib, pkgutil, sys, zlang.check
+for module in pkgutil.iter_modules(zlang.check.__path__, "zlang.check."):
+    for name in [name for name in sys.modules if name.startswith("zlang")]:
+        del sys.modules[name]
+    importlib.import_module(module.name)
+"""
+
+
+def test_each_module_of_check_can_be_imported_first() -> None:
+    """A circle of imports fails only in the commands that enter it at the wrong place."""
+    done = subprocess.run([sys.executable, "-c", _EACH_FIRST], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from zlang.check import library, types
+from zlang.check import types
 from zlang.check.choices import given_label, resolve_zip
 from zlang.check.expressions import Context, constant, failed, limit_size, note_risk, resolve, unknown, with_values
 from zlang.check.instances import LEFT_OUT, Frame, InstanceBuilder, checked_value, may_be_left_out, with_property
@@ -72,9 +72,9 @@ def _kinds_of_role(context: Context, name: str) -> str:
     return f"a line begins with the kind itself: {', '.join(names)}" if names else ""
 
 
-def _kinds_described_with(word: str) -> str:
-    """A hint for a word that is no kind, but stands in what is said of some."""
-    kinds = library.load().described_with(word)[:_MOST_SUGGESTED]
+def _kinds_described_with(context: Context, word: str) -> str:
+    """A hint for a word that is not a kind, but is in the description of some."""
+    kinds = context.scope.kinds_described_with(word)[:_MOST_SUGGESTED]
     return f"perhaps {' or '.join(f'`{kind}`' for kind in kinds)}: see `zlang kinds {kinds[0]}`" if kinds else ""
 
 
@@ -95,7 +95,8 @@ def resolve_declaration(
         )
         if context.scope.lookup(name, kind_name.span) is not None:
             hint = _like(node, name)
-        hint = hint or _kinds_of_role(context, name) or _kinds_described_with(name) or "`zlang kinds` lists all kinds"
+        hint = hint or _kinds_of_role(context, name) or _kinds_described_with(context, name)
+        hint = hint or "`zlang kinds` lists all kinds"
         context.report(Code.UNKNOWN_KIND.at(kind_name.span, name=name, hint=hint))
         return unknown(span)
     if is_given and not kind.has("present"):

@@ -743,6 +743,10 @@ class ExperimentScope:
         """A hint about an unknown kind."""
         return self.outer.kind_hint(name)
 
+    def kinds_described_with(self, word: str) -> list[str]:
+        """The kinds of the library that need a tool of that name, or have the word in their description."""
+        return self.outer.kinds_described_with(word)
+
     def is_given(self, _name: str, _span: Span) -> None:
         """Outside of templates nothing asks this."""
 

@@ -188,6 +188,10 @@ class ModuleScope:
             return Hint(f"here it is `{alias}.{name}`", name, f"{alias}.{name}")
         return Hint(f"the standard library has it: add `import {home}`", line=f"import {home}") if home else ""
 
+    def kinds_described_with(self, word: str) -> list[str]:
+        """The kinds of the library that need a tool of that name, or have the word in their description."""
+        return self._names.modules.library.described_with(word)
+
     def is_given(self, _name: str, _span: Span) -> None:
         """Outside of templates nothing asks this."""
 

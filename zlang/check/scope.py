@@ -36,6 +36,9 @@ class Scope(Protocol):
     def kind_hint(self, name: str) -> str:
         """A hint about an unknown kind."""
 
+    def kinds_described_with(self, word: str) -> list[str]:
+        """The kinds of the library that need a tool of that name, or have the word in their description."""
+
     def is_given(self, name: str, span: Span) -> Expr | None:
         """In the templates of a kind: whether a property was given, which is what `has(property)` asks."""
 
@@ -70,6 +73,10 @@ class NoScope:
     def kind_hint(self, _name: str) -> str:
         """Nothing."""
         return ""
+
+    def kinds_described_with(self, _word: str) -> list[str]:
+        """None."""
+        return []
 
     def is_given(self, _name: str, _span: Span) -> Expr | None:
         """None: there are no properties."""
