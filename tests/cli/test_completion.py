@@ -29,6 +29,7 @@ experiment second { }
         ("zlang explain ZL001", {"ZL001"}),
         ("zlang explain R110", {"R110"}),
         ("zlang explain coordinated", {"coordinated-omission"}),
+        ("zlang explain datas", {"dataset"}),
         ("zlang status study-", {"study-1"}),
         ("zlang plan study.zexp --profile s", {"small"}),
         ("zlang run study.zexp --experiment ", {"first", "second"}),

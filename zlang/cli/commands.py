@@ -34,11 +34,12 @@ def _kinds(incomplete: str) -> list[str]:
     return [name for name in library.load().names() if name.startswith(incomplete)]
 
 
-def _codes(incomplete: str) -> list[str]:
-    """The codes of errors and rules, and the names of rules, that a shell completes."""
+def _explained(incomplete: str) -> list[str]:
+    """The codes of errors and rules, the names of rules, and the kinds, that a shell completes."""
     from zlang.lint.levels import LINTS
 
-    return sorted(name for name in {*(code.id for code in Code), *LINTS} if name.startswith(incomplete))
+    codes = sorted(name for name in {*(code.id for code in Code), *LINTS} if name.startswith(incomplete))
+    return [*codes, *_kinds(incomplete)]
 
 
 def _run_names(incomplete: str) -> list[str]:
@@ -272,7 +273,7 @@ def explain(
             metavar="[CODE]",
             help="a code such as E203, a rule, a metric, a kind or KIND.PROPERTY; default: list all codes",
             show_default=False,
-            autocompletion=_codes,
+            autocompletion=_explained,
         ),
     ] = None,
 ) -> None:
