@@ -477,3 +477,11 @@ def test_what_setups_differ_by_is_no_noise_if_most_trials_have_a_counterpart() -
         return own.p or 0.0
 
     assert p_value(1.0) == pytest.approx(p_value(0.0))
+
+
+def test_levels_in_blocks_of_their_own_on_one_setup_are_not_called_setups() -> None:
+    """A search measures each level in blocks of its own, all on one file."""
+    design = simulated(TWO, 3, lambda levels, *_: 0.5 * (levels[1] == 32))
+    rows = tuple(replace(row, block=row.block + 10 * (row.levels[1] == 32), setups=(1,)) for row in design.rows)
+    (judged,) = compare.factors(replace(design, rows=rows), "depth", ())
+    assert (judged.is_significant, judged.note) == (True, "")

@@ -221,13 +221,12 @@ def _compared(
     if verdict := not_positive(sides, shown):
         return _without_ratio(design.metric, name, shown, comparisons, verdict)
     judged = _judged(sides, others)
-    is_set_up = judged.is_of_groups and any(row.setups for side in sides for row in side)
-    if is_set_up and judged.units == 1:
+    if judged.is_of_setups and judged.units == 1:
         verdict, note = _SET_UP_ONCE, _SET_UP_AGAIN
     else:
         verdict = verdict_on(judged.ratio, comparisons, design)
         is_repeated = len({(row.run, row.trial) for row in design.rows}) < len(design.rows)
-        note = _note_on(judged, is_set_up=is_set_up, is_repeated=is_repeated)
+        note = _note_on(judged, is_repeated=is_repeated)
     return Comparison(
         metric=design.metric,
         factor=name,
@@ -268,12 +267,12 @@ def not_positive(sides: Sequence[Sequence[Row]], names: Sequence[str]) -> str:
     return f"inconclusive: {' and '.join(parts)} {verb} not positive, so there is no ratio" if parts else ""
 
 
-def _note_on(judged: Difference, *, is_set_up: bool, is_repeated: bool) -> str:
+def _note_on(judged: Difference, *, is_repeated: bool) -> str:
     """Explain how a ratio was judged, or what to do to get one."""
     if judged.ratio is None:
         return f"{_ALL_COMBINATIONS}; {_BY_EFFECTS}" if is_repeated else f"{_ALL_COMBINATIONS}; {_REPEAT}"
     if is_repeated:
-        return f"compared over {judged.units} setups of each level" if is_set_up else ""
+        return f"compared over {judged.units} setups of each level" if judged.is_of_setups else ""
     return _REPEAT if judged.ratio.error is None else _BY_COMBINATIONS
 
 

@@ -315,8 +315,7 @@ def _of_pair(
         return replace(without, value=math.nan, why="its sides have no combination in common")
     margin = replace(without, value=without.value + slope * difference.ratio.log)
     if difference.ratio.error is None:
-        is_set_up = difference.is_of_groups and any(group is not None for o in observed for group in o.groups[1:])
-        return replace(margin, why=_SET_UP_ONCE if is_set_up else _NOT_REPEATED)
+        return replace(margin, why=_SET_UP_ONCE if difference.is_of_setups else _NOT_REPEATED)
     return replace(margin, error=abs(slope) * difference.ratio.error, df=difference.ratio.df)
 
 

@@ -41,12 +41,12 @@ class Observation:
 class Difference:
     """A ratio, and how many independent `units` the side has that has fewer.
 
-    `is_of_groups` tells whether units are whole groups (blocks, setups) rather than single trials.
+    `is_of_setups` tells whether units are what was set up, rather than blocks or single trials.
     """
 
     ratio: Ratio | None
     units: int
-    is_of_groups: bool
+    is_of_setups: bool
 
 
 def difference(observations: Sequence[Observation]) -> Difference:
@@ -61,7 +61,8 @@ def difference(observations: Sequence[Observation]) -> Difference:
     cells = [{(item.combination, item.cell) for item in every if item.side == side} for side in (0, 1)]
     placed = [item for item in every if (item.combination, item.cell) in cells[0] & cells[1]]
     counts = [len({item.unit for item in placed or every if item.side == side}) for side in (0, 1)]
-    is_of_groups = len(set(units)) < len(observations)
+    setups = {one.groups[kind] for kind in linking if kind != _BLOCK for one in observations} - {None}
+    is_of_setups = bool(setups) and len(set(units)) < len(observations)
     while mixed:
         differences, share = _differences_within(placed, mixed)
         is_repeated = max(map(len, differences.values()), default=0) > 1
@@ -69,12 +70,12 @@ def difference(observations: Sequence[Observation]) -> Difference:
         if (is_repeated and share >= MOST) or (
             mixed == [_BLOCK] and share < MOST and (is_repeated or len(differences) > 1)
         ):
-            return Difference(ratios.paired(differences), min(counts), is_of_groups)
+            return Difference(ratios.paired(differences), min(counts), is_of_setups)
         mixed.pop()
     result = _difference_between(placed)
     if result is not None and min(counts) == 1:
         result = replace(result, error=None, df=0)
-    return Difference(result, min(counts), is_of_groups)
+    return Difference(result, min(counts), is_of_setups)
 
 
 class _Placed:
