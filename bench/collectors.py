@@ -46,7 +46,8 @@ def commands() -> dict[str, str]:
     checked = programs.check(Source("program.zexp", text), Overrides())
     assert checked.is_sound, [finding.message for finding in checked.findings]
     (experiment,) = checked.program.experiments.values()
-    (trial,) = (one for one in plans.plan(checked, experiment, 1, Overrides()).plan.items() if isinstance(one, Trial))
+    plan = plans.plan(checked, experiment, 1, Overrides()).plan
+    (trial,) = (item for item in plan.items() if isinstance(item, Trial))
     return {step.name.rpartition(".")[2]: step.command for step in trial.steps if step.action is Action.COLLECT}
 
 
@@ -59,23 +60,23 @@ def shares(wanted: dict[str, str], seconds: float, scratch: Path) -> dict[str, f
             words, setting = ["sh", "-c", command], {**measure.environment(), "OUT": str(scratch), "RUN": "bench"}
             watching[name] = subprocess.Popen(words, stdout=out, env=setting, start_new_session=True)
     time.sleep(seconds)
-    found = {}
+    cost_by_name = {}
     for name, process in watching.items():
         os.killpg(process.pid, signal.SIGTERM)
         _, status, used = os.wait4(process.pid, 0)  # what a shell has waited for is counted with it
         process.returncode = os.waitstatus_to_exitcode(status)
         assert (scratch / f"{name}.out").stat().st_size > 0, f"{name} printed nothing"
-        found[name] = (used.ru_utime + used.ru_stime) / (time.monotonic() - began)
-    return found
+        cost_by_name[name] = (used.ru_utime + used.ru_stime) / (time.monotonic() - began)
+    return cost_by_name
 
 
 def main() -> int:
     """Measure, print, and say whether all stay below the target."""
     seconds = float(sys.argv[1]) if sys.argv[1:] else SECONDS
     with tempfile.TemporaryDirectory() as scratch:
-        found = shares(commands(), seconds, Path(scratch))
+        cost_by_name = shares(commands(), seconds, Path(scratch))
     return measure.verdict(
-        [measure.Check(name, 100 * share, "%", "of a core", 100 * MOST) for name, share in sorted(found.items())]
+        [measure.Check(name, 100 * share, "%", "of a core", 100 * MOST) for name, share in sorted(cost_by_name.items())]
     )
 
 

@@ -26,7 +26,7 @@ from waiting import wait_for  # noqa: E402
 
 from zlang.run.events import Begin, Commit, End, Start  # noqa: E402
 
-ONE = """
+TWO_HOSTS = """
 host here
 host there
 let box = here | there
@@ -109,7 +109,7 @@ def remote_step(bed: Bed, place: Path) -> float:
     """Milliseconds by which a step on another machine takes longer than the same step here: the medians."""
     zlang = ready(bed, place, 0, "steps")
     (zlang.at / "zlang.toml").write_text('[hosts.here]\nlocal = true\n[hosts.there]\nssh = "host1"\n')
-    run(zlang, ONE)
+    run(zlang, TWO_HOSTS)
     hosts = {trial.place: trial.host for trial in zlang.trials()}
     begun: dict[str, float] = {}
     seconds: dict[str, list[float]] = {"here": [], "there": []}

@@ -41,9 +41,9 @@ def main() -> int:
     for how, repeat in product(Order, (3, 5, 10)):
         within, of_setups, judged = shares(how, repeat, count)
         slack = 2.6 * math.sqrt(0.05 * 0.95 / judged)
-        known = [share for share in (within, of_setups) if share is not None]
-        code |= any(not LEAST - slack <= share <= MOST + slack for share in known)
-        every += known
+        shares_known = [share for share in (within, of_setups) if share is not None]
+        code |= any(not LEAST - slack <= share <= MOST + slack for share in shares_known)
+        every += shares_known
         rows.append((f"`{how}`, n = {repeat}", percent(of_setups), percent(within)))
         print(*rows[-1], file=sys.stderr, flush=True)
     figures = [("terms that `effects` calls significant although nothing differs", "4 to 6 %", span(every))]

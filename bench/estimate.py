@@ -96,8 +96,8 @@ def main() -> int:
                 took, expected, is_lower_bound = ran(program, Path(scratch) / program.stem)
                 is_bound = is_sequential(program)
                 bounds = (MOST, 0.0 if is_bound else LEAST) if which == "second" else (None, None)
-                what = f"{program.stem}, {which} run{', at least' if is_lower_bound else ''}"
-                checks.append(measure.Check(what, took, "s", "estimated", expected, *bounds))
+                label = f"{program.stem}, {which} run{', at least' if is_lower_bound else ''}"
+                checks.append(measure.Check(label, took, "s", "estimated", expected, *bounds))
                 if which == "first":
                     firsts.append(took / expected > MOST_OF_FIRST and not is_lower_bound)
                 elif not is_bound:

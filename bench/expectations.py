@@ -29,8 +29,8 @@ NOISE = 0.1
 METRIC = Term("metric", name="read_iops")
 SIDES = tuple(Term("median", (METRIC, Term("value", value=name)), name) for name in ("ext4", "xfs"))
 FASTER = Term(">", (SIDES[1], SIDES[0]))
-ONE = Term("median", (METRIC,), "median(read_iops)")
-LIMIT = Term(">", (ONE, Term("value", value=1.0)))
+MEDIAN = Term("median", (METRIC,), "median(read_iops)")
+LIMIT = Term(">", (MEDIAN, Term("value", value=1.0)))
 RATIOS = (1.0, 1.1, 1.5)
 
 
@@ -45,28 +45,30 @@ def samples(
         TrialTerms((), (c, side), (("r", block),), (None, math.exp(log)) if side else (math.exp(log), None))
         for (c, side, block), log in np.ndenumerate(logs)
     ]
-    yield from [every] if pooled else ([one for one in every if one.levels[0] == c] for c in range(combinations))
+    yield from [every] if pooled else ([trial for trial in every if trial.levels[0] == c] for c in range(combinations))
 
 
 def verdict(draw: np.random.Generator, ratio: float, n: int, combinations: int, *, pooled: bool) -> Verdict:
     """The verdict on one experiment."""
     every = list(samples(draw, ratio, n, combinations, pooled=pooled))
     judge = Judge(FASTER, SIDES, [0], len(every), 2)
-    found = {judge.finding(shown(SIDES, own), own).verdict for own in every}
-    return Verdict.FAIL if Verdict.FAIL in found else Verdict.PASS if found == {Verdict.PASS} else Verdict.INCONCLUSIVE
+    verdicts = {judge.finding(shown(SIDES, own), own).verdict for own in every}
+    if Verdict.FAIL in verdicts:
+        return Verdict.FAIL
+    return Verdict.PASS if verdicts == {Verdict.PASS} else Verdict.INCONCLUSIVE
 
 
 def shown(terms: Sequence[Term], own: Sequence[TrialTerms]) -> Combination:
     """The medians that the user sees, of all trials together."""
-    values = [[value for one in own if (value := one.values[place]) is not None] for place in range(len(terms))]
+    values = [[value for trial in own if (value := trial.values[place]) is not None] for place in range(len(terms))]
     sides = [Side(term, statistics.median(of), len(of), len(of), ()) for term, of in zip(terms, values, strict=True)]
     return Combination((), len(own), (True,), tuple(sides))
 
 
 def of_limits(how: Order, n: int, ratio: float, count: int, *, pooled: bool) -> list[Verdict]:
     """The verdicts on a limit, where setups and blocks vary 0, 0.5 and 1 times as much as trials."""
-    told = []
-    judge = Judge(LIMIT, (ONE,), [], 1, 2)
+    verdicts = []
+    judge = Judge(LIMIT, (MEDIAN,), [], 1, 2)
     for setup, block in product(NOISES, NOISES if how.has_plots else (0.0,)):
         for made in designs(how, n, setup, block, count):
             own = [
@@ -74,22 +76,22 @@ def of_limits(how: Order, n: int, ratio: float, count: int, *, pooled: bool) -> 
                 for row, groups in zip(made.rows, design.groups(made.rows), strict=True)
                 if pooled or row.levels == POINTS[0]
             ]
-            told.append(judge.finding(shown((ONE,), own), own).verdict)
-    return told
+            verdicts.append(judge.finding(shown((MEDIAN,), own), own).verdict)
+    return verdicts
 
 
-def shares(told: Mapping[float, Sequence[Verdict]]) -> tuple[float, float]:
+def shares(verdicts: Mapping[float, Sequence[Verdict]]) -> tuple[float, float]:
     """How often it passes, and fails, where the ratio is the limit."""
-    alike = told[1.0]
+    alike = verdicts[1.0]
     return alike.count(Verdict.PASS) / len(alike), alike.count(Verdict.FAIL) / len(alike)
 
 
-def row_of(what: str, told: Mapping[float, Sequence[Verdict]]) -> tuple[str, ...]:
+def row_of(label: str, verdicts_by_ratio: Mapping[float, Sequence[Verdict]]) -> tuple[str, ...]:
     """A line of the table; `-` where nothing is ever said."""
-    if all(one is Verdict.INCONCLUSIVE for verdicts in told.values() for one in verdicts):
-        return what, *["-"] * 4
-    more = [told[ratio].count(Verdict.PASS) / len(told[ratio]) for ratio in RATIOS[1:]]
-    return what, *map(percent, (*shares(told), *more))
+    if all(verdict is Verdict.INCONCLUSIVE for verdicts in verdicts_by_ratio.values() for verdict in verdicts):
+        return label, *["-"] * 4
+    more = [verdicts_by_ratio[ratio].count(Verdict.PASS) / len(verdicts_by_ratio[ratio]) for ratio in RATIOS[1:]]
+    return label, *map(percent, (*shares(verdicts_by_ratio), *more))
 
 
 def main() -> int:
@@ -100,23 +102,25 @@ def main() -> int:
     wrong: list[tuple[float, float]] = []
     for (combinations, pooled), n in product(((1, False), (16, False), (16, True)), (3, 5, 10)):
         draw = np.random.default_rng([combinations, pooled, n])
-        told = {ratio: [verdict(draw, ratio, n, combinations, pooled=pooled) for _ in range(count)] for ratio in RATIOS}
-        what = "1 combination" if combinations == 1 else f"16 combinations{', `overall`' if pooled else ''}"
-        wrong.append(shares(told))
-        rows.append(row_of(f"{what}, n = {n}", told))
+        verdicts = {
+            ratio: [verdict(draw, ratio, n, combinations, pooled=pooled) for _ in range(count)] for ratio in RATIOS
+        }
+        label = "1 combination" if combinations == 1 else f"16 combinations{', `overall`' if pooled else ''}"
+        wrong.append(shares(verdicts))
+        rows.append(row_of(f"{label}, n = {n}", verdicts))
         print(*rows[-1], file=sys.stderr, flush=True)
     for pooled, how, n in product((False, True), Order, (3, 5, 10)):
-        told = {ratio: of_limits(how, n, ratio, max(count // 5, 1), pooled=pooled) for ratio in RATIOS}
-        wrong.append(shares(told))
-        rows.append(row_of(f"a limit{', `overall`' if pooled else ''}: `{how}`, n = {n}", told))
+        verdicts = {ratio: of_limits(how, n, ratio, max(count // 5, 1), pooled=pooled) for ratio in RATIOS}
+        wrong.append(shares(verdicts))
+        rows.append(row_of(f"a limit{', `overall`' if pooled else ''}: `{how}`, n = {n}", verdicts))
     code |= any(max(pair) > 0.05 + slack for pair in wrong)
     publish(
         "expectations.py",
         ("`expect` a ratio above 1", "passes at 1", "fails at 1", "passes at 1.1", "passes at 1.5"),
         rows,
         [
-            (f"`expect` {what} although both sides, or the value and its limit, are equal", "at most 5 %", span(rates))
-            for what, rates in zip(("passes", "fails"), zip(*wrong, strict=True), strict=True)
+            (f"`expect` {label} although both sides, or the value and its limit, are equal", "at most 5 %", span(rates))
+            for label, rates in zip(("passes", "fails"), zip(*wrong, strict=True), strict=True)
         ],
     )
     return code

@@ -33,7 +33,7 @@ CHANGES: dict[str, Callable[[Row, int], float]] = {
 """What is added to the logarithm of a trial."""
 
 
-def found(design: Design) -> list[str]:
+def names_of_findings(design: Design) -> list[str]:
     """The names of the rules that find something."""
     return [rule.lint.name for rule in RULES if list(rule(Results(design, ())))]
 
@@ -42,10 +42,11 @@ def shares(
     how: Order, repeat: int, setup: float, block: float, count: int, change: Callable[[Row], float]
 ) -> list[float]:
     """How often each rule finds something, in experiments of which every trial is changed."""
-    told: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for design in designs(how, repeat, setup, block, count):
-        told.update(found(replace(design, rows=tuple(replace(row, log=row.log + change(row)) for row in design.rows))))
-    return [told[name] / count for name in SHOWN]
+        rows = tuple(replace(row, log=row.log + change(row)) for row in design.rows)
+        counts.update(names_of_findings(replace(design, rows=rows)))
+    return [counts[name] / count for name in SHOWN]
 
 
 def main() -> int:
@@ -57,18 +58,18 @@ def main() -> int:
     for how, repeat in product(Order, (2, 3, 5, 10)):
         every = [shares(how, repeat, setup, block, count, lambda _: 0.0) for setup, block in product(NOISES, NOISES)]
         cells = []
-        for name, known in zip(SHOWN, zip(*every, strict=True), strict=True):
+        for name, cases in zip(SHOWN, zip(*every, strict=True), strict=True):
             if name in TESTED or how in MIXED:
-                code |= max(known) > 0.05 + slack
-                worst[name] += known
-            cells.append(f"{percent(sum(known) / len(known))} (at most {percent(max(known))})")
+                code |= max(cases) > 0.05 + slack
+                worst[name] += cases
+            cells.append(f"{percent(sum(cases) / len(cases))} (at most {percent(max(cases))})")
         rows.append((f"no effect: `{how}`, n = {repeat}", *cells))
         print(*rows[-1], file=sys.stderr, flush=True)
-    for (what, change), repeat in product(CHANGES.items(), (3, 5, 10)):
-        told = shares(Order.BLOCKED, repeat, 0.5, 0.5, count, lambda row: change(row, repeat))  # noqa: B023
-        rows.append((f"{what}: `blocked`, n = {repeat}", *map(percent, told)))
+    for (label, change), repeat in product(CHANGES.items(), (3, 5, 10)):
+        shares_of_rules = shares(Order.BLOCKED, repeat, 0.5, 0.5, count, lambda row: change(row, repeat))  # noqa: B023
+        rows.append((f"{label}: `blocked`, n = {repeat}", *map(percent, shares_of_rules)))
         print(*rows[-1], file=sys.stderr, flush=True)
-    figures = [(f"findings of `{name}` without a cause", "at most 5 %", span(known)) for name, known in worst.items()]
+    figures = [(f"findings of `{name}` without a cause", "at most 5 %", span(cases)) for name, cases in worst.items()]
     publish("findings.py", ("simulated effect, and the findings", *SHOWN), rows, figures)
     return code
 

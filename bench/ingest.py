@@ -73,19 +73,19 @@ def write_run(path: Path, trials: list[Trial], reports: Iterable[bytes], began: 
     folder.write_plan(Plan(header, lambda: iter(trials)))
     events: list[Recorded] = [Session(began, path.name, "boot", hashes.of_file(folder.plan), up=0)]
     t = began
-    for one, report in zip(trials, reports, strict=False):
-        out = f"{one.place}/a1"
-        events.append(Begin(t, one.identity, one.replicate, one.number, out, up=t - began))
+    for trial, report in zip(trials, reports, strict=False):
+        out = f"{trial.place}/a1"
+        events.append(Begin(t, trial.identity, trial.replicate, trial.number, out, up=t - began))
         place = path / out
         place.mkdir(parents=True)
-        for step in one.steps:
+        for step in trial.steps:
             events.append(Start(t, step.name, out, up=t - began))
             t += 3.0 if step.reader else 0.1
             events.append(End(t, step.name, out, 0, up=t - began))
             (place / f"{step.name}.out").write_bytes(b"0\n" if step.expect else b"")
             (place / f"{step.name}.err").write_bytes(b"")
         (place / "fio.json").write_bytes(report)
-        events.append(Commit(t, one.identity, one.replicate, out, hashes.of_directory(place), up=t - began))
+        events.append(Commit(t, trial.identity, trial.replicate, out, hashes.of_directory(place), up=t - began))
     numbered = enumerate([*events, Finish(t, up=t - began)], 1)
     folder.journal.write_bytes(b"".join(encode(event, number) for number, event in numbered))
 
@@ -108,15 +108,15 @@ def main() -> int:
         writer.start()
         writer.join()
         began, cpu = time.perf_counter(), time.process_time()
-        found = ingest(root / "runs", root / "results.duckdb")
+        ingested = ingest(root / "runs", root / "results.duckdb")
         cpu, wall = time.process_time() - cpu, time.perf_counter() - began
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / measure.MIB
         parsing = parsed(root / "runs")
         again = time.process_time()
         assert ingest(root / "runs", root / "results.duckdb").kept == runs
         again = time.process_time() - again
-    if found.valid != count:
-        sys.exit(f"of {count:,} documents {found.valid:,} count")
+    if ingested.valid != count:
+        sys.exit(f"of {count:,} documents {ingested.valid:,} count")
     print(f"{count:,} documents in {wall:.2f} s: {count / cpu:,.0f} per CPU-s")
     return measure.verdict(
         [

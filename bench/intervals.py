@@ -35,10 +35,10 @@ SPREAD = 0.2
 
 def correlated(draw: np.random.Generator, n: int) -> Sequence[float]:
     """Each value keeps half of the one before."""
-    found = [float(draw.normal(0, SPREAD))]
-    while len(found) < n:
-        found.append(0.5 * found[-1] + float(draw.normal(0, SPREAD * math.sqrt(0.75))))
-    return found
+    values = [float(draw.normal(0, SPREAD))]
+    while len(values) < n:
+        values.append(0.5 * values[-1] + float(draw.normal(0, SPREAD * math.sqrt(0.75))))
+    return values
 
 
 NOISES: dict[str, Noise] = {
@@ -49,29 +49,29 @@ NOISES: dict[str, Noise] = {
 }
 
 
-def two_levels(one: Sequence[float], other: Sequence[float]) -> Ratio | None:
-    return ratios.paired({(): [b - a for a, b in zip(one, other, strict=True)]})
+def two_levels(first: Sequence[float], second: Sequence[float]) -> Ratio | None:
+    return ratios.paired({(): [b - a for a, b in zip(first, second, strict=True)]})
 
 
-def two_runs(one: Sequence[float], other: Sequence[float]) -> Ratio | None:
-    return ratios.apart({(): one}, {(): other})
+def two_runs(first: Sequence[float], second: Sequence[float]) -> Ratio | None:
+    return ratios.apart({(): first}, {(): second})
 
 
-def is_held(found: Ratio | None) -> bool:
-    interval = found.interval() if found else None
+def is_held(ratio: Ratio | None) -> bool:
+    interval = ratio.interval() if ratio else None
     return interval is not None and interval[0] <= 1 <= interval[1]
 
 
 def of_one(values: Sequence[float]) -> bool:
     """The interval of a table, about 1: of the geometric mean, or from six values on of the median."""
-    told = estimate([math.exp(value) for value in values])
-    return told.low is not None and told.high is not None and told.low <= 1 <= told.high
+    interval = estimate([math.exp(value) for value in values])
+    return interval.low is not None and interval.high is not None and interval.low <= 1 <= interval.high
 
 
 INTERVALS: dict[str, Callable[[Sequence[float], Sequence[float]], bool]] = {
-    "two levels in blocks": lambda one, other: is_held(two_levels(one, other)),
-    "two runs": lambda one, other: is_held(two_runs(one, other)),
-    "one value of a table": lambda one, _: of_one(one),
+    "two levels in blocks": lambda first, second: is_held(two_levels(first, second)),
+    "two runs": lambda first, second: is_held(two_runs(first, second)),
+    "one value of a table": lambda values, _: of_one(values),
 }
 
 
@@ -85,8 +85,8 @@ def unequal(draw: np.random.Generator, n: int) -> bool:
 def detected(draw: np.random.Generator, n: int) -> bool:
     """Whether another experiment detects the difference that the first calls detectable."""
     first, second = (draw.normal(0, SPREAD, n) for _ in range(2))
-    told = ratios.paired({(): first.tolist()})
-    detectable = told.detectable() if told else None
+    ratio = ratios.paired({(): first.tolist()})
+    detectable = ratio.detectable() if ratio else None
     assert detectable is not None, "BUG: an experiment that was repeated detects nothing"
     return not is_held(ratios.paired({(): (second + math.log(detectable)).tolist()}))
 
@@ -99,21 +99,21 @@ def main() -> int:
     rows, figures = [], []
     for name, noise in NOISES.items():
         held = []
-        for what, is_right in INTERVALS.items():
+        for label, is_right in INTERVALS.items():
             shares = [sum(is_right(noise(draw, n), noise(draw, n)) for _ in range(count)) / count for n in SIZES]
             code |= name == "log-normal" and not all(0.93 - slack <= share <= 0.985 for share in shares)
             held += shares
-            rows.append((f"{name}: {what}", *map(percent, shares)))
+            rows.append((f"{name}: {label}", *map(percent, shares)))
         figures.append(
             (f"intervals that contain the true value, {name}", f"93 to 97 %{WHY_NOT.get(name, '')}", span(held))
         )
-    for what, is_so in (
+    for label, is_so in (
         ("combinations of unequal spread", unequal),
         ("differences called detectable that are detected", detected),
     ):
         shares = [sum(is_so(draw, n) for _ in range(count)) / count for n in SIZES]
-        rows.append((what, *map(percent, shares)))
-        figures.append((what, "about 80 %" if is_so is detected else "93 to 97 %, not of 3 values", span(shares)))
+        rows.append((label, *map(percent, shares)))
+        figures.append((label, "about 80 %" if is_so is detected else "93 to 97 %, not of 3 values", span(shares)))
     publish(
         "intervals.py", ("intervals that contain the true value", "n = 3", "n = 5", "n = 10", "n = 20"), rows, figures
     )

@@ -47,7 +47,7 @@ experiment all {{ on = data  run = load  repeat = 3 }}
 
 def seconds(text: str) -> tuple[float, int, int]:
     """CPU seconds of all rules, the number of points and of findings."""
-    taken, count, found = [], 0, 0
+    taken, count, findings = [], 0, 0
     for _ in range(TIMES):
         # A program that was linted before still knows the things at its points.
         checked = programs.check(Source("program.zexp", text), Overrides())
@@ -55,9 +55,9 @@ def seconds(text: str) -> tuple[float, int, int]:
         (experiment,) = checked.program.experiments.values()
         count = points.of(experiment).count
         began = time.process_time()
-        found = len(programs.lint(checked))
+        findings = len(programs.lint(checked))
         taken.append(time.process_time() - began)
-    return median(taken), count, found
+    return median(taken), count, findings
 
 
 def main() -> int:
@@ -66,9 +66,9 @@ def main() -> int:
         records="4KiB..1MiB by *2", blocks="4KiB..1MiB by *2", depths="1..16 by *2", jobs="1..8 by *2"
     )
     small = PROGRAM.format(records="128KiB", blocks="8KiB", depths="1", jobs="1")
-    took, count, found = seconds(large)
+    took, count, findings = seconds(large)
     took_small, count_small, found_small = seconds(small)
-    print(f"{count:,} points, {found} findings; {count_small:,} points, {found_small} findings")
+    print(f"{count:,} points, {findings} findings; {count_small:,} points, {found_small} findings")
     return measure.verdict(
         [
             measure.Check(f"all rules on {count:,} points: CPU", took, "s", "asked for", MOST_SECONDS),

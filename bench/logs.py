@@ -41,8 +41,8 @@ def main() -> int:
         bench.generate(root, FILES, 1)
         places = sorted(root.glob("runs/*/trials/*/*/a1"))
         for place in places:
-            one = f"SELECT i // 20, hash(i) % 1000000, i % 2, 4096, 0 FROM range({lines // FILES}) t(i)"
-            duckdb.execute(f"COPY ({one}) TO '{place}/fio_clat.1.log' (HEADER false)")
+            lines_of_file = f"SELECT i // 20, hash(i) % 1000000, i % 2, 4096, 0 FROM range({lines // FILES}) t(i)"
+            duckdb.execute(f"COPY ({lines_of_file}) TO '{place}/fio_clat.1.log' (HEADER false)")
         targets = [root / "ours.duckdb", root / "bare.duckdb"]
         commands = [
             measure.Command([sys.executable, "-c", program, str(target), str(root)])

@@ -51,12 +51,12 @@ def cost(command: Command) -> Cost:
             command.words, cwd=command.directory, stdout=out, stderr=subprocess.PIPE, env=environment(command.setting)
         )
         assert child.stderr is not None
-        said = child.stderr.read()
+        messages = child.stderr.read()
         _, status, used = os.wait4(child.pid, 0)
         wall = time.perf_counter() - began
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != command.code:
-        sys.exit(f"{' '.join(command.words)} ended with {child.returncode}:\n{said.decode(errors='replace')}")
+        sys.exit(f"{' '.join(command.words)} ended with {child.returncode}:\n{messages.decode(errors='replace')}")
     return Cost(wall, used.ru_utime + used.ru_stime, used.ru_maxrss / MIB)
 
 
@@ -104,7 +104,7 @@ class Check:
     With None it is only to be known.
     """
 
-    what: str
+    label: str
     figure: float
     unit: str
     beside: str
@@ -131,11 +131,11 @@ class Check:
 def verdict(checks: Sequence[Check]) -> int:
     """Print the table. The exit code: 1 where a target is missed."""
     rows = [("measured", "figure", "beside it", "", "ratio", "target", "")]
-    for one in checks:
-        figure, limit = f"{one.figure:.4g} {one.unit}", f"{one.limit:.4g} {one.unit}"
-        target = ("", "") if one.most is None else (one.bounds, "met" if one.is_met else "MISSED")
-        rows.append((one.what, figure, one.beside, limit, f"{one.ratio:.2f}", *target))
+    for check in checks:
+        figure, limit = f"{check.figure:.4g} {check.unit}", f"{check.limit:.4g} {check.unit}"
+        target = ("", "") if check.most is None else (check.bounds, "met" if check.is_met else "MISSED")
+        rows.append((check.label, figure, check.beside, limit, f"{check.ratio:.2f}", *target))
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     for row in rows:
         print("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
-    return 0 if all(one.is_met for one in checks) else 1
+    return 0 if all(check.is_met for check in checks) else 1

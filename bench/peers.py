@@ -147,8 +147,8 @@ def reframe(scratch: Path, listed: Size, made: Size) -> tuple[Peer, Peer]:
 
 def zlang(scratch: Path, size: Size) -> Peer:
     """Every command: those that make and remove, treat the caches, check them, measure."""
-    said = ["--set", f"tenths={size.depths}", "--set", f"mixes={size.mixes}%"]
-    words = [*measure.zlang("plan", str(PROGRAM)), "--steps", *said]
+    settings = ["--set", f"tenths={size.depths}", "--set", f"mixes={size.mixes}%"]
+    words = [*measure.zlang("plan", str(PROGRAM)), "--steps", *settings]
     return Peer("zlang", size, measure.Command(words, output=scratch / f"{size.points}.txt"))
 
 
@@ -164,8 +164,8 @@ def own_home(directory: Path) -> dict[str, str]:
 
 def is_whole(peer: Peer) -> bool:
     """Whether it showed each point once."""
-    found = [tuple(map(int, point)) for text in peer.texts for point in POINT.findall(text)]
-    return sorted(found) == sorted(itertools.product(*peer.size.levels.values()))
+    measured_points = [tuple(map(int, point)) for text in peer.texts for point in POINT.findall(text)]
+    return sorted(measured_points) == sorted(itertools.product(*peer.size.levels.values()))
 
 
 def main() -> int:
@@ -185,15 +185,15 @@ def main() -> int:
         for own, peer in shown:
             ours, theirs = measure.in_turn([own.command, peer.command], rounds)
             each = 1000 / peer.size.points
-            what = f"every command of {peer.size.points:,} trials"
+            label = f"every command of {peer.size.points:,} trials"
             checks += [
-                measure.Check(f"{what}, CPU a trial", each * ours.cpu, "ms", peer.name, each * theirs.cpu),
-                measure.Check(f"{what}, memory", ours.peak, "MiB", peer.name, theirs.peak),
+                measure.Check(f"{label}, CPU a trial", each * ours.cpu, "ms", peer.name, each * theirs.cpu),
+                measure.Check(f"{label}, memory", ours.peak, "MiB", peer.name, theirs.peak),
             ]
         # Not before: a process begins with the memory of the one that starts it, and these are long texts.
-        for one in itertools.chain(*shown):
-            if not is_whole(one):
-                sys.exit(f"{one.name} did not show each of the {one.size.points:,} points once")
+        for command_shown in itertools.chain(*shown):
+            if not is_whole(command_shown):
+                sys.exit(f"{command_shown.name} did not show each of the {command_shown.size.points:,} points once")
     return measure.verdict(checks)
 
 

@@ -49,12 +49,12 @@ def main() -> int:
         path = Path(name) / "results.duckdb"
         build(path, trials)
         best = {}
-        with session(path) as one:
+        with session(path) as connection:
             for sql in (MEANS, MEDIAN, TIDY):
                 taken = []
                 for _ in range(TIMES):
                     began = time.perf_counter()
-                    answer = one.ask(sql)
+                    answer = connection.ask(sql)
                     taken.append(time.perf_counter() - began)
                     assert len(answer.rows) == 64
                 best[sql] = 1000 * min(taken)

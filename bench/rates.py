@@ -37,7 +37,7 @@ def _between(page: str, program: str, change: Callable[[str], str]) -> str:
     """The page with the text changed that a program writes."""
     place = re.compile(rf"(<!-- bench/{program} -->\n)(.*?)(<!-- end -->)", re.DOTALL)
     assert place.search(page), f"the page has no place for {program}"
-    return place.sub(lambda found: found[1] + change(found[2]) + found[3], page)
+    return place.sub(lambda match: match[1] + change(match[2]) + match[3], page)
 
 
 def _with_figures(before: str, program: str, figures: Sequence[Figure]) -> str:
@@ -60,6 +60,6 @@ def percent(share: float | None) -> str:
 
 def span(shares: Iterable[float | None]) -> str:
     """The least and the most of some shares."""
-    known = [share for share in shares if share is not None]
-    low, high = percent(min(known)), percent(max(known))
+    shares_known = [share for share in shares if share is not None]
+    low, high = percent(min(shares_known)), percent(max(shares_known))
     return low if low == high else f"{low.removesuffix(' %')} to {high}"

@@ -83,12 +83,12 @@ def main() -> int:
     numbers = [int(word) for word in sys.argv[1:] if word != "--show"]
     every = list(mutations(*numbers))
     if "--show" in sys.argv:
-        for one in every:
-            if not (one.is_one_error and one.is_at_the_line):
-                print(f"== {one.done} in line {one.line}: {one.text.splitlines()[one.line - 1]}")
-                print("\n".join(render.diagnostic(finding, colour=False) for finding in one.findings))
-    several = sum(not one.is_one_error for one in every)
-    elsewhere = sum(not one.is_at_the_line for one in every)
+        for mutation in every:
+            if not (mutation.is_one_error and mutation.is_at_the_line):
+                print(f"== {mutation.done} in line {mutation.line}: {mutation.text.splitlines()[mutation.line - 1]}")
+                print("\n".join(render.diagnostic(finding, colour=False) for finding in mutation.findings))
+    several = sum(not mutation.is_one_error for mutation in every)
+    elsewhere = sum(not mutation.is_at_the_line for mutation in every)
     return measure.verdict(
         [
             measure.Check("more than one error", 100 * several / len(every), "%", "at most", 100 * (1 - ONE_ERROR)),

@@ -70,12 +70,12 @@ def main() -> int:
                 out = root / "answer"
                 more = ["-o", str(out)] if words.startswith("report") else []
                 cost = measure.cost(measure.Command(measure.zlang(*words.split(), *more), root))
-                what = f"{words} of {count:,} trials"
-                checks.append(measure.Check(f"{what}: CPU", cost.cpu, "s", "goal", seconds))
-                checks.append(measure.Check(f"{what}: memory", cost.peak, "MiB", "goal", MEMORY))
+                label = f"{words} of {count:,} trials"
+                checks.append(measure.Check(f"{label}: CPU", cost.cpu, "s", "goal", seconds))
+                checks.append(measure.Check(f"{label}: memory", cost.peak, "MiB", "goal", MEMORY))
                 if more:
                     size = out.stat().st_size / (1 << 20)
-                    checks.append(measure.Check(f"{what}: size", size, "MiB", "goal", SIZE))
+                    checks.append(measure.Check(f"{label}: size", size, "MiB", "goal", SIZE))
     return measure.verdict(checks)
 
 

@@ -58,10 +58,10 @@ def main() -> int:
             try:
                 way(text)
             except Exception:  # noqa: BLE001 - whatever it is, it is what is looked for
-                said = traceback.format_exc()
-                if said not in broken:
-                    broken.add(said)
-                    print(f"== breaks at\n{text}\n{said}")
+                message = traceback.format_exc()
+                if message not in broken:
+                    broken.add(message)
+                    print(f"== breaks at\n{text}\n{message}")
             if name:
                 worst[name] = max(worst[name], time.process_time() - began)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

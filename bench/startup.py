@@ -33,9 +33,9 @@ def main() -> int:
         without, *taken = measure.in_turn([nothing, *commands], rounds)
     checks = []
     for (word, most), cost in zip(MOST.items(), taken, strict=True):
-        for what, figure, least in (("by the clock", cost.wall, without.wall), ("CPU", cost.cpu, without.cpu)):
+        for label, figure, least in (("by the clock", cost.wall, without.wall), ("CPU", cost.cpu, without.cpu)):
             checks.append(
-                measure.Check(f"zlang {word}, {what}", 1000 * figure, "ms", "python -c pass", 1000 * least, most)
+                measure.Check(f"zlang {word}, {label}", 1000 * figure, "ms", "python -c pass", 1000 * least, most)
             )
     return measure.verdict(checks)
 

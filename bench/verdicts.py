@@ -92,15 +92,19 @@ def shares(how: Order, repeat: int, setup: float, block: float, count: int) -> l
     judged: Counter[str] = Counter()
     before: Design | None = None
     for design in designs(how, repeat, setup, block, count):
-        every = [(factor, found) for factor, pair in PAIRS.items() for found in compare.factors(design, factor, pair)]
+        every = [
+            (factor, comparison)
+            for factor, pair in PAIRS.items()
+            for comparison in compare.factors(design, factor, pair)
+        ]
         run = replace(design, rows=tuple(replace(row, run="s") for row in design.rows))
         # Without blocks, what varies from block to block is a change of the whole run, of which nothing is known.
         if before is not None and (how.has_plots or not block):
             every.append((RUNS, compare.compare_runs(("r", "s"), before, run)))
         before = design
-        for name, found in every:
-            judged[name] += found.is_judged
-            false[name] += found.is_significant
+        for name, comparison in every:
+            judged[name] += comparison.is_judged
+            false[name] += comparison.is_significant
     return [false[name] / judged[name] if judged[name] else None for name in (*FACTORS, RUNS)]
 
 
@@ -113,25 +117,27 @@ def main() -> int:
     cells: list[list[float | None]] = []
     for how, repeat in product(Order, (3, 5, 10)):
         every = [shares(how, repeat, setup, block, count) for setup, block in product(NOISES, NOISES)]
-        told = []
+        cells_of_row = []
         cells += every
         means.append([])
         for of_factor in zip(*every, strict=True):
-            known = [share for share in of_factor if share is not None]
-            code |= any(not LEAST - slack <= share <= MOST + slack for share in known)
-            mean = sum(known) / len(known) if known else None
+            judged = [share for share in of_factor if share is not None]
+            code |= any(not LEAST - slack <= share <= MOST + slack for share in judged)
+            mean = sum(judged) / len(judged) if judged else None
             means[-1].append(mean)
-            told.append(percent(mean) + (f" ({percent(min(known))} to {percent(max(known))})" if known else ""))
-        rows.append((f"`{how}`, n = {repeat}", *told))
+            cells_of_row.append(
+                percent(mean) + (f" ({percent(min(judged))} to {percent(max(judged))})" if judged else "")
+            )
+        rows.append((f"`{how}`, n = {repeat}", *cells_of_row))
         print(*rows[-1], file=sys.stderr, flush=True)
     kinds = ("a pool", "a dataset, nested in pools", "a block size, easy to change", "two runs")
     figures = [
         (
-            f"false verdicts on {what}, by order and n (at each noise)",
+            f"false verdicts on {label}, by order and n (at each noise)",
             f"{100 * LEAST:.0f} to {100 * MOST:.0f} %",
             f"{span(averages)} ({span(every)})",
         )
-        for what, every, averages in zip(kinds, zip(*cells, strict=True), zip(*means, strict=True), strict=True)
+        for label, every, averages in zip(kinds, zip(*cells, strict=True), zip(*means, strict=True), strict=True)
     ]
     publish("verdicts.py", ("order", "pool", "dataset", "block size", "two runs"), rows, figures)
     return code

@@ -333,15 +333,31 @@ def given_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
                         yield part.lineno, f"{text}.{part.target.id}"
 
 
+SCRIPTS = (
+    ROOT / "editors/vscode/src/extension.ts",
+    ROOT / "tools/iframe-worker.js",
+    PACKAGE / "report/templates/report.js",
+)
+NO_CODE = re.compile(r"//[^\n]*|/\*.*?\*/|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'", re.DOTALL)
+"""Comments and texts of JavaScript, but not of templates, which have names in them."""
+
+
+def keep_lines(match: re.Match[str]) -> str:
+    return "\n" * match[0].count("\n")
+
+
 def test_a_name_says_what_it_stands_for() -> None:
     empty = []
-    for path in MODULES:
+    for path in (*MODULES, *sorted((ROOT / "bench").glob("*.py")), *sorted((ROOT / "tools").glob("*.py"))):
         names = list(given_names(ast.parse(path.read_text("utf-8"))))
         of_pairs = OF_PAIRS if {*OF_PAIRS} <= {text for _, text in names} else set()
         of_the_format = {text.rpartition(".")[2] for _, text in names if text in OF_THE_FORMAT}
         for line, text in names:
             if text.strip("_").lower() in NOT_NAMES - of_pairs - of_the_format:
                 empty.append(f"{name(path)}:{line}: {text}")
+    for path in SCRIPTS:
+        for line, text in enumerate(NO_CODE.sub(keep_lines, path.read_text("utf-8")).splitlines(), 1):
+            empty += [f"{name(path)}:{line}: {word}" for word in re.findall(r"[A-Za-z_]\w*", text) if word in NOT_NAMES]
     assert not empty, f"{empty}: name what the value is; NOT_NAMES has the words that do not"
 
 

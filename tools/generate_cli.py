@@ -68,10 +68,10 @@ def help_of(name: str) -> str:
 
 def _printed(words: list[str]) -> str:
     """What Typer prints for these words."""
-    said = io.StringIO()
-    with contextlib.redirect_stdout(said):
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
         commands.carry_out(words)
-    return said.getvalue()
+    return output.getvalue()
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ DIAGRAM = re.compile(r"(?<=```mermaid\nerDiagram\n).*?(?=```\n)", re.DOTALL)
 def document() -> str:
     """The page with its diagram as the tables are."""
     page = DOCUMENT.read_text("utf-8")
-    return DIAGRAM.sub(lambda found: "".join(_diagram(found[0])), page)
+    return DIAGRAM.sub(lambda match: "".join(_diagram(match[0])), page)
 
 
 def _diagram(before: str) -> Iterator[str]:
@@ -43,7 +43,7 @@ def _diagram(before: str) -> Iterator[str]:
 
 
 def _columns() -> dict[str, list[tuple[str, str]]]:
-    found = {"all_trials": [(sql, name) for name, sql, *_ in TRIAL_COLUMNS]}
+    columns = {"all_trials": [(sql, name) for name, sql, *_ in TRIAL_COLUMNS]}
     with tempfile.TemporaryDirectory() as place:
         connection = store.create(Path(place) / "results.duckdb", Path(place))
         rows = connection.execute(
@@ -52,8 +52,8 @@ def _columns() -> dict[str, list[tuple[str, str]]]:
         ).fetchall()
         connection.close()
     for table, sql, name in rows:
-        found.setdefault(table, []).append((sql, name))
-    return found
+        columns.setdefault(table, []).append((sql, name))
+    return columns
 
 
 if __name__ == "__main__":

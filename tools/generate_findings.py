@@ -42,7 +42,8 @@ def document() -> str:
     """The whole document."""
     lints = explaining.after_a_run()
     rows = [
-        f"| [{one.id}](#{one.id.lower()}) | `{one.name}` | {one.severity.value} | {_title(one)} |\n" for one in lints
+        f"| [{entry.id}](#{entry.id.lower()}) | `{entry.name}` | {entry.severity.value} | {_title(entry)} |\n"
+        for entry in lints
     ]
     return INTRODUCTION + "".join(rows) + "\n" + "\n".join(line for lint in lints for line in _page(lint))
 

@@ -380,14 +380,14 @@ def merge_private(private: Iterable[Entry]) -> list[Entry]:
         engines = [engine for engine in option["engines"] if engine not in LEFT_OUT_ENGINES]
         if not engines or not is_property(option):
             continue
-        known = merged.get(option["name"])
-        if known is None:
+        merged_option = merged.get(option["name"])
+        if merged_option is None:
             merged[option["name"]] = {**option, "engines": engines}
             continue
-        if property_type(known) != property_type(option):
+        if property_type(merged_option) != property_type(option):
             message = f"BUG: {option['name']} has two types"
             raise AssertionError(message)
-        known["engines"] = known["engines"] + engines
+        merged_option["engines"] = merged_option["engines"] + engines
     return list(merged.values())
 
 
@@ -533,13 +533,13 @@ def region(options: Options) -> str:
 def check_tables(options: Options) -> None:
     """Every entry of a table decides something."""
     names = {option["name"] for option in options.all()}
-    known = names | set(DOCUMENTED_NAMES.values())
+    documented = names | set(DOCUMENTED_NAMES.values())
     reasons = [name for names_, _ in LEFT_OUT for name in names_.split()]
     tables: list[Iterable[str]] = [TYPES, UNITS, WORD_SYNONYMS, DEFAULTS, ALLOW, DOCS, DOCUMENTED_NAMES, reasons]
     homeless = {option["name"] for option in options.general if is_property(option)} - {
         option["name"] for option in options.general if option["category"] in CATEGORIES
     }
-    unknown = sorted(homeless) + sorted({name for table in tables for name in table} - known)
+    unknown = sorted(homeless) + sorted({name for table in tables for name in table} - documented)
     idle = sorted((set(TYPES) | set(UNITS) | set(DEFAULTS) | set(ALLOW) | set(DOCS)) & set(reasons))
     typed = [option for option in options.all() if option["name"] in TYPES and "values" not in option]
     idle += [option["name"] for option in typed if derived_type(option) == TYPES[option["name"]]]

@@ -30,8 +30,8 @@ def pages() -> dict[str, str]:
         module: [describing.describe(library.load().kind(name)) for name in names]
         for module, names in library.load().modules.items()
     }
-    found = {f"{module}.md": "\n".join(_module(module, kinds)) for module, kinds in modules.items()}
-    return found | {"README.md": "\n".join(_index(modules))}
+    texts = {f"{module}.md": "\n".join(_module(module, kinds)) for module, kinds in modules.items()}
+    return texts | {"README.md": "\n".join(_index(modules))}
 
 
 def _index(modules: dict[str, list[describing.Described]]) -> Iterator[str]:
@@ -96,16 +96,16 @@ def _code(words: tuple[str, ...], between: str) -> str:
     return between.join(f"`{word}`" for word in words)
 
 
-def _about(one: describing.DescribedProperty) -> str:
-    said = "; ".join(describing.facts(one))
-    return f"{one.doc} ({said})" if said else one.doc
+def _about(property_: describing.DescribedProperty) -> str:
+    facts = "; ".join(describing.facts(property_))
+    return f"{property_.doc} ({facts})" if facts else property_.doc
 
 
-def _becomes(one: describing.DescribedProperty) -> str:
+def _becomes(property_: describing.DescribedProperty) -> str:
     """Its options; where it has none, by what it is used."""
-    if one.ask:
-        return f"a person: {one.ask}"
-    return "<br>".join(f"`{added}`" for added in one.adds) or ", ".join(f"`{name}`" for name in one.used_by)
+    if property_.ask:
+        return f"a person: {property_.ask}"
+    return "<br>".join(f"`{added}`" for added in property_.adds) or ", ".join(f"`{name}`" for name in property_.used_by)
 
 
 def _cell(text: str) -> str:

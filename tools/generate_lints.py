@@ -29,8 +29,8 @@ GENERATED = "<!-- Generated from zlang/lint/rules by tools/generate_lints.py: do
 
 def pages() -> dict[str, str]:
     """The text of every page by its name."""
-    found: list[Lint | Excluded] = [*(rule.lint for rule in RULES), *EXCLUDED]
-    lints = sorted(found, key=lambda lint: lint.id)
+    entries: list[Lint | Excluded] = [*(rule.lint for rule in RULES), *EXCLUDED]
+    lints = sorted(entries, key=lambda lint: lint.id)
     return {f"{lint.id}.md": "\n".join(_page(lint)) for lint in lints} | {"README.md": "\n".join(_index(lints))}
 
 

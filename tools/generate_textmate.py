@@ -98,12 +98,12 @@ def grammar() -> dict[str, object]:
         rule("storage.type", rf"(?<=:\s)(?:{'|'.join(sorted({*types.SCALARS, *kinds.ROLES}))})(?![\w-])"),
     ]
     switch = rule("constant.language", rf"(?<=[=|(,]\s)(?:{'|'.join(sorted(types.BOOLS))})(?![\w-])")
-    rest = [switch, rule("keyword.control", words(keywords - OPERATORS)), {"include": "#expression"}]
+    patterns = [switch, rule("keyword.control", words(keywords - OPERATORS)), {"include": "#expression"}]
     return {
         "$schema": "https://raw.githubusercontent.com/martinring/tmlanguage/master/tmlanguage.json",
         "name": "zexp",
         "scopeName": "source.zexp",
-        "patterns": [{"include": "#comment"}, *lines, {"include": "#property"}, *rest],
+        "patterns": [{"include": "#comment"}, *lines, {"include": "#property"}, *patterns],
         "repository": {
             "comment": expression[0],
             "property": expression[4],

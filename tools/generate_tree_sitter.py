@@ -57,17 +57,17 @@ Alternative = tuple[list[str], str]
 
 def rules(text: str) -> dict[str, list[Alternative]]:
     """The alternatives of each rule: their symbols and their label."""
-    found: dict[str, list[Alternative]] = {}
+    alternatives: dict[str, list[Alternative]] = {}
     current: list[Alternative] = []
     for line in text.splitlines():
         matched = re.fullmatch(r"([a-z_]+):(.*)|\s+\|(.*)", line)
         if matched is None or line.startswith("//"):
             continue
         if matched[1]:
-            current = found.setdefault(matched[1], [])
+            current = alternatives.setdefault(matched[1], [])
         body, _, label = (matched[2] if matched[1] else matched[3]).partition("->")
         current.append((re.findall(r'"[^"]*"|\w+', body), label.strip()))
-    return found
+    return alternatives
 
 
 def nullable(grammar: dict[str, list[Alternative]]) -> set[str]:
@@ -101,7 +101,7 @@ class Writer:
         for rule, sides in self.grammar.items():
             for _, label in sides:
                 owners.setdefault(label, set()).add(rule)
-        self.shared = {label for label, found in owners.items() if len(found) > 1}
+        self.shared = {label for label, owning in owners.items() if len(owning) > 1}
 
     def symbol(self, symbol: str) -> str:
         """A symbol within a sequence."""

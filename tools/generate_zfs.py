@@ -209,7 +209,7 @@ class Table:
 
     def history(self, name: str) -> dict[str, Entry]:
         """The releases that have a property, by their short names, and how they have it."""
-        return {short(release): known[name] for release, known in self.releases.items() if name in known}
+        return {short(release): properties[name] for release, properties in self.releases.items() if name in properties}
 
     def newest(self) -> dict[str, Entry]:
         """What the newest release knows."""
@@ -220,9 +220,9 @@ class Table:
 def load(path: Path = DATA) -> Table:
     """The properties of ZFS, as the data file has them."""
     data = json.loads(path.read_text("utf-8"))
-    known = {release: {**both["dataset"], **both["pool"]} for release, both in data["releases"].items()}
-    zfs_fuse = known.pop(ZFS_FUSE)
-    return Table(known, zfs_fuse, {name: said["effect"] for name, said in data["effects"].items()})
+    releases = {release: {**both["dataset"], **both["pool"]} for release, both in data["releases"].items()}
+    zfs_fuse = releases.pop(ZFS_FUSE)
+    return Table(releases, zfs_fuse, {name: entry["effect"] for name, entry in data["effects"].items()})
 
 
 def short(release: str) -> str:
@@ -283,12 +283,12 @@ def setting_of(name: str, kind: str) -> str:
     """What `zfs set` is told, and what `zfs get -p` has to say."""
     if kind == "bool":
         return f'if {name} then "{name}=on" else "{name}=off"'
-    known = {word: word for word in words_of(name) if "," in word} if " | " in kind else {}
-    known |= CALLED.get(name, {})
+    called = {word: word for word in words_of(name) if "," in word} if " | " in kind else {}
+    called |= CALLED.get(name, {})
     plain = f'"{name}={{{name}}}"'
-    if not known:
+    if not called:
         return plain
-    chain = [f'if {name} is {spelled(word)} then "{name}={said}"' for word, said in known.items()]
+    chain = [f'if {name} is {spelled(word)} then "{name}={text}"' for word, text in called.items()]
     return "(" + f"\n{' ' * 16}else ".join([*chain, plain]) + ")"
 
 
@@ -305,8 +305,8 @@ def default_of(name: str, kind: str) -> str | None:
 
 def defaults_of(name: str) -> dict[str, str]:
     """The default in each release: the first word, for the table says `on (= fletcher4)`."""
-    found = {release: entry.get("default", "").split(" ")[0] for release, entry in load().history(name).items()}
-    return {release: C_NAMES.get(default, default) for release, default in found.items()}
+    defaults = {release: entry.get("default", "").split(" ")[0] for release, entry in load().history(name).items()}
+    return {release: C_NAMES.get(default, default) for release, default in defaults.items()}
 
 
 def cost_of(name: str, of: str) -> str:
@@ -326,23 +326,23 @@ def later_words(name: str) -> Iterator[str]:
     if " | " not in property_type(name):
         return
     offered = words_of(name)
-    known = {word for word in offered if word in in_zfs_fuse(name)}
+    earlier = {word for word in offered if word in in_zfs_fuse(name)}
     for release, entry in load().history(name).items():
-        new = [word for word in offered if word in entry["values"] and word not in known]
-        if new and known:
+        new = [word for word in offered if word in entry["values"] and word not in earlier]
+        if new and earlier:
             yield f"{' '.join(dict.fromkeys(stem(word, new) for word in new))} since {release}"
-        known.update(new)
+        earlier.update(new)
 
 
 def stem(word: str, words: list[str]) -> str:
     """A word for all that only add to it, such as `zstd` for `zstd-5`."""
-    return next(one for one in words if word == one or re.match(rf"{one}[-,]", word))
+    return next(shorter for shorter in words if word == shorter or re.match(rf"{shorter}[-,]", word))
 
 
 def in_zfs_fuse(name: str) -> set[str]:
     """The values that zfs-fuse takes, which its usage text abbreviates."""
-    said = load().zfs_fuse.get(name, {}).get("help", "")
-    words = set(str(said).replace("gzip-[1-9]", " | ".join(f"gzip-{n}" for n in range(1, 10))).split(" | "))
+    usage = load().zfs_fuse.get(name, {}).get("help", "")
+    words = set(str(usage).replace("gzip-[1-9]", " | ".join(f"gzip-{n}" for n in range(1, 10))).split(" | "))
     return words | {"sha256", "sha256,verify"} if "sha256[,verify]" in words else words
 
 
@@ -351,13 +351,13 @@ def later_defaults(name: str) -> Iterator[str]:
     history = defaults_of(name)
     if len(set(history.values())) == 1:
         return
-    told: list[str] = []
+    phrases: list[str] = []
     before = None
     for release, default in history.items():
         if default != before:
-            told.append(f"{readable(name, default)} {f'since {release}' if told else 'by default'}")
+            phrases.append(f"{readable(name, default)} {f'since {release}' if phrases else 'by default'}")
         before = default
-    yield ", ".join(told)
+    yield ", ".join(phrases)
 
 
 def readable(name: str, default: str) -> str:
@@ -385,7 +385,7 @@ def left_out(kind: str) -> str:
 
 def settable() -> set[str]:
     """Every property that some release lets one set."""
-    every = [entry for known in load().releases.values() for entry in known.items()]
+    every = [entry for properties in load().releases.values() for entry in properties.items()]
     return {name for name, entry in every if entry["attr"] != "readonly"}
 
 

@@ -41,13 +41,13 @@ def write_or_check_all(folder: Path, pages: Mapping[str, str], arguments: list[s
 
 def written(name: str, kind: str, attributes: Iterable[tuple[str, str]]) -> list[str]:
     """A property on one line, or with a line for each attribute if that is too long."""
-    said = [f"{key} = {text}" for key, text in attributes]
-    line = f"  property {name}: {kind} {{ {'  '.join(said)} }}"
+    lines = [f"{key} = {text}" for key, text in attributes]
+    line = f"  property {name}: {kind} {{ {'  '.join(lines)} }}"
     if len(line) < WIDTH:
         return [line]
     head = textwrap.wrap(f"  property {name}: {kind}", WIDTH - 2, subsequent_indent="    ", break_on_hyphens=False)
     head = with_leading_bars(head)
-    return [*head[:-1], f"{head[-1]} {{", *(f"    {attribute}" for attribute in said), "  }"]
+    return [*head[:-1], f"{head[-1]} {{", *(f"    {attribute}" for attribute in lines), "  }"]
 
 
 def with_leading_bars(lines: list[str]) -> list[str]:
@@ -72,8 +72,8 @@ def quoted(text: str) -> str:
 
 def replaced(text: str, begin: str, new: str) -> str:
     """A text with the region renewed that begins after the line `begin`; all else stays."""
-    head, begun, rest = text.partition(f"{begin}\n")
-    _, end, tail = rest.partition(f"{END}\n")
+    head, begun, behind = text.partition(f"{begin}\n")
+    _, end, tail = behind.partition(f"{END}\n")
     if not begun or not end:
         message = f"there is no line `{begin.strip()}`, or no `{END.strip()}` after it"
         raise SystemExit(message)

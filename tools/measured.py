@@ -41,8 +41,8 @@ def carry_out(directory: Path, options: Mapping[Path, Sequence[str]]) -> dict[Pa
 
 def machine(db: Path) -> str:
     """When and on what it was measured."""
-    asked = "select name, any_value(value) from facts group by name"
-    facts = {str(name): str(value) for name, value in results.query(db, asked).rows}
+    query = "select name, any_value(value) from facts group by name"
+    facts = {str(name): str(value) for name, value in results.query(db, query).rows}
     ((first, last),) = results.query(db, "select min(started), max(last_event) from runs").rows
     assert isinstance(first, datetime)
     assert isinstance(last, datetime)
@@ -58,8 +58,8 @@ def machine(db: Path) -> str:
 
 def runs(db: Path) -> dict[str, str]:
     """The last run of each experiment."""
-    known = results.query(db, "select experiment, arg_max(run, started) from runs group by experiment").rows
-    return {str(name): str(run) for name, run in known}
+    newest = results.query(db, "select experiment, arg_max(run, started) from runs group by experiment").rows
+    return {str(name): str(run) for name, run in newest}
 
 
 def verdicts(db: Path, run: str) -> Iterator[str]:
@@ -70,9 +70,9 @@ def verdicts(db: Path, run: str) -> Iterator[str]:
 
 def remark(text: str) -> str:
     """The comment at the head of a program or query."""
-    found = _COMMENT.match(text)
-    assert found, text[:80]
-    return re.sub(r"^(?:#|--) ?", "", found[0], flags=re.MULTILINE)
+    match = _COMMENT.match(text)
+    assert match, text[:80]
+    return re.sub(r"^(?:#|--) ?", "", match[0], flags=re.MULTILINE)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -56,9 +56,9 @@ class Reason:
     was: str = ""
     change: str = ""
 
-    def holds_for(self, one: Survivor) -> bool:
+    def holds_for(self, survivor: Survivor) -> bool:
         """Whether a change is one of those."""
-        pairs = ((self.where, one.where), (self.was, one.was), (self.change, one.change))
+        pairs = ((self.where, survivor.where), (self.was, survivor.was), (self.change, survivor.change))
         return all(re.search(pattern, text) for pattern, text in pairs)
 
 
@@ -76,13 +76,13 @@ def main() -> int:
     table.append(_row("all", score["tried"] + score["untried"], score["tried"], score["killed"]))
     text = "| part | mutants | tried | found | share of those tried |\n|---|---|---|---|---|\n" + "".join(table)
     reasons = [Reason(**entry) for entry in tomllib.loads(EXPLAINED.read_text("utf-8"))["survivor"]]
-    unknown = [one for one in survivors if not any(reason.holds_for(one) for reason in reasons)]
-    idle = [reason for reason in reasons if not any(reason.holds_for(one) for one in survivors)]
+    unknown = [survivor for survivor in survivors if not any(reason.holds_for(survivor) for reason in reasons)]
+    idle = [reason for reason in reasons if not any(reason.holds_for(survivor) for survivor in survivors)]
     print(text)
     if score["untried"]:
         print(f"{score['untried']} mutants were not tried")
-    for one in unknown:
-        print(f"no reason: {one.where}\n  - {one.was}\n  + {one.changed}")
+    for survivor in unknown:
+        print(f"no reason: {survivor.where}\n  - {survivor.was}\n  + {survivor.changed}")
     for reason in idle:
         print(f"a reason for nothing: {reason}")
     if "--keep" in sys.argv:
@@ -91,9 +91,9 @@ def main() -> int:
     return 0 if is_good else 1
 
 
-def _shared_length(one: str, other: str) -> int:
-    pairs = enumerate(zip(one, other, strict=False))
-    return next((at for at, (a, b) in pairs if a != b), min(len(one), len(other)))
+def _shared_length(text: str, other: str) -> int:
+    pairs = enumerate(zip(text, other, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), min(len(text), len(other)))
 
 
 def _row(name: str, mutants: int, tried: int, killed: int) -> str:

@@ -100,14 +100,14 @@ def page(db: Path) -> str:
 
 def _page(db: Path) -> Iterator[str]:
     runs = measured.runs(db)
-    found = [_measured(db, path, runs) for path in every()]
+    pitfalls = [_measured(db, path, runs) for path in every()]
     yield "<!-- Generated from a run of `make pitfalls` by tools/pitfalls.py: do not edit. -->\n"
     yield "# Pitfalls, measured\n"
     yield _ABOUT
     yield f"{measured.machine(db)}\n"
     columns = ("pitfall", "rule", "measured", "wrong", "right", "ratio")
-    yield measured.table(columns, [_line(pitfall) for pitfall in found])
-    for pitfall in found:
+    yield measured.table(columns, [_line(pitfall) for pitfall in pitfalls])
+    for pitfall in pitfalls:
         yield from _section(db, pitfall)
 
 
@@ -122,8 +122,8 @@ def _measured(db: Path, path: Path, runs: dict[str, str]) -> Pitfall:
     measure, *_ = _answers(table)
     if table.columns[0].name != "way" or "(" in measure.name:
         return pitfall  # what is one number of all trials has no interval
-    asked = f'select way, {measure.name} from "{experiment.name}".trials where run = ?'  # noqa: S608 - ours
-    rows = [(way, value) for way, value in results.query(db, asked, [name]).rows if isinstance(value, float | int)]
+    query = f'select way, {measure.name} from "{experiment.name}".trials where run = ?'  # noqa: S608 - ours
+    rows = [(way, value) for way, value in results.query(db, query, [name]).rows if isinstance(value, float | int)]
     if not all(value > 0 for _, value in rows):
         return pitfall  # of nothing there is no logarithm
     if measure.name.isidentifier():
@@ -150,8 +150,8 @@ def _line(pitfall: Pitfall) -> list[str]:
 def _answers(table: Summary) -> tuple[TableColumn, float | None, float | None]:
     """What is measured, wrongly and rightly."""
     if table.columns[0].name == "way":
-        found = {row[0]: row[2] for row in table.rows}
-        measure, cells = table.columns[2], [found[way] for way in _WAYS]
+        cell_by_way = {row[0]: row[2] for row in table.rows}
+        measure, cells = table.columns[2], [cell_by_way[way] for way in _WAYS]
     else:
         measure, cells = table.columns[1], list(table.rows[0][1:3])
     wrong, right = (cell.value if isinstance(cell, Estimate) else None for cell in cells)

@@ -104,14 +104,14 @@ def draw(db: Path) -> None:
 def _plot(db: Path, run: str) -> list[Drawn]:
     """The plots that a study's experiment asks for, or one of what stands first in its table."""
     trials = known_runs.trials_of(db, run)
-    found = answers.plots(trials)
-    if found:
-        return found
+    plots = answers.plots(trials)
+    if plots:
+        return plots
     table, *_ = stored_clauses(trials, "table", Table)
     (measure, *_), (*others, over) = table.measures, table.by
     # The lines of two factors can be told apart.
     facet = others.pop(0) if len(others) > 2 else None  # noqa: PLR2004
-    by = f" by {', '.join(one.name for one in others)}" if others else ""
+    by = f" by {', '.join(factor.name for factor in others)}" if others else ""
     text = f"plot {measure.name} over {over.name}{by}{f', facet {facet.name}' if facet else ''}"
     return answers.drawn(trials, Plot(text, (measure,), over, tuple(others), facet))
 

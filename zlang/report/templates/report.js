@@ -38,7 +38,7 @@
 
   // What is folded away would be missing on paper; the figures of a plot are in the plot.
   addEventListener("beforeprint", () => {
-    for (const one of document.querySelectorAll("section > details")) one.open = true;
+    for (const details of document.querySelectorAll("section > details")) details.open = true;
   });
   dark.addEventListener("change", all);
   all();
