@@ -105,13 +105,13 @@ class Library:
 
     def described_with(self, word: str) -> list[str]:
         """The kinds that need a tool of that name, or have the word in what is said of them, the earliest first."""
-        said = re.compile(rf"\b{re.escape(word.removesuffix('s'))}s?\b", re.IGNORECASE)
+        pattern = re.compile(rf"\b{re.escape(word.removesuffix('s'))}s?\b", re.IGNORECASE)
         places: dict[str, int] = {}
         for name in self.entries:
             kind = self.kind(name)
             if any(tool == word for tool, _ in kind.requires):
                 places[name] = -1
-            elif where := said.search(kind.doc):
+            elif where := pattern.search(kind.doc):
                 places[name] = where.start()
         return sorted(places, key=lambda name: places[name])
 

@@ -60,7 +60,7 @@ def measured(
                         wrong.setdefault((finding.span.place, metric.name), finding)
     for finding in wrong.values():
         report(finding)
-    names = dict.fromkeys((reader, one.replace(better=merged[one.name].better)) for reader, one in names)
+    names = dict.fromkeys((reader, declared.replace(better=merged[declared.name].better)) for reader, declared in names)
     if "run" in fields:
         of_wrappers = dict.fromkeys(chain.from_iterable(map(_of_wrappers, _instances(fields["run"]))))
         names.update(of_wrappers)
@@ -78,18 +78,18 @@ def measured(
     return tuple(names)
 
 
-def _are_alike(one: Metric, other: Metric) -> bool:
+def _are_alike(first: Metric, second: Metric) -> bool:
     """Whether two declarations of a metric can have one column."""
-    is_same_way = one.better == other.better or not (one.better and other.better)
-    return (one.type, one.unit) == (other.type, other.unit) and is_same_way
+    is_same_way = first.better == second.better or not (first.better and second.better)
+    return (first.type, first.unit) == (second.type, second.unit) and is_same_way
 
 
-def _declared_twice(place: Span, one: Metric, other: Metric) -> Diagnostic:
+def _declared_twice(place: Span, first: Metric, second: Metric) -> Diagnostic:
     """The finding about a metric that two workloads declare differently."""
-    ways = (f"{metric.type}{f', {metric.better} is better' if metric.better else ''}" for metric in (one, other))
+    ways = (f"{metric.type}{f', {metric.better} is better' if metric.better else ''}" for metric in (first, second))
     hint = f"declare it in the same way, or give one of them another name: it is {' and '.join(ways)}"
-    finding = Code.NOT_ALLOWED.at(place, name="metrics", value=f"`{other.name}`", hint=hint)
-    return finding.saying(f"two workloads declare `{other.name}` differently")
+    finding = Code.NOT_ALLOWED.at(place, name="metrics", value=f"`{second.name}`", hint=hint)
+    return finding.saying(f"two workloads declare `{second.name}` differently")
 
 
 def _of_wrappers(workload: Instance) -> Iterator[tuple[str, Metric]]:

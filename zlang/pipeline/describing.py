@@ -232,9 +232,9 @@ def screen(kind: Described) -> Iterator[str]:
     for definition in kind.properties:
         text = "; ".join(facts(definition))
         yield f"  {definition.name}: {definition.type}" + (f"  ({text})" if text else "")
-        asked = f"manual step: {definition.ask}" if definition.ask else ""
+        manual = f"manual step: {definition.ask}" if definition.ask else ""
         used = f"used by: {', '.join(definition.used_by)}" if definition.used_by and not kind.actions else ""
-        for line in (definition.doc, asked, *definition.adds, used):
+        for line in (definition.doc, manual, *definition.adds, used):
             if line:
                 yield textwrap.fill(line, 100, initial_indent="      ", subsequent_indent="      ")
     if kind.actions:

@@ -61,7 +61,7 @@ def difference(observations: Sequence[Observation]) -> Difference:
     cells = [{(item.combination, item.cell) for item in every if item.side == side} for side in (0, 1)]
     placed = [item for item in every if (item.combination, item.cell) in cells[0] & cells[1]]
     counts = [len({item.unit for item in placed or every if item.side == side}) for side in (0, 1)]
-    setups = {one.groups[kind] for kind in linking if kind != _BLOCK for one in observations} - {None}
+    setups = {observation.groups[kind] for kind in linking if kind != _BLOCK for observation in observations} - {None}
     is_of_setups = bool(setups) and len(set(units)) < len(observations)
     while mixed:
         differences, share = _differences_within(placed, mixed)
