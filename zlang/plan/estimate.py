@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from zlang.frozen import frozen
 from zlang.plan.plan import LOCAL, Action, Footprint, Setup, Step, Trial
 from zlang.plan.state import Alter, Change, Make
-from zlang.plan.survey import SampledTrial
+
+if TYPE_CHECKING:  # what plans a trial is not needed to read a plan
+    from zlang.plan.survey import SampledTrial
 
 COMMAND = 0.03
 BETWEEN = 0.015
