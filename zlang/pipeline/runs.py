@@ -17,6 +17,7 @@ from zlang.files import replace_file
 from zlang.frozen import frozen
 from zlang.pipeline.arming import require_tools
 from zlang.pipeline.plans import emit, require_distinct, require_one_host
+from zlang.run import places
 from zlang.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -162,12 +163,12 @@ def find(runs: Path, run: str | None) -> Folder:
 
 def all_runs(runs: Path) -> list[Folder]:
     """Every run folder in a directory, by name."""
-    paths = sorted(runs.glob("*/plan.jsonl"))
+    paths = places.every(runs)
     if not paths:  # then nothing that reads them is loaded
         return []
     from zlang.run.folder import Folder
 
-    return [Folder(path.parent.absolute()) for path in paths]
+    return [Folder(path) for path in paths]
 
 
 def latest_of(runs: Path, planned: Planned) -> Folder:
@@ -257,9 +258,9 @@ def failures(account: Account[Judgement]) -> list[tuple[int, int, str]]:
     from zlang.plan.plan import Trial
 
     ended = account.state.ended
-    trials = [item for item in account.folder.read_plan().items() if isinstance(item, Trial) and item.place in ended]
-    whys = [(trial, account.verdict(trial)[1]) for trial in trials]
-    return [(trial.number, trial.replicate, why) for trial, why in whys if why]
+    trials = (item for item in account.folder.read_plan().items() if isinstance(item, Trial) and item.place in ended)
+    whys = ((trial.number, trial.replicate, account.verdict(trial)[1]) for trial in trials)
+    return [row for row in whys if row[2]]
 
 
 def damage(account: Account[Judgement]) -> list[str]:

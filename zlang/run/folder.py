@@ -27,9 +27,8 @@ from zlang.files import (
 )
 from zlang.plan import wire
 from zlang.plan.plan import Plan
-from zlang.run import journal, processes, seal
+from zlang.run import journal, places, processes, seal
 from zlang.run.events import Session
-from zlang.suggest import did_you_mean
 
 _LONGEST_NAME = 40
 _LONGEST_PATH = 8192
@@ -241,15 +240,4 @@ def unbegun(runs: Path) -> list[Folder]:
 
 def find(runs: Path, run: str | None = None) -> Folder:
     """Find a run by its name in `runs` or by the path of its folder; without either, the latest one in `runs`."""
-    if run is None:
-        plans = sorted(runs.glob("*/plan.jsonl"), key=lambda path: path.stat().st_mtime)
-        if not plans:
-            message = f"there are no runs in {runs}"
-            raise RunError(message, "choose another directory with --runs")
-        return Folder(plans[-1].parent.absolute())
-    for path in (runs / run, Path(run)):
-        if (path / "plan.jsonl").is_file():
-            return Folder(path.resolve())
-    message = f"there is no run `{run}` in {runs}"
-    near = did_you_mean(run, [path.parent.name for path in runs.glob("*/plan.jsonl")])
-    raise RunError(message, near or "`zlang status` lists the runs; you can also give the path of a run folder")
+    return Folder(places.find(runs, run))
