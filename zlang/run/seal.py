@@ -10,16 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import os
 import pwd
-import secrets
 import stat
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-
-import orjson
 
 from zlang.errors import RunError, reason_of
 from zlang.files import open_regular, read_regular, remove_abandoned_files, replace_file, sync_directory
@@ -104,7 +101,7 @@ def write(folder: Path, run: str) -> None:
     remove_abandoned_files(folder)
     try:
         content = {"run": run, "key": _name_of(key), "seal": authenticate(key, _parts(folder, run))}
-        replace_file(folder / FILE, orjson.dumps(content) + b"\n")
+        replace_file(folder / FILE, json.dumps(content, separators=(",", ":")).encode() + b"\n")
     except OSError as error:
         raise RunError(f"cannot seal {folder}: {reason_of(error)}") from error
 
@@ -139,8 +136,8 @@ def why_foreign(folder: Path) -> str:
 
 def _read(folder: Path) -> dict[str, str] | None:
     try:
-        members = orjson.loads(read_regular(folder / FILE, _LONGEST_SEAL))
-    except (OSError, ValueError):
+        members = json.loads(read_regular(folder / FILE, _LONGEST_SEAL))
+    except (OSError, ValueError, RecursionError):
         return None
     if not isinstance(members, dict) or not all(isinstance(members.get(name), str) for name in ("run", "key", "seal")):
         return None
@@ -175,11 +172,13 @@ def _name_of(key: bytes) -> str:
 
 def _make_key(path: Path) -> None:
     """Make the key, on the disk before it is used; of two that are made at once, the first is the key."""
+    import tempfile
+
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".key.")  # readable by its owner only
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(_KEY_BYTES))
+            file.write(os.urandom(_KEY_BYTES))
             file.flush()
             os.fsync(file.fileno())
         Path(path).hardlink_to(temporary)
