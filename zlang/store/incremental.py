@@ -7,10 +7,8 @@ tables; otherwise it is read again, so that what comes out is what reading every
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +16,7 @@ import orjson
 
 from zlang.errors import RunError
 from zlang.metrics import Metric
+from zlang.run import status_cache
 from zlang.store import store
 from zlang.store.columns import BroughtFactor, Column, Role, RunColumns
 from zlang.store.folders import FolderSource
@@ -60,12 +59,7 @@ def mark(source: FolderSource, code: str) -> str:
 
 def code(more: Sequence[str] = ()) -> str:
     """A hash of the code that makes rows of run folders, and of the tables; `more` are packages that do so, too."""
-    digest = hashlib.sha256()
-    for package in ("zlang.readers", "zlang.run", "zlang.store", *more):
-        for file in sorted(resources.files(package).iterdir(), key=lambda f: f.name):
-            if file.name.endswith((".py", ".sql")):
-                digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
+    return status_cache.hash_of_code(("zlang.readers", "zlang.run", "zlang.store", *more))
 
 
 def unchanged(db: Path, marks: Mapping[str, str], present: Collection[str]) -> tuple[dict[str, UnchangedRun], int]:

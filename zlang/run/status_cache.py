@@ -1,0 +1,129 @@
+"""Answers about run folders that need not be read again: folder + answer -> a file beside the key -> the answer.
+
+Rule, as for git's index: an answer is given again only while the kernel describes everything in the folder as it did
+before the folder was read: the same entries, each with its device, inode, size, and times of change. Programs cannot
+set the time of the last status change (ctime), so what was changed, replaced or copied is read again. So is a folder in
+which something changed just before it was read, because file systems count time in steps. An answer that is damaged,
+that is not signed with this user's key, or that other code wrote, is ignored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import stat
+import time
+import zlib
+from array import array
+from collections.abc import Iterable
+from contextlib import suppress
+from itertools import chain
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
+
+from zlang.errors import RunError
+from zlang.files import read_regular, remove_abandoned_files, replace_file
+from zlang.run import seal
+
+_STEP = 2_000_000_000
+"""Nanoseconds within which two changes may bear the same time: FAT counts in steps of two seconds."""
+_LONGEST = 1 << 28
+_MAC_DIGITS = 64
+_UNUSED = 90 * 24 * 3600
+"""Seconds after which an answer is removed: its folder may be gone."""
+_read_stamp = attrgetter("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
+
+
+class Snapshot(NamedTuple):
+    """The paths of everything in a folder, and a hash of the kernel's description of each."""
+
+    paths: list[bytes]
+    digest: bytes
+
+
+def describe(folder: Path) -> Snapshot | None:
+    """Describe a folder that is about to be read; None where its answer must not be saved.
+
+    That is the case if something changed just now, or if there is a link, whose target may change unseen.
+    """
+    latest = time.time_ns() - _STEP
+    paths = [_real(folder)]
+    stamps = array("q")
+    try:
+        for path in paths:  # it grows; a directory is described before it is listed
+            status = os.lstat(path)
+            stamps.extend(_read_stamp(status))
+            if stat.S_ISLNK(status.st_mode) or status.st_ctime_ns > latest or status.st_mtime_ns > latest:
+                return None
+            if stat.S_ISDIR(status.st_mode):
+                with os.scandir(path) as entries:
+                    paths += [entry.path for entry in entries]
+    except (OSError, OverflowError):
+        return None
+    return Snapshot(paths, _digest(stamps))
+
+
+def load(folder: Path) -> str | None:
+    """The answer that was saved for a folder, if nothing in it has changed since it was read."""
+    try:
+        content = read_regular(_file(folder), _LONGEST)
+        mac, body = content[:_MAC_DIGITS], content[_MAC_DIGITS:]
+        if not hmac.compare_digest(mac, _sign(body)):
+            return None
+        code, digest, answer, *paths = zlib.decompress(body).split(b"\0")
+        if code != _code() or paths[0] != _real(folder):
+            return None
+        stamps = array("q", chain.from_iterable(map(_read_stamp, map(os.lstat, paths))))
+    except (OSError, OverflowError, RunError):
+        return None
+    return answer.decode() if _digest(stamps) == digest else None
+
+
+def save(folder: Path, snapshot: Snapshot, answer: str) -> None:
+    """Save what was read of a folder after it was described. Where that is impossible, the folder is read again."""
+    fields = [_code(), snapshot.digest, answer.encode(), *snapshot.paths]
+    body = zlib.compress(b"\0".join(fields), 1)
+    with suppress(OSError, RunError):
+        file = _file(folder)
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_file(file, _sign(body) + body, mode=0o600)
+        _remove_unused(file.parent)
+
+
+def hash_of_code(packages: Iterable[str]) -> str:
+    """A hash of the modules and the SQL of some packages, as `zlang.run` or `zlang.store`."""
+    digest = hashlib.sha256()
+    for package in packages:
+        for file in sorted(Path(__file__).parents[2].joinpath(*package.split(".")).iterdir()):
+            if file.name.endswith((".py", ".sql")):
+                digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _code() -> bytes:
+    return hash_of_code(("zlang.readers", "zlang.plan", "zlang.run", "zlang.pipeline")).encode()
+
+
+def _sign(body: bytes) -> bytes:
+    return seal.authenticate(seal.load_key(), (b"answer", body)).encode()
+
+
+def _digest(stamps: array[int]) -> bytes:
+    return hashlib.blake2b(stamps, digest_size=32).hexdigest().encode()
+
+
+def _real(folder: Path) -> bytes:
+    return os.fsencode(os.path.realpath(folder))
+
+
+def _file(folder: Path) -> Path:
+    return seal.key_file().with_name("status") / hashlib.blake2b(_real(folder), digest_size=16).hexdigest()
+
+
+def _remove_unused(directory: Path) -> None:
+    remove_abandoned_files(directory)
+    for file in directory.iterdir():
+        if time.time() - file.lstat().st_mtime > _UNUSED:
+            file.unlink(missing_ok=True)
