@@ -581,9 +581,9 @@ def status(
     ] = False,
 ) -> None:
     """Show the progress of runs, and what failed and why."""
-    from zlang.cli import running
+    from zlang.cli import status as statuses
 
-    raise typer.Exit(running.status(run_name, runs, as_json=as_json, is_followed=follow))
+    raise typer.Exit(statuses.follow(run_name, runs) if follow else statuses.status(run_name, runs, as_json=as_json))
 
 
 def ingest(

@@ -1,4 +1,4 @@
-"""`zlang run`, `zlang resume` and `zlang status`: carry out a plan, with progress, and say how it went."""
+"""`zlang run`, `zlang resume` and `zlang clean`: carry out a plan, with progress, and say how it went."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from zlang.cli import answering, checking, following, progress, render, result_notes, submitting, words
+from zlang.cli import answering, checking, progress, render, result_notes, words
 from zlang.errors import RunError
-from zlang.pipeline import arming, costs, machines, plans, programs, results, runs, submissions, verdicts
+from zlang.pipeline import arming, costs, machines, plans, programs, results, runs, verdicts
 from zlang.run.arming import Armed
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
@@ -254,7 +254,7 @@ def _resume(
     if selection.failed and selection.only is None and state.is_finished and not runs.failures(account):
         print("no trial failed: there is nothing to measure again", file=sys.stderr)
     for problem in runs.damage(account) if state.sessions else ():
-        status = f"zlang status {words.shell(_named(folder))}"
+        status = f"zlang status {words.shell(words.named(folder.path))}"
         print(f"warning: {render.visible(problem)}; `{status}` lists what does not count", file=sys.stderr)
     if other := runs.elsewhere(folder):
         remaining = ", ".join(render.visible(creates) for creates in runs.still_standing(folder))
@@ -284,7 +284,7 @@ def _standing_resources(folder: Folder) -> str:
     remaining = [render.visible(creates) for creates in runs.still_standing(folder)]
     if not remaining:
         return "stopped; everything that the run created is removed."
-    line = f"zlang clean {words.shell(_named(folder))}{_trust_option(folder)}"
+    line = f"zlang clean {words.shell(words.named(folder.path))}{_trust_option(folder)}"
     return f"stopped. Still there: {', '.join(remaining)}. Remove it: {line}."
 
 
@@ -310,17 +310,12 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
         print(f"took {words.duration(took.elapsed)}; the estimate was {bound}{words.duration(took.estimate)}{without}")
     print("\ntry next:")
     print(f"  {result_notes.example_query(closing.summary)}{_db_option(db)}")
-    print(f"  zlang status {words.shell(_named(folder))}")
+    print(f"  zlang status {words.shell(words.named(folder.path))}")
     return code
 
 
-def _named(folder: Folder) -> str:
-    """A run as `status` and `resume` find it: by its name in ./runs, else by its path."""
-    return folder.name if folder.path.parent == words.RUNS.absolute() else str(folder.path)
-
-
 def _resume_line(folder: Folder, db: Path) -> str:
-    return f"zlang resume {words.shell(_named(folder))}{_trust_option(folder)}{_db_option(db)}"
+    return f"zlang resume {words.shell(words.named(folder.path))}{_trust_option(folder)}{_db_option(db)}"
 
 
 def _trust_option(folder: Folder) -> str:
@@ -367,106 +362,3 @@ def clean(run_name: str | None, runs_dir: Path, *, as_json: bool, trust: bool, r
     if cleaned == runs.Cleaned():
         print(f"{render.visible(folder.name)}: nothing left to remove")
     return 1 if cleaned.stuck else 0
-
-
-# -- status
-
-
-def status(run_name: str | None, runs_dir: Path, *, as_json: bool, is_followed: bool) -> int:
-    """Where runs stand."""
-    if is_followed:
-        folder = runs.find(runs_dir, run_name)
-        return submitting.follow(folder) if submissions.task_of(folder) else following.follow(folder)
-    if run_name is None:
-        return _list(runs_dir, as_json=as_json)
-    folder = runs.find(runs_dir, run_name)
-    task = _tasks([folder]).get(folder.path, "")
-    header, account = folder.read_plan().header, runs.account(folder)
-    state = account.state
-    failures, damage = runs.failures(account), runs.damage(account)
-    lanes = runs.lanes(folder, state)
-    if as_json:
-        result = {"run": folder.name, "experiment": header.experiment, "trials": header.trials}
-        result |= {"done": state.carried_out, "skipped": len(state.skipped)}
-        failed = [{"trial": number, "replicate": replicate, "why": why} for number, replicate, why in failures]
-        took = costs.spent(folder, state)
-        seconds = {"seconds": {"estimated": took.expected, "taken": took.took}} if took else {}
-        result |= {"part": header.part} if header.part else {}
-        result |= {"task": task} if task else {}
-        rows = [{"machines": lane, "done": done, "trials": trials} for lane, done, trials in lanes]
-        result |= {"lanes": rows} if rows else {}
-        print(
-            json.dumps(
-                {**result, "state": words.stage(state, header.trials), "failed": failed, "damage": damage, **seconds}
-            )
-        )
-        return 0
-    stage = words.stage(state, header.trials)
-    print(
-        render.visible(
-            f"{folder.name}: {header.experiment}, {words.counts(state, header)} done{_invalid(len(failures))}, {stage}"
-        )
-    )
-    if task:
-        print(f"  {task}")
-    for lane, done, trials in lanes:
-        print(f"  {render.visible(lane)}: {done:,} of {trials:,} trials")
-    for problem in damage:
-        print(f"  warning: {render.visible(problem)}")
-    for number, replicate, why in failures:
-        print(f"  trial {number}, replicate {replicate}: {render.visible(why)}")
-    took = costs.spent(folder, state)
-    if took is not None:
-        print(f"  {'time':24}  {'taken':>12}  {'estimate':>12}")
-        for kind, expected in took.expected.items():
-            print(f"    {kind:22}  {words.duration(took.took[kind]):>12}  {words.duration(expected):>12}")
-    named = words.shell(_named(folder))
-    if failures:
-        print(f"to measure them again: zlang resume {named} --failed      only one: zlang resume {named} --only N")
-    if not state.is_finished:
-        print(f"to continue: zlang resume {named}")
-    return 0
-
-
-def _invalid(count: int) -> str:
-    """How many of the trials do not count, in words; nothing if all do."""
-    return f", {count:,} of them {'does' if count == 1 else 'do'} not count" if count else ""
-
-
-def _list(runs_dir: Path, *, as_json: bool) -> int:
-    result = []
-    folders = runs.all_runs(runs_dir)
-    tasks = _tasks(folders)
-    for folder in folders:
-        header, account = folder.read_plan().header, runs.account(folder)
-        state, invalid = account.state, len(runs.failures(account))
-        task = "" if state.is_finished else tasks.get(folder.path, "")
-        row = {"run": folder.name, "experiment": header.experiment, "done": state.carried_out, "invalid": invalid}
-        row |= {"trials": header.trials, "skipped": len(state.skipped), "state": words.stage(state, header.trials)}
-        row |= {"part": header.part} if header.part else {}
-        row |= {"task": task} if task else {}
-        result.append((row, words.counts(state, header) + _invalid(invalid)))
-    if as_json:
-        for row, _ in result:
-            print(json.dumps(row))
-        return 0
-    for row, counts in result:
-        parts = [str(row["run"]), *([f"part {row['part']}"] if "part" in row else []), counts, str(row["state"])]
-        print(render.visible("  ".join([*parts, *([str(row["task"])] if "task" in row else [])])))
-    for name in runs.unbegun(runs_dir):
-        print(f"{render.visible(name)}  its start was interrupted; `zlang clean` removes it")
-    if not result:
-        print(f"no runs in {render.visible(str(runs_dir))}")
-    return 0
-
-
-def _tasks(folders: list[Folder]) -> Mapping[Path, str]:
-    """The task of each run that was submitted, and its state, in words."""
-    try:
-        states = submissions.states(folders)
-        outcomes = submissions.outcomes(Folder(path) for path, state in states.items() if not state)
-        words = {path: state or outcomes.get(path) or "ended" for path, state in states.items()}
-        return {path: f"task {submissions.task_of(Folder(path))}: {state}" for path, state in words.items()}
-    except RunError as error:
-        print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
-        return {}

@@ -15,6 +15,7 @@ from zlang.suggest import did_you_mean
 from zlang.text import LAYOUT, is_visible
 
 if TYPE_CHECKING:
+    from zlang.pipeline.status import RunStatus
     from zlang.plan.plan import Header
     from zlang.run.folder import Folder
     from zlang.run.run_state import RunState
@@ -45,6 +46,11 @@ def _octal(char: str) -> str:
 def file(name: str) -> str:
     """A file's name as it can be typed, also where it looks like an option."""
     return shell(f"./{name}" if name.startswith("-") else name)
+
+
+def named(folder: Path) -> str:
+    """A run as `status` and `resume` find it: by its name in ./runs, else by its path."""
+    return folder.name if folder.parent == RUNS.absolute() else str(folder)
 
 
 def program(
@@ -184,7 +190,7 @@ def write(text: str) -> None:
     sys.stdout.write(text)
 
 
-def counts(state: RunState, header: Header) -> str:
+def counts(state: RunState | RunStatus, header: Header | RunStatus) -> str:
     """How many of how many trials are done."""
     done = state.carried_out
     if not header.is_sequential:
@@ -193,7 +199,7 @@ def counts(state: RunState, header: Header) -> str:
     return f"{of} needed trials"
 
 
-def stage(state: RunState, trials: int) -> str:
+def stage(state: RunState | RunStatus, trials: int) -> str:
     """How far a run is."""
     if state.is_finished:
         return "finished"

@@ -1,0 +1,119 @@
+"""`zlang status`: how far runs are, and which of their trials do not count."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from zlang.cli import render, words
+from zlang.cli.render import visible
+from zlang.errors import RunError
+from zlang.pipeline import status as statuses
+from zlang.pipeline.status import RunStatus
+
+
+def status(run_name: str | None = None, runs_dir: Path = words.RUNS, *, as_json: bool = False) -> int:
+    """Show how far one run is, or all."""
+    if run_name is None:
+        return _list(runs_dir, as_json=as_json)
+    run = statuses.of(statuses.find(runs_dir, run_name))
+    task = _tasks([run]).get(run.path, "")
+    if as_json:
+        _print_json(run, task)
+    else:
+        _print(run, task)
+    return 0
+
+
+def follow(run_name: str | None, runs_dir: Path) -> int:
+    """Watch a run while it runs."""
+    from zlang.cli import following, submitting
+    from zlang.pipeline import runs, submissions
+
+    folder = runs.find(runs_dir, run_name)
+    return submitting.follow(folder) if submissions.task_of(folder) else following.follow(folder)
+
+
+def _print_json(run: RunStatus, task: str) -> None:
+    result: dict[str, object] = {"run": run.path.name, "experiment": run.experiment, "trials": run.trials}
+    result |= {"done": run.carried_out, "skipped": run.skipped}
+    failed = [{"trial": number, "replicate": replicate, "why": why} for number, replicate, why in run.failures]
+    seconds = {"seconds": {"estimated": run.expected, "taken": run.took}} if run.expected else {}
+    result |= {"part": run.part} if run.part else {}
+    result |= {"task": task} if task else {}
+    rows = [{"machines": lane, "done": done, "trials": trials} for lane, done, trials in run.lanes]
+    result |= {"lanes": rows} if rows else {}
+    stage = words.stage(run, run.trials)
+    print(json.dumps({**result, "state": stage, "failed": failed, "damage": run.damage, **seconds}))
+
+
+def _print(run: RunStatus, task: str) -> None:
+    counts = f"{words.counts(run, run)} done{_invalid(len(run.failures))}"
+    print(visible(f"{run.path.name}: {run.experiment}, {counts}, {words.stage(run, run.trials)}"))
+    if task:
+        print(f"  {task}")
+    for lane, done, trials in run.lanes:
+        print(f"  {visible(lane)}: {done:,} of {trials:,} trials")
+    for problem in run.damage:
+        print(f"  warning: {visible(problem)}")
+    for number, replicate, why in run.failures:
+        print(f"  trial {number}, replicate {replicate}: {visible(why)}")
+    if run.expected:
+        print(f"  {'time':24}  {'taken':>12}  {'estimate':>12}")
+        for kind, expected in run.expected.items():
+            print(f"    {kind:22}  {words.duration(run.took[kind]):>12}  {words.duration(expected):>12}")
+    named = words.shell(words.named(run.path))
+    if run.failures:
+        print(f"to measure them again: zlang resume {named} --failed      only one: zlang resume {named} --only N")
+    if not run.is_finished:
+        print(f"to continue: zlang resume {named}")
+
+
+def _invalid(count: int) -> str:
+    """How many of the trials do not count, in words; nothing if all do."""
+    return f", {count:,} of them {'does' if count == 1 else 'do'} not count" if count else ""
+
+
+def _list(runs_dir: Path, *, as_json: bool) -> int:
+    listed = statuses.of_every(runs_dir)
+    tasks = _tasks(listed)
+    for run in listed:
+        invalid, stage = len(run.failures), words.stage(run, run.trials)
+        task = "" if run.is_finished else tasks.get(run.path, "")
+        if as_json:
+            row = {"run": run.path.name, "experiment": run.experiment, "done": run.carried_out, "invalid": invalid}
+            row |= {"trials": run.trials, "skipped": run.skipped, "state": stage}
+            row |= {"part": run.part} if run.part else {}
+            row |= {"task": task} if task else {}
+            print(json.dumps(row))
+        else:
+            part = [f"part {run.part}"] if run.part else []
+            counts = words.counts(run, run) + _invalid(invalid)
+            print(visible("  ".join([run.path.name, *part, counts, stage, *([task] if task else [])])))
+    if as_json:
+        return 0
+    for name in statuses.unbegun(runs_dir):
+        print(f"{visible(name)}  its start was interrupted; `zlang clean` removes it")
+    if not listed:
+        print(f"no runs in {visible(str(runs_dir))}")
+    return 0
+
+
+def _tasks(listed: Iterable[RunStatus]) -> Mapping[Path, str]:
+    """The task of each run that was submitted, and its state, in words."""
+    submitted = [run.path for run in listed if run.is_submitted]
+    if not submitted:  # then nothing that asks the batch system is loaded
+        return {}
+    from zlang.pipeline import submissions
+    from zlang.run.folder import Folder
+
+    try:
+        states = submissions.states(map(Folder, submitted))
+        outcomes = submissions.outcomes(Folder(path) for path, state in states.items() if not state)
+        texts = {path: state or outcomes.get(path) or "ended" for path, state in states.items()}
+        return {path: f"task {submissions.task_of(Folder(path))}: {text}" for path, text in texts.items()}
+    except RunError as error:
+        print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
+        return {}

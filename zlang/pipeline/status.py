@@ -1,0 +1,104 @@
+"""What `zlang status` says of runs: a run folder -> `RunStatus`, read once as long as nothing in the folder changes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from zlang.record import Record
+from zlang.run import places, status_cache
+
+
+class RunStatus(Record):
+    """How far a run is, and which of its trials do not count; `place` is its folder.
+
+    `failures` are the number, the replicate and the reason of trials that were carried out and do not count. `lanes`
+    are the machines of each lane, with how many of its trials are done, and how many it has. `expected` and `took` are
+    seconds by the kind of the step, of a run that is over and was estimated.
+    """
+
+    place: str
+    experiment: str
+    part: str
+    trials: int
+    at_most: int
+    is_sequential: bool
+    sessions: int
+    done: int
+    carried_out: int
+    skipped: int
+    is_finished: bool
+    is_submitted: bool
+    failures: list[tuple[int, int, str]]
+    damage: list[str]
+    lanes: list[tuple[str, int, int]]
+    expected: dict[str, float]
+    took: dict[str, float]
+
+    @property
+    def path(self) -> Path:
+        """The run folder."""
+        return Path(self.place)
+
+
+def find(runs: Path, run: str | None) -> Path:
+    """The folder of the run of that name or path, or of the latest. Raises RunError."""
+    return places.find(runs, run)
+
+
+def of_every(runs: Path) -> list[RunStatus]:
+    """The status of each run in a directory, by name. Raises RunError."""
+    return [of(path) for path in places.every(runs)]
+
+
+def of(path: Path) -> RunStatus:
+    """The status of the run in a folder. Raises RunError."""
+    if (saved := status_cache.load(path)) is not None:
+        return RunStatus(**{**json.loads(saved), "place": str(path)})
+    snapshot = status_cache.describe(path)
+    status, is_final = _read(path)
+    if snapshot is not None and is_final:
+        status_cache.save(path, snapshot, json.dumps(status.as_dict()))
+    return status
+
+
+def unbegun(runs: Path) -> list[str]:
+    """The names of the folders of runs whose start was killed."""
+    if all((path / "plan.jsonl").exists() for path in runs.glob("*-????")):
+        return []  # then nothing that reads them is loaded
+    from zlang.pipeline import runs as all_runs
+
+    return all_runs.unbegun(runs)
+
+
+def _read(path: Path) -> tuple[RunStatus, bool]:
+    """Read a run folder; whether reading it again gives the same unless it changes."""
+    from zlang.pipeline import costs, runs, submissions
+    from zlang.run.account import PERHAPS_UNREAD
+    from zlang.run.folder import Folder
+
+    folder = Folder(path)
+    header, account = folder.read_plan().header, runs.account(folder)
+    state, failures = account.state, runs.failures(account)
+    spent = costs.spent(folder, state)
+    status = RunStatus(
+        place=str(path),
+        experiment=header.experiment,
+        part=header.part,
+        trials=header.trials,
+        at_most=header.at_most,
+        is_sequential=header.is_sequential,
+        sessions=state.sessions,
+        done=state.done,
+        carried_out=state.carried_out,
+        skipped=len(state.skipped),
+        is_finished=state.is_finished,
+        is_submitted=submissions.task_of(folder) is not None,
+        failures=failures,
+        damage=runs.damage(account),
+        lanes=runs.lanes(folder, state),
+        expected=dict(spent.expected) if spent else {},
+        took=dict(spent.took) if spent else {},
+    )
+    is_unread = account.is_plan_changed or account.changed_facts
+    return status, not (is_unread or any(why.startswith(PERHAPS_UNREAD) for *_, why in failures))
