@@ -138,7 +138,7 @@ def _known_text(words: list[str]) -> str | None:
 
 
 def _carried_out(words: list[str]) -> object:
-    """Run a command. `zlang check FILE…` and `zlang plan FILE` have no options and skip the option parser."""
+    """Run a command. `zlang check FILE…`, `plan FILE` and `status RUN` have no options and skip the option parser."""
     match words:
         case ["check", _, *_] if not any(word.startswith("-") for word in words):
             from zlang.cli import checking
@@ -148,6 +148,10 @@ def _carried_out(words: list[str]) -> object:
             from zlang.cli import planning
 
             return planning.plan(file)
+        case ["status", *run] if len(run) <= 1 and not any(word.startswith("-") for word in run):
+            from zlang.cli import status
+
+            return status.status(next(iter(run), None))
     from zlang.cli import commands
 
     return commands.carry_out(words)
