@@ -144,6 +144,8 @@ def test_a_picture_says_that_it_cuts_intervals() -> None:
     assert f"  pooled over `fs`; {sentence}\n" in text_of(replace(one, rows=wide, note="pooled over `fs`"))
     title = vega.specification([replace(one, rows=wide)])["vconcat"][0]["title"]  # type: ignore[index]
     assert title["subtitle"][1:] == [sentence]
+    narrow, cut = (views(each)[0]["layer"][-1]["encoding"]["y"]["scale"] for each in (one, replace(one, rows=wide)))
+    assert (narrow["nice"], cut["nice"]) == (True, False), "the axis ends where the interval is cut"
 
 
 def test_a_logarithmic_axis_holds_all_values_and_no_zero() -> None:

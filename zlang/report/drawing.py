@@ -157,12 +157,13 @@ def _value_range(drawn: Drawn, measure: int) -> tuple[float, float]:
 
 def caption(drawn: Drawn) -> str:
     """What its points stand for, and whether the axis cuts intervals."""
-    has_cuts = drawn.form is not Form.FIELDS and any(map(_is_cut, pictures(drawn)))
+    has_cuts = drawn.form is not Form.FIELDS and any(map(is_cut, pictures(drawn)))
     cut = "intervals at the edge of the plot extend beyond it" if has_cuts else ""
     return "; ".join(text for text in (drawn.note, cut) if text)
 
 
-def _is_cut(picture: Picture) -> bool:
+def is_cut(picture: Picture) -> bool:
+    """Whether an interval extends beyond the axis."""
     drawn = [estimate for line in picture.lines.values() for _, estimate in line]
     return any(
         estimate.high is not None

@@ -200,9 +200,11 @@ def _layers(
     """Intervals, lines or bars, and points; `places` are those of its lines, where it has several."""
     size, _ = drawing.scale(picture)
     ends = [picture.least / size, picture.most / size]
-    domain: dict[str, object] = {"domain": ends, "nice": drawn.plot.over.name != LATENCY}
+    # An axis that is made longer would show the whole of an interval of which it is said that it is cut.
+    is_cut = drawing.is_cut(picture)
+    domain: dict[str, object] = {"domain": ends, "nice": drawn.plot.over.name != LATENCY and not is_cut}
     if drawn.plot.is_log and picture.least > 0:
-        domain |= {"type": "log", "nice": True}
+        domain |= {"type": "log", "nice": not is_cut}
     y: dict[str, object] = {"field": "value", "type": "quantitative", "title": title, "scale": domain}
     # In a page a click on a name in the legend leaves this line alone.
     select: dict[str, object] = {"name": "chosen", "select": {"type": "point", "fields": ["line"]}, "bind": "legend"}
