@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Hashable
@@ -485,3 +486,15 @@ def test_levels_in_blocks_of_their_own_on_one_setup_are_not_called_setups() -> N
     rows = tuple(replace(row, block=row.block + 10 * (row.levels[1] == 32), setups=(1,)) for row in design.rows)
     (judged,) = compare.factors(replace(design, rows=rows), "depth", ())
     assert (judged.is_significant, judged.note) == (True, "")
+
+
+def test_data_that_are_often_laid_out_again_do_not_hide_what_varies_within_a_setup() -> None:
+    """Writes between the reads have the data laid out again, so many reads are alone on theirs."""
+    design = simulated((("fs", ("ext4", "xfs")), *TWO), 3, lambda *_: 0.0, whole=1, is_blocked=True)
+    laid_out = itertools.cycle((1, 1, 2, 3, 4, 4, 4, 5))
+    rows = tuple(
+        replace(row, setups=(*row.setups, (row.position - 1) // 8 * 8 + n))
+        for row, n in zip(design.rows, laid_out, strict=False)
+    )
+    own = {effect.name: effect.p for effect in effects.effects(replace(design, rows=rows))}
+    assert own == pytest.approx({effect.name: effect.p for effect in effects.effects(design)}, nan_ok=True)

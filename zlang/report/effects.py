@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from zlang.errors import RunError
 from zlang.report import wording
 from zlang.report.design import Design, groups, without_factors
-from zlang.report.strata import components
+from zlang.report.strata import MOST, components
 from zlang.report.summary import Cell
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _LARGEST = 2000
 """Parameters of a model: beyond that it takes too long."""
 _SMALL = 1e-10
 _SWEEPS = 1000
+_HALF = 0.5
 _TIMES = " × "
 _MOST_PAIRS = 6
 """Most pairs of factors that a note names."""
@@ -173,7 +174,7 @@ class _Strata:
         here = tuple(upper.index(i) for i in term)
         if any(kinds) and len(term) == 1 and model.has_single(*here):
             return None, True
-        removed = _removed(own)
+        removed = _removed(own, model.levels)
         squares, df = model.added(here, placed, removed)
         error = model.within(removed)
         if not error[1] and len(term) == 1 and kinds:
@@ -186,7 +187,7 @@ class _Strata:
     def chance_of_others(self) -> float | None:
         """How likely chance gives as much as interactions of more factors than any term has."""
         model, _, own = self._models.get(()) or self._models.setdefault((), self._model(()))
-        removed = _removed(own)
+        removed = _removed(own, model.levels)
         (remaining, df), (error, error_df) = model.residual(tuple(self._terms), removed), model.within(removed)
         return _p_value(max(remaining - error, 0.0), df - error_df, error, error_df)
 
@@ -208,16 +209,34 @@ class _Strata:
         return _Model([tuple(levels[ones[0]][i] for i in upper) for ones in members], means, placed), upper, own
 
 
-def _removed(own: Sequence[tuple[Hashable, ...]]) -> Sequence[Hashable]:
-    """The smallest groups within which units are compared: most of the units share theirs with another."""
+def _removed(own: Sequence[tuple[Hashable, ...]], levels: Sequence[tuple[Cell, ...]]) -> Sequence[Hashable]:
+    """The smallest groups within which units are compared: most of the units share theirs with another.
+
+    Where many units have none to be compared with, larger groups in which all combinations occur tell more.
+    """
+    result: Sequence[Hashable] = []
     for depth in range(len(own[0]), 0, -1):
         some = [kinds[:depth] for kinds in own]
         if all(group is None for kinds in some for group in kinds):
-            return []
+            break
         sizes = Counter(some)
-        if 2 * sum(sizes[group] > 1 for group in some) > len(some):
+        share = sum(sizes[group] > 1 for group in some) / len(some)
+        if share >= MOST and (not result or _have_alike_levels(some, levels)):
             return some
-    return []
+        if not result and share > _HALF:
+            result = some
+    return result
+
+
+def _have_alike_levels(own: Sequence[Hashable], levels: Sequence[tuple[Cell, ...]]) -> bool:
+    """Whether the factors that vary within groups have the same combinations in each group."""
+    members: dict[Hashable, list[tuple[Cell, ...]]] = {}
+    for group, cells in zip(own, levels, strict=True):
+        members.setdefault(group, []).append(cells)
+    varying = {i for ones in members.values() for cells in ones for i in range(len(cells)) if cells[i] != ones[0][i]}
+    combinations = (Counter(tuple(cells[i] for i in sorted(varying)) for cells in ones) for ones in members.values())
+    first = next(combinations)
+    return all(each == first for each in combinations)
 
 
 def _removed_blocks(own: Sequence[tuple[Hashable, ...]]) -> list[Hashable]:
@@ -261,7 +280,7 @@ class _Model:
     def __init__(self, levels: Sequence[tuple[Cell, ...]], logs: Sequence[float], terms: Sequence[_Term]) -> None:
         import numpy as np
 
-        self._levels = levels
+        self.levels = levels
         self._logs = np.array(logs)
         self._terms = terms
         self._triangles: dict[bool, _Triangle] = {}
@@ -270,7 +289,7 @@ class _Model:
 
     def has_single(self, factor: int) -> bool:
         """Whether a factor has a level that occurs once, and another that occurs more often."""
-        counts = {*Counter(levels[factor] for levels in self._levels).values()}
+        counts = {*Counter(levels[factor] for levels in self.levels).values()}
         return 1 in counts and len(counts) > 1
 
     @staticmethod
@@ -313,7 +332,7 @@ class _Model:
         import numpy as np
 
         if bool(blocks) not in self._triangles:
-            codes = [self._coded([item[i] for item in self._levels]) for i in range(len(self._levels[0]))]
+            codes = [self._coded([item[i] for item in self.levels]) for i in range(len(self.levels[0]))]
             made = [np.empty((len(self._logs), 0))]
             columns, count = {}, 0
             for term in self._terms:
@@ -346,7 +365,7 @@ class _Model:
     def _pure_error(self, blocks: Sequence[Hashable]) -> tuple[float, int]:
         import numpy as np
 
-        cells = _numbered(self._levels)
+        cells = _numbered(self.levels)
         if not blocks:
             remaining = _without_group_means(self._logs, cells)
             return float(remaining @ remaining), len(remaining) - int(cells.max()) - 1
