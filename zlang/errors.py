@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from types import TracebackType
 
 _OUT_OF_MEMORY = re.compile(
@@ -28,6 +29,13 @@ def reason_of(error: Exception) -> str:
     """Why a call of the system failed, as the end of a sentence: "no such file or directory"."""
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return reason if reason == type(error).__name__ or reason[:2].isupper() else reason[:1].lower() + reason[1:]
+
+
+def unwritable(path: Path, error: Exception) -> RunError:
+    """The error that a file cannot be written: often its directory is not there."""
+    is_lost = isinstance(error, FileNotFoundError) and not path.parent.exists()
+    reason = f"there is no directory {path.parent}" if is_lost else reason_of(error)
+    return RunError(f"cannot write {path}: {reason}")
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from zlang.cli import checking, render, words
-from zlang.errors import RunError, reason_of
+from zlang.errors import RunError, unwritable
 from zlang.importing import POOL_OPTION
 from zlang.pipeline import importing
 
@@ -45,4 +45,4 @@ def write_new(file: Path, text: str) -> None:
     except FileExistsError:
         raise RunError(f"{file} already exists", "choose another name") from None
     except (OSError, ValueError) as error:
-        raise RunError(f"cannot write {file}: {reason_of(error)}") from None
+        raise unwritable(file, error) from None

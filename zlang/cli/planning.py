@@ -16,7 +16,7 @@ from zlang.check.program import Axis
 from zlang.cli import checking, streams, words
 from zlang.cli.render import visible
 from zlang.emit.registry import EMITTERS
-from zlang.errors import RunError, reason_of
+from zlang.errors import RunError, reason_of, unwritable
 from zlang.files import replace_file
 from zlang.pipeline import arming, costs, machines, plans, programs, runs, verdicts
 from zlang.pipeline.plans import Planned
@@ -496,4 +496,4 @@ def _save(path: Path, pieces: Iterable[str]) -> None:
     try:
         replace_file(path, (piece.encode() for piece in pieces))
     except OSError as error:
-        raise RunError(f"cannot write {path}: {reason_of(error)}") from None
+        raise unwritable(path, error) from None

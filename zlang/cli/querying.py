@@ -11,7 +11,7 @@ import typer
 
 from zlang.cli import query_results, render, result_notes, streams, words
 from zlang.cli.query_results import QueryOptions
-from zlang.errors import RunError, reason_of
+from zlang.errors import RunError, reason_of, unwritable
 from zlang.files import replace_file
 from zlang.pipeline import results
 
@@ -89,7 +89,4 @@ def _write(result: Result, query_options: QueryOptions) -> None:
     try:
         replace_file(query_options.out, text.encode())
     except OSError as error:
-        reason = reason_of(error)
-        raise RunError(
-            f"cannot write {query_options.out}: {reason}", "choose another file with --out, in a directory that exists"
-        ) from None
+        raise unwritable(query_options.out, error) from None

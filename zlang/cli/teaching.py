@@ -8,7 +8,7 @@ from pathlib import Path
 from zlang import documentation
 from zlang.check import library
 from zlang.cli import render, words
-from zlang.errors import RunError, reason_of
+from zlang.errors import RunError, unwritable
 from zlang.pipeline import describing
 
 _HERE = Path(__file__).resolve()
@@ -24,7 +24,7 @@ def init(file: Path) -> int:
     except FileExistsError:
         raise RunError(f"{file} already exists", "choose another name: zlang init FILE") from None
     except (OSError, ValueError) as error:
-        raise RunError(f"cannot write {file}: {reason_of(error)}") from None
+        raise unwritable(file, error) from None
     name = words.file(str(file))
     print(f"written: {render.visible(str(file))}\n\n  zlang plan {name}                    the plan")
     print(f"  zlang run {name} --profile smoke     a short run\n  zlang run {name}                     the experiment")

@@ -11,7 +11,7 @@ from zlang.check import check as checking
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Experiment
 from zlang.diagnostics import ProgramError, Severity
-from zlang.errors import RunError, reason_of
+from zlang.errors import RunError, reason_of, unwritable
 from zlang.files import replace_file
 from zlang.pipeline.plans import plan
 from zlang.pipeline.programs import check, choose, read
@@ -124,4 +124,4 @@ def keep_plan(plan: Plan, path: Path) -> None:
     try:
         replace_file(path, wire.dump(plan))
     except OSError as error:
-        raise RunError(f"cannot write {path}: {reason_of(error)}") from None
+        raise unwritable(path, error) from None

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zlang.errors import RunError, reason_of
+from zlang.errors import unwritable
 from zlang.files import replace_file
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def write_report(db: Path, run: str | None, runs: Path, form: str, target: Path)
         for path, text in texts.items():
             replace_file(path, text.encode("utf-8", "replace"))
     except OSError as error:
-        raise RunError(f"cannot write {target}: {reason_of(error)}") from None
+        raise unwritable(target, error) from None
     return list(texts)
 
 
@@ -77,7 +77,7 @@ def write_bundle(db: Path, run: str | None, runs: Path, target: Path) -> None:
             archive.seek(0)
             replace_file(target, iter(lambda: archive.read(1 << 20), b""))
     except OSError as error:
-        raise RunError(f"cannot write {target}: {reason_of(error)}") from None
+        raise unwritable(target, error) from None
 
 
 def _regular_files(folder: Path) -> Iterator[Path]:

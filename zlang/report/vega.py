@@ -10,7 +10,7 @@ from pathlib import Path
 
 from zlang import units
 from zlang.check.questions import FactorRef
-from zlang.errors import RunError, reason_of
+from zlang.errors import RunError, unwritable
 from zlang.files import replace_file, user_directory
 from zlang.report import drawing, wording
 from zlang.report.drawing import COLOURS, LATENCY, Palette, Picture
@@ -64,7 +64,7 @@ def write(every: Sequence[Drawn], path: Path) -> None:
     try:
         replace_file(path, data)
     except OSError as error:
-        raise RunError(f"cannot write {path}: {reason_of(error)}") from None
+        raise unwritable(path, error) from None
 
 
 def specification(every: Sequence[Drawn]) -> dict[str, object]:

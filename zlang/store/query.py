@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zlang.errors import RunError, reason_of
+from zlang.errors import RunError, unwritable
 from zlang.files import scratch
 from zlang.frozen import frozen
 from zlang.run.unverified import UNVERIFIED
@@ -231,10 +231,7 @@ def write_parquet(db: Path, sql: str, parameters: Parameters, out: Path, partiti
                 written = item.ask(copy, parameters).rows
             made.rename(out)
     except OSError as error:
-        reason = reason_of(error)
-        raise RunError(
-            f"cannot write {out}: {reason}", "choose another file with --out, in a directory that exists"
-        ) from None
+        raise unwritable(out, error) from None
     count = written[0][0]
     return count if isinstance(count, int) else 0
 
