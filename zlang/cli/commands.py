@@ -702,9 +702,14 @@ def expect(
     raise typer.Exit(answering.expect(run_name, db, against, as_json=as_json))
 
 
+def _joined(words: list[str] | None) -> str | None:
+    """A clause whose words a shell has parted."""
+    return " ".join(words) if words else None
+
+
 def table(
     clause: Annotated[
-        str | None,
+        list[str] | None,
         typer.Argument(metavar="[CLAUSE]", help="such as 'METRIC, p99(METRIC) by FACTOR'", show_default=False),
     ] = None,
     run_name: Run = None,
@@ -717,12 +722,12 @@ def table(
     """
     from zlang.cli import answering
 
-    raise typer.Exit(answering.table(clause, run_name, db, form))
+    raise typer.Exit(answering.table(_joined(clause), run_name, db, form))
 
 
 def plot(
     clause: Annotated[
-        str | None,
+        list[str] | None,
         typer.Argument(
             metavar="[CLAUSE]", help="such as 'METRIC over FACTOR by FACTOR, facet FACTOR'", show_default=False
         ),
@@ -751,7 +756,7 @@ def plot(
     """
     from zlang.cli import answering
 
-    raise typer.Exit(answering.plot(clause, run_name, db, out, heat=heat, is_log=log))
+    raise typer.Exit(answering.plot(_joined(clause), run_name, db, out, heat=heat, is_log=log))
 
 
 def report(
