@@ -439,8 +439,8 @@ def test_a_plot_pools_only_levels_that_have_a_value(metric: str, note: str, tmp_
 
 def test_a_plot_says_that_trials_without_its_factor_are_not_in_it(tmp_path: Path) -> None:
     run = RunBuilder(tmp_path / "runs" / "r", experiment="e", factors=(factor("amount", "size"),))
-    for place, levels in enumerate(({"amount": 4096}, {"amount": 65536}, {"amount": None})):
-        run.measured(f"p{place}", 1, levels, orjson.dumps({"metrics": {"read_iops": 100.0}}))
+    for place, amount in enumerate((4096, 65536, None)):
+        run.measured(f"p{place}", 1, {"amount": amount}, orjson.dumps({"metrics": {"read_iops": 100.0}}))
     run.done()
     ingest(tmp_path / "runs", tmp_path / "db")
     (plot,) = answers.asked_now(known_runs.trials_of(tmp_path / "db", None), "read_iops over amount")
