@@ -216,6 +216,10 @@ def test_a_bug_gives_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
 # -- what is not golden, because it is this machine's or grows
 
 
+def test_a_directory_that_is_missing_is_named(zlang: Zlang) -> None:
+    assert zlang("init", "lost/a.zexp", code=1).err == "error: cannot write lost/a.zexp: there is no directory lost\n"
+
+
 def test_kinds_are_listed(zlang: Zlang) -> None:
     listed = zlang("kinds").out
     assert all(f"\n{kind} " in f"\n{listed}" for kind in ("dir", "file", "host", "shell", "fio", "vmstat", "diskstats"))

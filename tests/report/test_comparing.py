@@ -186,7 +186,9 @@ def test_trials_with_zero_are_not_left_out_of_a_ratio(
     assert "4 of 16 values of `errors` are not positive" in told(capsys, db, "effects", code=1)
     plot = told(capsys, db, "plot", "errors over factors")
     assert "left out: levels with values of errors that are not positive" in plot
-    assert "errors (median)" in told(capsys, db, "table", "errors by bs")
+    by_bs = told(capsys, db, "table", "errors by bs")
+    assert "errors (median)" in by_bs
+    assert told(capsys, db, "table", "errors", "by", "bs") == by_bs
 
 
 @pytest.mark.parametrize(
