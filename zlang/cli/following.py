@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import textwrap
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -20,7 +19,6 @@ _EVERY = 1.0
 """Seconds between looks at what another process carries out."""
 _MOST_POINTS = 10
 """Of so many points the medians are printed that the run has when somebody begins to follow it."""
-_NO_BREAK = "\N{NO-BREAK SPACE}"
 
 
 def follow(folder: Folder) -> int:
@@ -106,8 +104,4 @@ class _Watcher:
 def _print(text: str, whole: str = "") -> None:
     """Print a text and then what is to stay on one line, in several lines where the terminal is too narrow."""
     columns = shutil.get_terminal_size((80, 24)).columns
-    unbroken = whole.replace(" ", _NO_BREAK)
-    lines = textwrap.wrap(
-        f"{visible(text)} {unbroken}", columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
-    print("\n".join(lines).replace(_NO_BREAK, " "), flush=True)
+    print(progress.folded(visible(text), whole, columns), flush=True)

@@ -11,6 +11,7 @@ import math
 import select
 import statistics
 import sys
+import textwrap
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _LOOK_EVERY = 0.2
 """Seconds between looks at whether the run is to stop while somebody is waited for."""
 _THEN = ", then press Enter"
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 _MOST_TRIALS_READ = 5000
 """Up to so many trials, the plan is read before the run to predict how long it takes."""
 
@@ -117,7 +119,7 @@ def watch(
                     shown.trial(trial.number, why)
                     shown.expect(course.seconds_left())
                     if verdict and not why and (median := medians.with_trial(trial, verdict)):
-                        shown.learnt(f"{levels}: {median}")
+                        shown.learnt(levels, median)
                 case Ask(is_told=True):
                     shown.please(event, "")
                 case Ask() if waits_for is not None:
@@ -132,6 +134,15 @@ def watch(
                 case Fail() | Interrupt() | _:
                     pass
     return failures
+
+
+def folded(text: str, whole: str, columns: int) -> str:
+    """A text and then what is to stay on one line, in several lines where there are too few columns."""
+    unbroken = whole.replace(" ", _NO_BREAK)
+    lines = textwrap.wrap(
+        f"{text} {unbroken}", columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(lines).replace(_NO_BREAK, " ")
 
 
 def of_every_lane(under_way: Mapping[str, str]) -> str:
@@ -197,7 +208,7 @@ class _Quiet:
     def now(self) -> None:
         """A command is started."""
 
-    def learnt(self, median: str) -> None:
+    def learnt(self, levels: str, median: str) -> None:
         """The median of the last point so far."""
 
     def trial(self, number: int, why: str) -> None:
@@ -221,7 +232,7 @@ class _Bar(_Quiet):
     """A terminal: one line with what is done now and the time left."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
-        self.progress, self.task, self.levels, self.median = progress, task, "", ""
+        self.progress, self.task, self.levels, self.last = progress, task, "", ("", "")
         self.drawn = 0.0
 
     def say(self, text: str) -> None:
@@ -231,8 +242,8 @@ class _Bar(_Quiet):
     def now(self) -> None:
         self._draw()
 
-    def learnt(self, median: str) -> None:
-        self.median = median
+    def learnt(self, levels: str, median: str) -> None:
+        self.last = (levels, median)
         self._draw()
 
     def trial(self, number: int, why: str) -> None:
@@ -253,8 +264,9 @@ class _Bar(_Quiet):
 
     def _draw(self) -> None:
         """At most ten times a second: drawing must not cost what is measured."""
-        shown = [self.levels, *([f"last: {self.median}"] if self.median else [])]
-        self.progress.update(self.task, description=render.visible("   ".join(shown)))
+        levels, median = map(render.visible, self.last)
+        last = [folded(f"last: {levels}:", median, self.progress.console.width)] if median else []
+        self.progress.update(self.task, description="\n".join([render.visible(self.levels), *last]))
         if time.monotonic() - self.drawn > 0.1:  # noqa: PLR2004
             self.drawn = time.monotonic()
             self.progress.refresh()
