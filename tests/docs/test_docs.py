@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 
@@ -13,7 +14,9 @@ from zlang.check.check import Overrides
 from zlang.check.types import SCALARS
 from zlang.cli.commands import COMMANDS
 from zlang.pipeline import plans, programs, runs
+from zlang.plan import wire
 from zlang.source import Source
+from zlang.store import store
 from zlang.syntax import parse, tables
 from zlang.syntax.lexer import Token
 
@@ -40,6 +43,16 @@ def test_the_language_page_has_every_type_and_unit_in_its_table() -> None:
     assert not missing, f"add a row for {sorted(missing)} to the table of types in docs/language.md, section Values"
     undescribed = set(units.UNITS) - set(cells)
     assert not undescribed, f"name {sorted(undescribed)} in docs/language.md, section Values"
+
+
+def test_the_page_of_versions_has_the_numbers_of_the_formats() -> None:
+    page = (ROOT / "docs/versions.md").read_text("utf-8")
+    numbers = dict(re.findall(r"^\| the (\w+) \|.*\| ([\d.]+) \|$", page, re.MULTILINE))
+    assert numbers == {
+        "language": ".".join(version("zlang").split(".")[:2]),
+        "plan": str(wire.FORMAT),
+        "database": store.VERSION,
+    }
 
 
 def test_the_readme_has_every_command() -> None:
