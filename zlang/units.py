@@ -96,8 +96,9 @@ _SIZES["k"] = 1024
 _SIZES["kiB"] = 1024
 for _p, _n in _DECIMAL.items():
     _SIZES[f"{_p}B"] = _n
+    _SIZES[f"{_p}bit"] = _n // 8
 _SIZES["kB"] = 1000
-UNITS = (*(u for u in _SIZES if u.endswith("iB") or u == "B"), *_TIMES, "%", "/s")
+UNITS = (*(u for u in _SIZES if u.endswith(("iB", "bit")) or u == "B"), *_TIMES, "%", "/s")
 
 _DIGITS_READ = 5
 MOST_BITS = 1000
@@ -156,7 +157,8 @@ def _nearest_unit(unit: str) -> Hint | str:
     if unit.lower() in spelled:
         return Hint(f"did you mean `{spelled[unit.lower()]}`?", unit, spelled[unit.lower()])
     names = f"sizes are in B KiB MiB GiB TiB PiB, durations in {' '.join(_DURATION_UNITS)}, and `%`, `/s`"
-    return did_you_mean(unit, UNITS) or names
+    rates = tuple(f"{size}/s" for size in UNITS if size in _SIZES)
+    return did_you_mean(unit, (*rates, "/s") if unit.endswith("/s") else UNITS) or names
 
 
 def is_large(amount: Fraction) -> bool:
@@ -179,8 +181,11 @@ def _ambiguous(digits: str, name: str, *, per_second: bool) -> UnitError:
         decimal = f"{digits}{prefix}B{tail}"
     written = f"{digits}{name}{tail}"
     readings = f"write {binary} or `{decimal}` ({_commas(digits, _DECIMAL[prefix])} bytes)"
-    hint = Hint(readings, written, f"{digits}{prefix}iB{tail}", decimal)
-    return UnitError(f"`{written}` can be read in two ways", hint)
+    ways, alternatives = "two", [f"{digits}{prefix}iB{tail}", decimal]
+    if per_second and name.endswith("b"):
+        ways, alternatives = "three", [*alternatives, f"{digits}{prefix}bit{tail}"]
+        readings += f", or in bits `{alternatives[-1]}`"
+    return UnitError(f"`{written}` can be read in {ways} ways", Hint(readings, written, *alternatives))
 
 
 def _commas(digits: str, factor: int) -> str:

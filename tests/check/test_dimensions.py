@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from zlang import units
 from zlang.check import check
 from zlang.check.types import DIMENSION_OF, SCALARS
 from zlang.source import Source
+from zlang.suggest import Hint
 
 PROGRAM = """
 import fio
@@ -69,3 +72,27 @@ def test_dimensions_differ_in_identities_and_in_products() -> None:
         for other in dimensions - {units.SHARE}:
             product = dimension.times(other, 1, share=False)
             assert product.times(other, -1, share=False) == dimension, "`times` in `Dimension`"
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "dimension"),
+    [
+        ("10Gbit/s", 1_250_000_000, units.RATE),
+        ("1.5Gbit/s", 187_500_000, units.RATE),
+        ("100Mbit/s", 12_500_000, units.RATE),
+        ("1Kbit", 125, units.SIZE),
+    ],
+)
+def test_eight_bits_are_a_byte(text: str, number: int, dimension: units.Dimension) -> None:
+    assert units.parse(text) == units.Quantity(Fraction(number), dimension)
+
+
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [("10gbit/s", ("Gbit/s",)), ("10Gbits/s", ("Gbit/s",)), ("10Gb/s", ("10GiB/s", "10GB/s", "10Gbit/s"))],
+)
+def test_what_may_be_bits_is_offered_as_such(text: str, instead: tuple[str, ...]) -> None:
+    with pytest.raises(units.UnitError) as caught:
+        units.parse(text)
+    assert isinstance(caught.value.hint, Hint)
+    assert caught.value.hint.instead == instead

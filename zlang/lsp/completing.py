@@ -272,7 +272,7 @@ class _Completer:
         yield from (_item(name, CompletionItemKind.Function, snippet=f"{name}($0)") for name in aggregates)
 
 
-_UNITS = (*units.UNITS, *(f"{unit}/s" for unit in units.UNITS if unit.endswith("B")))
+_UNITS = (*units.UNITS, *(f"{unit}/s" for unit in units.UNITS if unit.endswith(("B", "bit"))))
 
 
 def _item(
