@@ -136,6 +136,15 @@ def test_what_cannot_be_drawn_is_said(text: str, message: str, tmp_path: Path) -
     assert message in raised.value.diagnostic.message
 
 
+def test_a_curve_has_points_where_few_operations_are() -> None:
+    """A band over trials can change most where all operations together hardly do."""
+    bins = [(1000, 990), *((round(1000 * 1.1**n), 1) for n in range(1, 50))]
+    places = list(series._curve(bins))
+    assert places[0] == 1000
+    assert all(later <= 1.4 * ns for ns, later in itertools.pairwise(places)), places
+    assert len(places) < 40
+
+
 def test_a_band_of_latencies_contains_its_curve() -> None:
     """One trial of many operations pulls the curve away from the middle of the trials."""
     for share in (5.0, 50.0, 95.0):

@@ -23,7 +23,9 @@ from zlang.store.query import run_query
 from zlang.store.store import literal
 
 _MOST_BINS = 60
-"""Points of a curve of latencies."""
+"""Points of a curve of latencies, if no two are too far apart."""
+_LONGEST_STEP = 1.25
+"""How much longer the latency of a point is at most than that before it: a band is drawn straight between points."""
 _MOST_PLACES = 100
 """Fields of a plot over the position of trials, from left to right."""
 _MOST_POINTS = 1000
@@ -215,12 +217,13 @@ def _curve(bins: Sequence[tuple[int, int]]) -> dict[int, float]:
     """The share of operations up to some of the bins, as many as a curve needs."""
     total = sum(count for _, count in bins)
     curve: dict[int, float] = {}
-    last, so_far = -1.0, 0
+    last, last_ns, so_far = -1.0, 0, 0
     for ns, count in bins:
         so_far += count
         share = 100 * so_far / total
-        if share - last >= 100 / _MOST_BINS or ns == bins[-1][0]:
+        if share - last >= 100 / _MOST_BINS or ns >= _LONGEST_STEP * last_ns or ns == bins[-1][0]:
             curve[ns] = last = share
+            last_ns = ns
     return curve
 
 
