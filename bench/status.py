@@ -35,12 +35,12 @@ def main() -> int:
         status = measure.Command(measure.zlang("status"), root, setting=setting)
         first = measure.cost(status)
         (again,) = measure.in_turn([status], ROUNDS)
-    what = f"status of {count:,} trials"
+    label = f"status of {count:,} trials"
     return measure.verdict(
         [
-            measure.Check(f"{what} again, nothing changed: CPU", again.cpu, "s", "limit", SECONDS),
-            measure.Check(f"{what} again, nothing changed: memory", again.peak, "MiB", "the first time", first.peak),
-            measure.Check(f"{what}, the first time: CPU", first.cpu, "s", "again", again.cpu, None),
+            measure.Check(f"{label} again, nothing changed: CPU", again.cpu, "s", "limit", SECONDS),
+            measure.Check(f"{label} again, nothing changed: memory", again.peak, "MiB", "the first time", first.peak),
+            measure.Check(f"{label}, the first time: CPU", first.cpu, "s", "again", again.cpu, None),
         ]
     )
 
