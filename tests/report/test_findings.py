@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -51,6 +52,19 @@ def test_a_page_has_data_in_which_it_is_found_and_data_in_which_nothing_is(lint:
         "and the rule knows it only by its meaning there (`means = …`), not by its name"
     )
     assert findings.find(examples.results(page.clean)) == []
+
+
+CORPUS = Path(__file__).parent / "corpus"
+
+
+@pytest.mark.parametrize("lint", explaining.after_a_run(), ids=lambda lint: lint.id)
+def test_a_rule_on_data_that_it_was_not_written_with(lint: Lint) -> None:
+    """Two tables with the finding and two without, in `corpus/ID.txt`, besides those of its page."""
+    parts = re.split(r"^#! (found|silent)\n", (CORPUS / f"{lint.id}.txt").read_text("utf-8"), flags=re.MULTILINE)[1:]
+    assert min(parts.count("found"), parts.count("silent")) >= 2
+    for expected, table in zip(parts[::2], parts[1::2], strict=True):
+        codes = {one.lint.id for one in findings.find(examples.results(table))}
+        assert (lint.id in codes) is (expected == "found"), table
 
 
 @pytest.mark.parametrize("repeat", [3, 5, 10])
