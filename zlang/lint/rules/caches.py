@@ -384,9 +384,9 @@ def loop_is_cached_beneath(trial: TrialView) -> TrialFinding | None:
 def pages_alone_are_dropped(trial: TrialView) -> TrialFinding | None:
     """`invalidate` drops the page cache only.
 
-    A workload with `invalidate` drops the pages that this machine has cached of its file. It does not empty the cache
-    of a file system that has its own, the cache of a server, or a cache below the device. A second pass with
-    `invalidate = on` had 516 hits and no miss in the ARC (measured on zfs-fuse).
+    A workload with `invalidate` drops the pages of its file from the page cache of this machine. It does not empty
+    the cache of a file system that has its own, the cache of a server, or a cache below the device. A second pass
+    with `invalidate = on` had 516 hits and no miss in the ARC (measured on zfs-fuse).
 
     ```zexp wrong
     import fio

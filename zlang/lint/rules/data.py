@@ -391,11 +391,11 @@ def first_write(trial: TrialView) -> TrialFinding | None:
 def data_do_not_compress(trial: TrialView) -> TrialFinding | None:
     """Random data show nothing of compression and deduplication.
 
-    fio writes random bytes unless it is told otherwise, and so does the layout of a `file`. No algorithm saves any of
-    them, and no two of their blocks are the same. Trials with and without compression then differ only in the time
-    that it takes to try and give up; trials of several algorithms may not differ at all. zlang warns if a program sets
-    compression or deduplication, and all data of the workload are random. A write replaces what the file had, so
-    `content = compressible(50%)` is not enough for a workload that writes.
+    By default, fio and the layout of a `file` write random bytes. No algorithm can compress them, and no two of their
+    blocks are the same. Trials with and without compression then differ only in the time that failed attempts take.
+    Trials of several algorithms may not differ at all. zlang warns if a program sets compression or deduplication, and
+    all data of the workload are random. A write replaces the content of the file, so `content = compressible(50%)` is
+    not enough for a workload that writes.
 
     ```zexp wrong
     import fio

@@ -334,7 +334,7 @@ def _rooms(trial: TrialView, traits: tuple[str, ...]) -> list[_Room]:
 
 @RULES.add("ZL041", "closed-loop-latency", NOTE)
 def closed_loop(trial: TrialView) -> TrialFinding | None:
-    """A closed-loop load hides how slow slow answers are.
+    """A closed-loop load hides slow answers.
 
     Each worker submits its next operation when the previous one is complete. While the device stalls, nothing is
     submitted, and the operations that would have waited are missing from the percentiles. This is called coordinated
@@ -349,7 +349,7 @@ def closed_loop(trial: TrialView) -> TrialFinding | None:
     A job of fio starts no operation while it waits for a slow one. So use many jobs with a small rate each: while one
     waits, the others go on. fio applies the rate to each job: with `numjobs = 16`, set a sixteenth of it. With
     `io_submit_mode = offload`, fio does not wait for slow operations at all. But fio 3.33 sometimes hangs when it
-    starts with this option, in 5 of 20 starts on a busy machine, and later releases mended other hangs of it. zlang
+    starts with this option, in 5 of 20 starts on a busy machine, and later releases fixed other hangs of it. zlang
     ends such a trial at its timeout, and it does not count.
 
     ```zexp wrong

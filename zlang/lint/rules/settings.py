@@ -280,8 +280,8 @@ def promises_are_not_kept(trial: TrialView) -> TrialFinding | None:
 def reading_writes(trial: TrialView) -> TrialFinding | None:
     """Reads that write.
 
-    If the file system stores access times, each file that is read is also written to. Over many files that is a load
-    of its own; a series of studies of 2012 to 2014 turned access times off. For a single file the effect is
+    If the file system stores access times, reading a file also writes to it. For many files, these writes are a
+    considerable load; a series of studies of 2012 to 2014 turned access times off. For a single file the effect is
     negligible, so zlang reports nothing.
 
     ```zexp wrong
@@ -311,7 +311,7 @@ def reading_writes(trial: TrialView) -> TrialFinding | None:
     if dating is None or not dating.is_("dates_reads") or not many or many == 1 or not trial.run.is_not("modifies"):
         return None
     subject = "each file" if many < _MANY else f"each of {int(many):,} files"
-    message = f"to read {subject} also writes to it, because `{dating.name}` stores access times"
+    message = f"reading {subject} also writes to it, because `{dating.name}` stores access times"
     hint = f"{write(dating.advice('to_skip_dates')) or 'turn access times off'}, or make access times a factor"
     return TrialFinding(dating, ("dates_reads",), message, hint)
 

@@ -189,7 +189,7 @@ def few_replicates(trial: TrialView) -> TrialFinding | None:
 
 @RULES.add("ZL059", "background-work", WARNING)
 def still_writing_its_tables(trial: TrialView) -> TrialFinding | None:
-    """Background work goes on during the measurement.
+    """Background work continues during the measurement.
 
     A new file system may initialise its tables for minutes, a pool frees the space of destroyed data, and a device
     may discard blocks. zlang creates ext4 with its tables initialised. A kind that initialises them later declares
@@ -325,10 +325,9 @@ def processors_are_paced(trial: TrialView) -> TrialFinding | None:
 def streams_end_apart(trial: TrialView) -> TrialFinding | None:
     """The streams of a trial do not run for the same time.
 
-    Several workloads at the same time are measured while all of them run. A workload that ends when its work is done
-    may end early, and the others then go on alone: their figures would be of two situations. Such a trial does not
-    count. The same is true of a different `ramp_time`: until it is over, the workload that ramps up is a load that is
-    not measured.
+    zlang measures several workloads at the same time only while all of them run. A workload that ends when its work
+    is done may end early. The others then run alone, and their figures would mix two situations, so such a trial does
+    not count. A different `ramp_time` has the same effect: a workload that ramps up is a load, but is not measured.
 
     ```zexp wrong
     import fio

@@ -114,9 +114,9 @@ def slow_operations_hide_others(results: Results) -> Iterator[str]:
     met the stall with every operation of that second ("coordinated omission", Tene, How NOT to measure latency,
     2013).
 
-    The histogram shows how large the effect is. Of the total time, weighted by duration, 1 % was spent in operations
-    slower than a certain latency: a load at a fixed rate would see at least that latency as its p99. zlang reports it
-    if it is more than ten times the measured p99. Paced loads are not affected.
+    zlang computes from the histogram how large the effect is. If 1 % of the time was spent in operations slower than
+    some latency, a load at a fixed rate would see at least that latency as its p99. zlang reports it if it is more
+    than ten times the measured p99. Paced loads are not affected.
 
     ```csv found
     paced,read_iops,read_clat_p99,read_clat_p99_of_time
