@@ -361,7 +361,7 @@ def test_a_level_that_was_set_up_once_has_no_p() -> None:
     assert own["fs"].p is None
     assert own["bs"].p is not None
     (note,) = effects.notes(design, list(own.values()))
-    assert note.startswith("fs: set up once, so not tested; `zlang run --order blocked --again`")
+    assert note.startswith("`fs`: set up once, so not tested; `zlang run --order blocked --again`")
 
 
 def test_combinations_without_a_counterpart_leave_the_others_compared_within_blocks() -> None:

@@ -136,6 +136,20 @@ def test_the_answer_comes_first_and_numbers_have_three_digits(tmp_path: Path) ->
     assert all(re.fullmatch(r"\d+(\.\d)?", share) for share in shares)
 
 
+def test_an_answer_about_two_levels_has_their_interval_even_if_it_is_inconclusive(tmp_path: Path) -> None:
+    run = RunBuilder(tmp_path / "runs" / "r", factors=(factor("bs", "size"),))
+    for position, (size, iops) in enumerate(
+        [(4096, 100), (8192, 130), (4096, 150), (8192, 110), (4096, 120), (8192, 170)]
+    ):
+        run.measured(f"p{size}", 1 + position // 2, {"bs": size}, printed({"read_iops": iops}))
+    run.done()
+    db, runs = ingested(tmp_path)
+    text = page.markdown(reports.report(db, None, runs, tmp_path)).replace("\\", "")
+    assert re.search(
+        r"Inconclusive for `bs` \(8KiB against 4KiB: a ratio of 0\.\d+ to \d\.\d+ with 95 % confidence\): only", text
+    )
+
+
 def test_an_answer_that_is_inconclusive_says_why() -> None:
     expected = Expectation("it is faster", "", Term("value"), ())
     found = JudgedCombination((), judging.Verdict.INCONCLUSIVE, (), "set up once", "a / b = 3.6 (by means)")

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from zlang.report.compare import Comparison
     from zlang.report.findings.rule import ResultFinding
 
-_TINY = 0.001
-
 
 def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | None, db: Path, form: str) -> int:
     """Print ratios with their intervals and verdicts."""
@@ -106,7 +104,7 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
             100 * e.share,
             e.df,
             e.p,
-            "setups" if e.is_of_setups else "replicates" if e.p is not None else "",
+            e.tested_against,
         )
         for e in result
     ]
@@ -132,7 +130,9 @@ def _print_other_factors(others: Sequence[str]) -> None:
 
 
 def _chance(p: float | None) -> str:
-    return "-" if p is None else "< 0.001" if p < _TINY else f"{p:.3f}"
+    from zlang.report.effects import chance
+
+    return "-" if p is None else chance(p)
 
 
 def findings(run: str | None, db: Path, *, as_json: bool) -> int:

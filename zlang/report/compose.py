@@ -62,6 +62,8 @@ _SHOWN = 20
 _LONG = 200
 """A longer fact is a listing."""
 _TINY = 0.001
+_WIDEST = 10_000
+"""How many times its lower end the upper end of an interval is at most that is worth a sentence."""
 _EXACT = 1e15
 """Larger floats have no digit for each power of ten."""
 _MOST_ANSWERS = 3
@@ -270,7 +272,9 @@ def _differences(answered: _Answered) -> Iterator[str]:
         yield _sentence_of_factor(metric, pairs[:_MOST_ANSWERS])
     open_ = [item for item in answered.compared if not item.is_significant and item.factor not in significant]
     for verdict, names in _by_verdict(open_).items():
-        listed = " and ".join(f"`{name}`" for name in names)
+        listed = " and ".join(
+            f"`{name}`{_interval_of_pair([item for item in open_ if item.factor == name])}" for name in names
+        )
         is_open = verdict.startswith("inconclusive")
         yield (
             f"Inconclusive for {listed}: {verdict.partition(': ')[2] or 'see the comparisons'}."
@@ -293,6 +297,15 @@ def _sentence_of_factor(metric: str, pairs: Sequence[tuple[compare.Comparison, r
         interval = f"a ratio of {low:.3g} to {high:.3g} with 95 % confidence, n = {ratio.n:,}"
         parts.append(f"{compare.distance(ratio)} with {item.second} ({interval})")
     return f"Compared with `{against.factor}` = {against.first}, `{metric}` is {'; '.join(parts)}."
+
+
+def _interval_of_pair(compared: Sequence[compare.Comparison]) -> str:
+    """The interval of the ratio of two levels in parentheses; nothing of more levels, or if it tells nothing."""
+    (item, *more) = compared
+    ends = item.ratio.interval(item.comparisons) if item.ratio and not more else None
+    if ends is None or not 0 < ends[1] < _WIDEST * ends[0]:
+        return ""
+    return f" ({item.second} against {item.first}: a ratio of {ends[0]:.3g} to {ends[1]:.3g} with 95 % confidence)"
 
 
 def _by_verdict(compared: Sequence[compare.Comparison]) -> dict[str, list[str]]:
@@ -509,9 +522,12 @@ def _comparisons(answered: _Answered, draw: _Artist) -> Iterator[Block]:
     yield replace(table, rows=tuple(rows))
     together = f"Simultaneous intervals of {len(compared)} comparisons (Bonferroni). " if len(compared) > 1 else ""
     yield Paragraph(f"{together}`low` and `high` are the ends of the 95 % interval of a ratio.")
-    columns = ("source", "share of variance, %", "degrees of freedom", "p")
-    shares = [(item.name, round(100 * item.share, 1), item.df, item.p) for item in answered.sources]
-    yield _table(f"Sources of the variance of {read.metric}", columns, shares, frozenset({1, 2, 3}))
+    columns = ("source", "share of variance, %", "degrees of freedom", "p", "tested against")
+    shares = [(e.name, round(100 * e.share, 1), e.df, e.p, e.tested_against) for e in answered.sources]
+    sources = _table(f"Sources of the variance of {read.metric}", columns, shares, frozenset({1, 2, 3}))
+    chances = [Cell("") if e.p is None else Cell(effects.chance(e.p)) for e in answered.sources]
+    rows = [(*row[:3], p, row[4]) for row, p in zip(sources.rows, chances, strict=True)]
+    yield replace(sources, rows=tuple(rows))
     yield from (Paragraph(_sentence(note)) for note in effects.notes(read, answered.sources))
     of_setups = (
         "; their intervals are of trials, and leave out how setups differ" if any(r.setups for r in read.rows) else ""

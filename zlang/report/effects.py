@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _LEAST = 0.0005
 """A share that is shown."""
+_UNLIKELY = 0.001
 _LARGEST = 2000
 """Parameters of a model: beyond that it takes too long."""
 _SMALL = 1e-10
@@ -51,6 +52,11 @@ class Effect:
     df: int
     p: float | None
     is_of_setups: bool = False
+
+    @property
+    def tested_against(self) -> str:
+        """What its variance is compared with; empty if it is not tested."""
+        return "setups" if self.is_of_setups else "replicates" if self.p is not None else ""
 
 
 def effects(design: Design) -> list[Effect]:
@@ -98,6 +104,11 @@ def effects(design: Design) -> list[Effect]:
     return result
 
 
+def chance(p: float) -> str:
+    """A probability in words."""
+    return "< 0.001" if p < _UNLIKELY else f"{p:.3f}"
+
+
 def notes(design: Design, all_effects: Sequence[Effect]) -> list[str]:
     """What the sources of variance cannot tell, and what to type so that they can."""
     result = []
@@ -105,7 +116,7 @@ def notes(design: Design, all_effects: Sequence[Effect]) -> list[str]:
     if not any(item.df for item in all_effects if item.name == REPLICATES):
         result.append("nothing was repeated, so interactions cannot be told from chance; use `repeat = 3`")
     elif once:
-        result.append(f"{', '.join(once)}: set up once, so not tested; {wording.SET_UP_AGAIN}")
+        result.append(f"{', '.join(f'`{name}`' for name in once)}: set up once, so not tested; {wording.SET_UP_AGAIN}")
     is_crossed = len(design.factors) > 1 and not any(level is None for row in design.rows for level in row.levels)
     if is_crossed and not any(_TIMES in item.name for item in all_effects):
         why = "these combinations cannot show more; `design = full` measures all"
