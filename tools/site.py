@@ -103,6 +103,7 @@ STYLE = ".md-typeset td:first-child code { white-space: nowrap }\n"
 _LINK = re.compile(r"(!?\[(?:[^\]\[`]|`[^`]*`|\[[^\]]*\])*\]\()([^)\s#]*)(#[^)\s]*)?\)")
 _BAR_IN_A_TABLE = re.compile(r"(?<!`)`([^`\n]*\\\|[^`\n]*)`(?!`)")
 _SECTION = re.compile(r'^(?:<a id="\w+"></a>\n+)?#{2,3} ([A-Z]+[0-9]+)\b', re.MULTILINE)
+_TITLE = re.compile(r"\A\n+\*\*(.+?)\.\*\*$", re.MULTILINE)
 _OF_CODES = re.compile(r"\]\(#([a-z]+[0-9]+)\)")
 _WORDS_OF_A_FENCE = re.compile(r"^( *(?:`{3,}|~{3,})[a-z]+)[^\S\n].*$", re.MULTILINE)
 _FENCED = re.compile(r"^( *)(`{3,}|~{3,}).*?^\1\2[^\S\n]*$", re.MULTILINE | re.DOTALL)
@@ -181,7 +182,8 @@ def split(into: Path, page: str, directory: str) -> None:
     head, *sections = _SECTION.split(path.read_text("utf-8"))
     (into / directory).mkdir()
     for code, text in zip(sections[::2], sections[1::2], strict=True):
-        own = _OF_CODES.sub(lambda link: f"]({link[1].upper()}.md)", text)
+        titled = _TITLE.sub(r": \1", text)  # a result of a search shows the heading
+        own = _OF_CODES.sub(lambda link: f"]({link[1].upper()}.md)", titled)
         (into / directory / f"{code}.md").write_text(f"# {code}{own}", "utf-8")
     path.write_text(_OF_CODES.sub(lambda link: f"]({directory}/{link[1].upper()}.md)", head), "utf-8")
 

@@ -91,6 +91,13 @@ def test_every_code_and_every_kind_has_a_page_at_the_address_that_is_printed(bui
     assert [address for address, _, place in parts if place and place not in pages[address].places] == []
 
 
+def test_the_page_of_a_code_has_its_title_as_heading(built: Path) -> None:
+    pages = [*(built / "errors").glob("*.html"), *(built / "findings").glob("*.html")]
+    heading = re.compile(r"<h1[^>]*>([A-Z]+\d+: \w.*?)</h1>", re.DOTALL)
+    assert pages
+    assert [page.name for page in pages if not heading.search(page.read_text("utf-8"))] == []
+
+
 def test_every_fence_is_a_block_of_code(built: Path) -> None:
     code = re.compile(r"<(pre|code)\b.*?</\1>", re.DOTALL)
     pages = {path.relative_to(built).as_posix(): path.read_text("utf-8") for path in built.rglob("*.html")}
