@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import TypeGuard
 
 from zlang.diagnostics import Code, Diagnostic
@@ -56,11 +57,15 @@ def extended(
             )
             default = tree.Field(item.span, tree.Word(item.name.span, "default"), item.value)
             properties[item.name.text] = tree.Property(value.span, value.name, value.type, (*kept, default))
-    replaced = {_key(item) for item in node.items}
-    items: list[tree.KindItem] = [
-        item for item in base.items if not isinstance(item, tree.Property) and _key(item) not in replaced
+    # What an action reads stands before it, so what replaces that must too.
+    own_items: dict[object, list[tree.KindItem]] = {}
+    for item in node.items:
+        if not isinstance(item, tree.Default):
+            own_items.setdefault(_key(item), []).append(item)
+    items = [
+        each for item in base.items if not isinstance(item, tree.Property) for each in own_items.pop(_key(item), [item])
     ]
-    items += [item for item in node.items if not isinstance(item, tree.Default)]
+    items += chain.from_iterable(own_items.values())
     merged = tree.KindDef(node.span, node.name, base.role, node.parents or base.parents, tuple(items))
     required = (*(name for name in declared.required if name not in properties), *own.required)
     return merged, Declared(ChainMap(properties, declared.nodes), required, declared.tool or base.name.text)  # type: ignore[arg-type]
