@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from zlang.check.kind_declarations import Declared, declared_in
+from zlang.check.kind_declarations import Declared, declared_in, extended
 from zlang.check.kinds import kind_of
 from zlang.check.lazy import LazyMapping
 from zlang.check.metric_declarations import metric_of
@@ -168,9 +168,9 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
         name: tables.marshalled([tuple(item.as_dict().values()) for item in some]) for name, some in declared.items()
     }
     for module, parsed in trees.items():
-        kinds = [entry for entry in parsed.entries if isinstance(entry, tree.KindDef)]
-        modules[module] = tuple(kind.name.text for kind in kinds)
-        for kind in kinds:
+        kinds = _kinds_with_properties(parsed)
+        modules[module] = tuple(kind.name.text for kind, _ in kinds)
+        for kind, properties in kinds:
             if kind.name.text in entries:
                 _fail_on_finding(Code.DUPLICATE.at(kind.name.span, name=kind.name.text))
             entries[kind.name.text] = (
@@ -179,9 +179,9 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
                 _place(kind.name.span),
                 kind.role.text,
                 tuple(parent.text for parent in kind.parents),
-                declared_in(kind, _fail_on_finding).required,
-                _checked(kind, module, declared).draws,
-                {i.name.text: _packed(i) for i in kind.items if isinstance(i, tree.Property)},
+                properties.required,
+                _checked(kind, module, declared, properties).draws,
+                {name: _packed(node) for name, node in properties.nodes.items()},
                 _packed(tuple(i for i in kind.items if not isinstance(i, tree.Property))),
             )
     made = (texts, _fields(), modules, entries, readers)
@@ -204,9 +204,21 @@ def _declared_metrics(reader: tree.ReaderDecl) -> tuple[Metric, ...]:
     return tuple([item for node in reader.metrics if (item := metric_of(node, _fail_on_finding)) is not None])
 
 
-def _checked(node: tree.KindDef, module: str, readers: Mapping[str, tuple[Metric, ...]]) -> Kind:
+def _kinds_with_properties(parsed: tree.Tree) -> list[tuple[tree.KindDef, Declared]]:
+    """The kinds of a module; one can extend another that stands before it."""
+    kinds: list[tuple[tree.KindDef, Declared]] = []
+    for node in parsed.entries:
+        if isinstance(node, tree.KindDef):
+            base = next((kind for kind in kinds if kind[0].name.text == node.role.text), None)
+            kinds.append(
+                extended(node, *base, _fail_on_finding) if base else (node, declared_in(node, _fail_on_finding))
+            )
+    return kinds
+
+
+def _checked(node: tree.KindDef, module: str, readers: Mapping[str, tuple[Metric, ...]], declared: Declared) -> Kind:
     """The whole kind, of which all parts were looked at."""
-    kind = kind_of(node, module, readers, _fail_on_finding)
+    kind = kind_of(node, module, readers, _fail_on_finding, declared)
     dict(kind.properties)
     dict(kind.traits)
     return kind
