@@ -205,6 +205,7 @@ def test_a_tree_is_waited_for_up_to_its_top(tmp_path: Path, synced: list[str]) -
     inner.mkdir(parents=True)
     for name in ("one.out", "two.out"):
         (inner / name).write_bytes(b"x")
+    (inner / "one.err").touch()  # only its name can be lost
     _fifo(inner / "one.fifo")
     (inner / "one.link").symlink_to("/etc/hostname")
     files.sync_tree(inner, tmp_path, "one.")

@@ -156,6 +156,8 @@ def sync_directory(path: Path) -> None:
 def _sync_file(path: str) -> None:
     if not os.path.isfile(path) or os.path.islink(path):  # noqa: PTH113, PTH114  (a FIFO would block us)
         return
+    if not os.path.getsize(path):  # noqa: PTH202  (of an empty file only its name can be lost)
+        return
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         os.fsync(file)
