@@ -215,6 +215,19 @@ def test_a_writer_begins_on_a_fresh_line(tmp_path: Path) -> None:
     assert (state.done, state.torn, state.damage) == (2, 1, [])
 
 
+def test_a_line_that_is_not_awaited_is_on_the_disk_with_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, synced = tmp_path / "journal.jsonl", list[bytes]()
+    begin, commit = Begin(1.0, "a", 1, 1, "trials/a/1/a1"), Commit(2.0, "a", 1, "trials/a/1/a1")
+    with journal.Writer(path) as writer:
+        monkeypatch.setattr("os.fsync", lambda _: synced.append(path.read_bytes()))
+        writer.write(begin, is_awaited=False)
+        assert (path.read_bytes(), synced) == (journal.encode(begin, 1), [])
+        writer.write(commit)
+    assert synced == [journal.encode(begin, 1) + journal.encode(commit, 2)]
+
+
 def test_a_whole_line_without_its_newline_counts(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     path.write_bytes(journal.encode(Finish(1.0), 1)[:-1])

@@ -44,6 +44,7 @@ from zlang.run.events import (
     Made,
     Next,
     Outcome,
+    Recorded,
     Session,
     Start,
 )
@@ -382,7 +383,7 @@ def test_events_are_ended_though_nothing_can_be_written_any_more(
     def lose(_: Signals) -> None:
         monkeypatch.setattr(journal.Writer, "write", lost)
 
-    def lost(*_: object) -> None:
+    def lost(*_: object, **_options: object) -> None:
         raise RunError("the disk is gone")
 
     executor = FakeExecutor(during={"measure": lose})
@@ -449,7 +450,7 @@ def test_what_fails_while_a_lost_run_tidies_up_does_not_hide_why_it_was_lost(
     def lose(_: Signals) -> None:
         monkeypatch.setattr(journal.Writer, "write", lost)
 
-    def lost(*_: object) -> None:
+    def lost(*_: object, **_options: object) -> None:
         raise RunError("the disk is gone")
 
     folder = new_folder(tmp_path, plan(setup("p", "a"), setup("q", "b"), trial(1, "pq", FULL)))
@@ -464,7 +465,7 @@ def test_a_lost_run_keeps_nothing_of_what_tidies_up(tmp_path: Path, monkeypatch:
     def lose(_: Signals) -> None:
         monkeypatch.setattr(journal.Writer, "write", lost)
 
-    def lost(*_: object) -> None:
+    def lost(*_: object, **_options: object) -> None:
         raise RunError("the disk is gone")
 
     folder = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s")))
@@ -521,6 +522,21 @@ def test_what_a_setup_leaves_behind_is_synced_at_once_and_what_a_trial_does_when
     monkeypatch.setattr(runner, "sync_tree", note)
     carry_out(tmp_path, plan(setup("s", "k"), trial(1, "s", FULL), facts=[step("uname", Action.FACT)]))
     assert synced == ["facts uname.", "setups/s/a1 ", "trials/t1/1/a1 ", "setups/s/a1 "]
+
+
+def test_the_disk_is_waited_for_before_a_command_starts_and_when_a_trial_is_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+    write = journal.Writer.write
+
+    def note(writer: journal.Writer, *events: Recorded, is_awaited: bool = True) -> None:
+        written.extend(f"{type(event).__name__}{'!' * is_awaited}" for event in events)
+        write(writer, *events, is_awaited=is_awaited)
+
+    monkeypatch.setattr(journal.Writer, "write", note)
+    carry_out(tmp_path, plan(trial(1, steps=[step("fill"), step("measure", Action.MEASURE)])))
+    assert written == ["Session!", "Begin", "Start!", "End", "Start!", "End", "Commit!", "Finish!"]
 
 
 def test_nobody_is_waited_for_who_is_told_while_tidying_up(tmp_path: Path) -> None:

@@ -2,11 +2,11 @@
 
 A line is a JSON object. Its first member `n` is its number, from 1; its last member `crc` is the number that cksum(1)
 prints for the bytes before `,"crc":`. A line that zlang writes has `mac` before it, a keyed hash of the bytes before
-`,"mac":` and the run's name; a script has no key. Rules: a line is on the disk before `Writer.write` returns; a line
-that is torn, altered or out of its order is never believed; a writer begins on a fresh line, whatever the one before
-it left. A line that a crash tore is followed by the number that it had, so that nothing is missing. Where a
-number is missing or comes twice, `Lines` gives a `Gap`. The lines of older journals have no numbers: there a broken
-line is one that a crash tore only if a session follows it.
+`,"mac":` and the run's name; a script has no key. Rules: a line is on the disk before `Writer.write` returns, or with
+the next one where that is enough; a line that is torn, altered or out of its order is never believed; a writer begins
+on a fresh line, whatever the one before it left. A line that a crash tore is followed by the number that it had, so
+that nothing is missing. Where a number is missing or comes twice, `Lines` gives a `Gap`. The lines of older journals
+have no numbers: there a broken line is one that a crash tore only if a session follows it.
 """
 
 from __future__ import annotations
@@ -271,15 +271,19 @@ class Writer:
         except OSError as error:
             raise _journal_error("open", path, error) from error
 
-    def write(self, *events: Recorded) -> None:
-        """Append events and wait until they are on the disk. Raises RunError if they may not be."""
+    def write(self, *events: Recorded, is_awaited: bool = True) -> None:
+        """Append events, and wait until they and those before are on the disk. Raises RunError if they may not be.
+
+        Those that are not awaited survive the death of the process, and the loss of power after the next wait.
+        """
         lines = b"".join(encode(event, number, self._sign) for number, event in enumerate(events, self._number + 1))
         remaining = lines if self._is_fresh else b"\n" + lines
         self._is_fresh = False
         try:
             while remaining:
                 remaining = remaining[os.write(self._file, remaining) :]
-            os.fsync(self._file)
+            if is_awaited:
+                os.fsync(self._file)
         except OSError as error:
             raise _journal_error("write", self._path, error) from error
         self._number += len(events)

@@ -714,12 +714,15 @@ class _Run:
         return recorded
 
     def _record_all(self, events: Sequence[Recorded]) -> list[Event]:
-        """Write events with the time of the monotonic clock: all with one wait for the disk."""
+        """Write events with the time of the monotonic clock: all with one wait for the disk.
+
+        What follows a beginning or an end, such as the start of the next command, waits for them, too.
+        """
         _, monotonic = self.clocks
         up = monotonic()
         timed = [replace(event, up=up) for event in events]
         if not self._is_lost:
-            self.writer.write(*timed)
+            self.writer.write(*timed, is_awaited=not all(isinstance(event, Begin | End) for event in timed))
             for event in timed:
                 self._so_far.apply(event)
         return list[Event](timed)
