@@ -1,7 +1,7 @@
-"""Carries out examples/quickstart.zexp and draws what is seen of it: the pictures of README.md.
+"""Runs examples/quickstart.zexp and draws the pictures of README.md and docs/plots.md.
 
-In: nothing. Out: in `docs/pictures/`, `session.txt`, what was typed and printed; `session.svg`, a picture of it; and
-`plot.svg`, the plot of the results.
+In: the commands in docs/plots.md, each with its picture below it. Out: in `docs/pictures/`, `session.txt`, what was
+typed and printed; `session.svg`, a picture of it; and a picture for each command.
 
     python tools/picture.py           carry it out on the disk of /var/tmp, and draw it
     python tools/picture.py draw      draw `session.txt` again
@@ -12,6 +12,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -25,9 +26,10 @@ ROOT = Path(__file__).resolve().parent.parent
 PICTURES = ROOT / "docs/pictures"
 SESSION = PICTURES / "session.txt"
 COMMANDS = ("zlang check quickstart.zexp", "zlang run quickstart.zexp --yes", "zlang compare --by bs")
-PLOT = "read_iops over iodepth by bs, facet rw"
+GALLERY = ROOT / "docs/plots.md"
 PROMPT = "$ "
 WIDTH = 110
+_DRAWN = re.compile(r"```sh\n(zlang plot .*)\n```\n\n!\[[^\]]*\]\(pictures/(\S+)\)")
 _WEB_FONT = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 _PAINTED = (
     (re.compile(r"(?m)^\$ .*$"), "bold"),
@@ -45,11 +47,17 @@ def main(words: list[str]) -> None:
     (PICTURES / "session.svg").write_text(picture(SESSION.read_text("utf-8")), "utf-8")
 
 
+def plots() -> list[tuple[str, Path]]:
+    """The commands of the gallery, and the picture that each of them draws."""
+    return [(command, PICTURES / name) for command, name in _DRAWN.findall(GALLERY.read_text("utf-8"))]
+
+
 def _session(place: Path) -> str:
-    """What is typed and printed; the plot is drawn beside it."""
+    """What is typed and printed; the plots are drawn, too."""
     (place / "quickstart.zexp").write_bytes((ROOT / "examples/quickstart.zexp").read_bytes())
     parts = [f"{PROMPT}{command}\n{_printed(command.split(), place)}" for command in COMMANDS]
-    _printed(["zlang", "plot", PLOT, "--out", str(PICTURES / "plot.svg")], place)
+    for command, drawn in plots():
+        _printed([*shlex.split(command), "--out", str(drawn)], place)
     return "\n".join(parts)
 
 

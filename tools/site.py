@@ -40,7 +40,7 @@ NAVIGATION = (
         "Write programs",
         ("language.md", "streams.md", "machines.md", "writing-kinds.md", "kinds/index.md", "editors.md"),
     ),
-    ("Results", ("results.md", "findings.md", "studies.md", "pitfalls.md")),
+    ("Results", ("results.md", "plots.md", "findings.md", "studies.md", "pitfalls.md")),
     (
         "Look up",
         (
