@@ -19,7 +19,7 @@ from zlang.check.questions import Expectation, Term
 from zlang.cli import answering
 from zlang.cli.app import guarded
 from zlang.pipeline import reports, results
-from zlang.report import compose, judging, page, series
+from zlang.report import answer, compose, judging, page, series
 from zlang.report.document import Paragraph
 from zlang.report.judging import JudgedCombination
 from zlang.run.folder import Folder
@@ -154,7 +154,7 @@ def test_an_answer_that_is_inconclusive_says_why() -> None:
     expected = Expectation("it is faster", "", Term("value"), ())
     found = JudgedCombination((), judging.Verdict.INCONCLUSIVE, (), "set up once", "a / b = 3.6 (by means)")
     judged = judging.Judged(expected, found.verdict, (found,))
-    assert compose._outcome(judged) == "it is faster: inconclusive, a / b = 3.6 (by means, n = 0): set up once."
+    assert answer.outcome(judged) == "it is faster: inconclusive, a / b = 3.6 (by means, n = 0): set up once."
 
 
 def test_an_end_of_a_very_wide_interval_has_no_digits(tmp_path: Path) -> None:

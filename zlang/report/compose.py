@@ -8,7 +8,6 @@ An inconclusive comparison is labelled as such.
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,20 +24,20 @@ from zlang.errors import RunError
 from zlang.plan.order import Order
 from zlang.plan.plan import Plan, Trial
 from zlang.report import (
+    answer,
     answers,
     clauses,
     compare,
-    design,
     document,
     drawing,
     effects,
     judging,
-    ratios,
     stopping,
     summary,
     vega,
     wording,
 )
+from zlang.report.answer import Answered
 from zlang.report.document import Block, Cell, Document, Figure, Link, Listing, Paragraph, Section
 from zlang.report.drawn import EMPTY, Drawn
 from zlang.report.findings import search
@@ -62,12 +61,8 @@ _SHOWN = 20
 _LONG = 200
 """A longer fact is a listing."""
 _TINY = 0.001
-_WIDEST = 10_000
-"""How many times its lower end the upper end of an interval is at most that is worth a sentence."""
 _EXACT = 1e15
 """Larger floats have no digit for each power of ten."""
-_MOST_ANSWERS = 3
-"""The number of factors that the answer names, and of levels of each."""
 _MOST_SERIES = 6
 """Most sampled metrics; those that vary most are shown."""
 
@@ -101,16 +96,16 @@ class _Point:
 
 def document_of(trials: Trials, recorded: RecordedRun | None) -> Document:
     """The report of a run; `recorded` is None if the run folder is missing. Raises RunError."""
-    answered = _answer_of(trials)
+    answered = answer.answer_of(trials)
     points = _points(trials, answered.read.metric)
     draw = _Artist(trials, points)
     plots = answers.plots(trials)
-    first = (plots or answered.plots(trials))[:1]
+    first = (plots or _plots_now(trials, answered.usual_plot))[:1]
     sections = (
         Section(
             "answer",
             "Question and answer",
-            (*_question(trials, recorded), *_answer(answered), *map(draw.figure, first)),
+            (*_question(trials, recorded), *map(Paragraph, answer.in_sentences(answered)), *map(draw.figure, first)),
         ),
         Section("results", "Results", tuple(_results(trials, points, answered, map(draw.figure, plots[1:])))),
         Section("comparisons", "Comparisons", tuple(_comparisons(answered, draw))),
@@ -179,151 +174,6 @@ def _cell_text(value: object) -> str:
             return visible(str(value), keep="\n")
 
 
-# -- answer
-
-
-@dataclass(frozen=True, slots=True)
-class _Answered:
-    """The parts of the answer, each computed once; `why` says why there are no comparisons."""
-
-    judged: Sequence[judging.Judged]
-    read: design.Design
-    compared: Sequence[compare.Comparison] = ()
-    sources: Sequence[effects.Effect] = ()
-    why: str = ""
-    sentences: Sequence[str] = ()
-
-    def plots(self, trials: Trials) -> list[Drawn]:
-        """A picture of an experiment that asks for none: the metric over the factors that matter most."""
-        names = [item.name for item in self.read.factors]
-        strongest = [item.name for item in self.sources if item.name in names]
-        if not strongest:
-            return []
-        sizes = {item.name: len(levels) for item, levels in zip(self.read.factors, self.read.levels, strict=True)}
-        lines = [name for name in strongest if sizes[name] <= len(drawing.COLOURS)][:2]
-        over = max(lines or strongest[:1], key=lambda name: sizes[name])
-        by = [name for name in lines if name != over]
-        clause = f"{self.read.metric} over {over}" + "".join(f" by {name}" for name in by)
-        return _plots_now(trials, clause)
-
-
-def _answer_of(trials: Trials) -> _Answered:
-    judged, read = judging.judge(trials), design.read(trials)
-    sentences = [sentence.strip() for sentence in stopping.sentences(trials)]
-    try:
-        compared, sources = compare.factors(read, None, ()), effects.effects(read)
-    except RunError as error:
-        return _Answered(judged=judged, read=read, why=error.message, sentences=sentences)
-    return _Answered(judged=judged, read=read, compared=compared, sources=sources, sentences=sentences)
-
-
-def _answer(answered: _Answered) -> Iterator[Block]:
-    """The outcome of each expectation and search, and the largest differences of each factor, in a sentence each."""
-    for expected in answered.judged:
-        yield Paragraph(_outcome(expected))
-    for sentence in answered.sentences[:_MOST_ANSWERS]:
-        yield Paragraph(_sentence(sentence))
-    yield from map(Paragraph, _differences(answered))
-
-
-def _sentence(text: str) -> str:
-    """With a capital letter and a full stop; a level such as `way=3` at its beginning stays as it is."""
-    first, *_ = text.split(maxsplit=1)
-    return f"{text}." if "=" in first else f"{text[:1].upper()}{text[1:]}."
-
-
-def _outcome(judged: judging.Judged) -> str:
-    """The verdict, in how many combinations it holds, and the margin in the first of these.
-
-    The table of expectations says which combinations were left out.
-    """
-    title = visible(judged.expectation.title)
-    alike = [item for item in judged.findings if item.verdict == judged.verdict]
-    if not alike:
-        return f"{title}: {judged.verdict}, {judging.omission(judged) or 'because neither side has a trial'}."
-    count = len(judged.findings)
-    where = f" in {len(alike):,} of {count:,} combinations" if count > 1 else ""
-    item = alike[0]
-    at = judging.levels_in_words(judged, item)
-    margin = item.margin or item.why
-    n = min((side.n for side in item.sides), default=0)
-    # That it is inconclusive may have a reason that its interval, or the lack of one, does not tell.
-    why = [item.why] if item.why and item.why not in margin else []
-    figures = f"{margin[:-1]}, n = {n})" if margin.endswith(")") else f"{margin} (n = {n})"
-    shown = ": ".join(part for part in (at, figures, *why) if part)
-    return f"{title}: {judged.verdict}{where}{'; for example ' if len(alike) > 1 else ', '}{shown}."
-
-
-def _differences(answered: _Answered) -> Iterator[str]:
-    metric = answered.read.metric
-    if answered.why:
-        whole = summary.estimate([math.exp(row.log) for row in answered.read.rows])
-        if whole.value is not None and not answered.read.factors:
-            shown = summary.shown(whole, TableColumn(metric, "estimate", answered.read.unit))
-            yield f"`{metric}` is {shown} ({_statistic(whole)}n = {whole.n:,})."
-        return
-    significant: dict[str, list[tuple[compare.Comparison, ratios.Ratio]]] = {}
-    for item in answered.compared:
-        if item.ratio is not None and item.is_significant:
-            significant.setdefault(item.factor, []).append((item, item.ratio))
-    for pairs in significant.values():
-        pairs.sort(key=_distance, reverse=True)
-    for pairs in sorted(significant.values(), key=lambda pairs: _distance(pairs[0]), reverse=True)[:_MOST_ANSWERS]:
-        yield _sentence_of_factor(metric, pairs[:_MOST_ANSWERS])
-    open_ = [item for item in answered.compared if not item.is_significant and item.factor not in significant]
-    for verdict, names in _by_verdict(open_).items():
-        listed = " and ".join(
-            f"`{name}`{_interval_of_pair([item for item in open_ if item.factor == name])}" for name in names
-        )
-        is_open = verdict.startswith("inconclusive")
-        yield (
-            f"Inconclusive for {listed}: {verdict.partition(': ')[2] or 'see the comparisons'}."
-            if is_open
-            else f"{listed}: {verdict}."
-        )
-
-
-def _distance(pair: tuple[compare.Comparison, ratios.Ratio]) -> float:
-    """How far a ratio is from 1, on a logarithmic scale."""
-    return abs(pair[1].log)
-
-
-def _sentence_of_factor(metric: str, pairs: Sequence[tuple[compare.Comparison, ratios.Ratio]]) -> str:
-    """How the levels of one factor differ from its first."""
-    ((against, _), *_) = pairs
-    parts = []
-    for item, ratio in pairs:
-        low, high = ratio.interval(item.comparisons) or (math.nan, math.nan)
-        interval = f"a ratio of {low:.3g} to {high:.3g} with 95 % confidence, n = {ratio.n:,}"
-        parts.append(f"{compare.distance(ratio)} with {item.second} ({interval})")
-    return f"Compared with `{against.factor}` = {against.first}, `{metric}` is {'; '.join(parts)}."
-
-
-def _interval_of_pair(compared: Sequence[compare.Comparison]) -> str:
-    """The interval of the ratio of two levels in parentheses; nothing of more levels, or if it tells nothing."""
-    (item, *more) = compared
-    ends = item.ratio.interval(item.comparisons) if item.ratio and not more else None
-    if ends is None or not 0 < ends[1] < _WIDEST * ends[0]:
-        return ""
-    return f" ({item.second} against {item.first}: a ratio of {ends[0]:.3g} to {ends[1]:.3g} with 95 % confidence)"
-
-
-def _by_verdict(compared: Sequence[compare.Comparison]) -> dict[str, list[str]]:
-    """Factors without a significant difference, by what is to be said of them."""
-    result: dict[str, list[str]] = {}
-    for name in dict.fromkeys(item.factor for item in compared):
-        verdicts = {item.verdict for item in compared if item.factor == name}
-        alike = (
-            "inconclusive" if any(item.startswith("inconclusive") for item in verdicts) else "no significant difference"
-        )
-        result.setdefault(verdicts.pop() if len(verdicts) == 1 else alike, []).append(name)
-    return result
-
-
-def _statistic(result: summary.Estimate) -> str:
-    return f"{result.statistic} with its 95 % interval, " if result.low is not None else ""
-
-
 # -- question and program
 
 
@@ -361,7 +211,7 @@ def _head(text: str) -> list[str]:
 
 
 def _results(
-    trials: Trials, points: Sequence[_Point], answered: _Answered, figures: Iterable[Figure]
+    trials: Trials, points: Sequence[_Point], answered: Answered, figures: Iterable[Figure]
 ) -> Iterator[Block]:
     if answered.judged:
         yield _expectations(answered.judged)
@@ -385,7 +235,7 @@ def _stopped(trials: Trials, points: Sequence[_Point], sentences: Sequence[str])
     if course is not None:
         factors = [partial(_first_present, [column.name]) for column in course.columns[: len(trials.factors)]]
         yield _summary("Steps of each search", course, factors, points)
-    for sentence in sentences[_MOST_ANSWERS:]:
+    for sentence in sentences[answer.MOST_ANSWERS :]:
         yield Paragraph(f"{sentence}.")
 
 
@@ -502,10 +352,10 @@ def _first_present(names: Sequence[str], levels: Mapping[str, object]) -> object
 # -- comparisons
 
 
-def _comparisons(answered: _Answered, draw: _Artist) -> Iterator[Block]:
+def _comparisons(answered: Answered, draw: _Artist) -> Iterator[Block]:
     read, compared = answered.read, answered.compared
     if answered.why:
-        yield Paragraph(_sentence(answered.why))
+        yield Paragraph(answer.sentence(answered.why))
         return
     heads = ("factor", "level", "baseline", "ratio", "low", "high", "n", "verdict", "note")
     ratios = []
@@ -528,7 +378,7 @@ def _comparisons(answered: _Answered, draw: _Artist) -> Iterator[Block]:
     chances = [Cell("") if e.p is None else Cell(effects.chance(e.p)) for e in answered.sources]
     rows = [(*row[:3], p, row[4]) for row, p in zip(sources.rows, chances, strict=True)]
     yield replace(sources, rows=tuple(rows))
-    yield from (Paragraph(_sentence(note)) for note in effects.notes(read, answered.sources))
+    yield from (Paragraph(answer.sentence(note)) for note in effects.notes(read, answered.sources))
     of_setups = (
         "; their intervals are of trials, and leave out how setups differ" if any(r.setups for r in read.rows) else ""
     )
@@ -574,8 +424,8 @@ _COMPLETIONS = (
 """The distributions of the time from submission to completion."""
 
 
-def _timeline(trials: Trials, answered: _Answered, draw: _Artist) -> Iterator[Block]:
-    strongest = _strongest(answered)
+def _timeline(trials: Trials, answered: Answered, draw: _Artist) -> Iterator[Block]:
+    strongest = answered.strongest_factor
     by = f" by {strongest}" if strongest else ""
     yield from draw.figures_of(f"{answered.read.metric} over position{by}")
     for (latency,) in _asked_of(trials, _COMPLETIONS, "ORDER BY 1"):
@@ -588,17 +438,6 @@ def _timeline(trials: Trials, answered: _Answered, draw: _Artist) -> Iterator[Bl
     )
     for (metric,) in sorted(varied, key=str):
         yield from draw.figures_of(f"{metric} over second")
-
-
-def _strongest(answered: _Answered) -> str | None:
-    """The factor with the largest share of the variance among those with few enough levels for a plot's colours."""
-    read = answered.read
-    names = [
-        factor.name
-        for factor, levels in zip(read.factors, read.levels, strict=True)
-        if len(levels) <= len(drawing.COLOURS)
-    ]
-    return next((item.name for item in answered.sources if item.name in names), next(iter(names), None))
 
 
 # -- method

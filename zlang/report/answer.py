@@ -1,0 +1,173 @@
+"""The answer that results give to the question of an experiment, in sentences.
+
+In: the trials of a run in a database. Out: verdicts, comparisons and sources of variance, each computed once, and
+sentences about them. Rule: a sentence has the interval and n of its figure.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from zlang.errors import RunError
+from zlang.report import compare, design, drawing, effects, judging, ratios, stopping, summary
+from zlang.report.formulas import Trials
+from zlang.report.summary import TableColumn
+from zlang.text import visible
+
+_WIDEST = 10_000
+"""How many times its lower end the upper end of an interval is at most that is worth a sentence."""
+MOST_ANSWERS = 3
+"""The number of factors that the answer names, and of levels of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The parts of the answer, each computed once; `why` says why there are no comparisons."""
+
+    judged: Sequence[judging.Judged]
+    read: design.Design
+    compared: Sequence[compare.Comparison] = ()
+    sources: Sequence[effects.Effect] = ()
+    why: str = ""
+    sentences: Sequence[str] = ()
+
+    @property
+    def usual_plot(self) -> str:
+        """The plot of an experiment that asks for none: the metric over the factors that matter most."""
+        names = [item.name for item in self.read.factors]
+        strongest = [item.name for item in self.sources if item.name in names]
+        if not strongest:
+            return ""
+        sizes = {item.name: len(levels) for item, levels in zip(self.read.factors, self.read.levels, strict=True)}
+        lines = [name for name in strongest if sizes[name] <= len(drawing.COLOURS)][:2]
+        over = max(lines or strongest[:1], key=lambda name: sizes[name])
+        by = [name for name in lines if name != over]
+        return f"{self.read.metric} over {over}" + "".join(f" by {name}" for name in by)
+
+    @property
+    def strongest_factor(self) -> str | None:
+        """The factor with the largest share of the variance among those with few enough levels for a plot's colours."""
+        names = [
+            factor.name
+            for factor, levels in zip(self.read.factors, self.read.levels, strict=True)
+            if len(levels) <= len(drawing.COLOURS)
+        ]
+        return next((item.name for item in self.sources if item.name in names), next(iter(names), None))
+
+
+def answer_of(trials: Trials) -> Answered:
+    """What the results of an experiment say."""
+    judged, read = judging.judge(trials), design.read(trials)
+    sentences = [sentence.strip() for sentence in stopping.sentences(trials)]
+    try:
+        compared, sources = compare.factors(read, None, ()), effects.effects(read)
+    except RunError as error:
+        return Answered(judged=judged, read=read, why=error.message, sentences=sentences)
+    return Answered(judged=judged, read=read, compared=compared, sources=sources, sentences=sentences)
+
+
+def in_sentences(answered: Answered) -> Iterator[str]:
+    """The outcome of each expectation and search, and the largest differences of each factor, in a sentence each."""
+    yield from map(outcome, answered.judged)
+    yield from map(sentence, answered.sentences[:MOST_ANSWERS])
+    yield from _differences(answered)
+
+
+def sentence(text: str) -> str:
+    """With a capital letter and a full stop; a level such as `way=3` at its beginning stays as it is."""
+    first, *_ = text.split(maxsplit=1)
+    return f"{text}." if "=" in first else f"{text[:1].upper()}{text[1:]}."
+
+
+def outcome(judged: judging.Judged) -> str:
+    """The verdict, in how many combinations it holds, and the margin in the first of these.
+
+    The table of expectations says which combinations were left out.
+    """
+    title = visible(judged.expectation.title)
+    alike = [item for item in judged.findings if item.verdict == judged.verdict]
+    if not alike:
+        return f"{title}: {judged.verdict}, {judging.omission(judged) or 'because neither side has a trial'}."
+    count = len(judged.findings)
+    where = f" in {len(alike):,} of {count:,} combinations" if count > 1 else ""
+    item = alike[0]
+    at = judging.levels_in_words(judged, item)
+    margin = item.margin or item.why
+    n = min((side.n for side in item.sides), default=0)
+    # That it is inconclusive may have a reason that its interval, or the lack of one, does not tell.
+    why = [item.why] if item.why and item.why not in margin else []
+    figures = f"{margin[:-1]}, n = {n})" if margin.endswith(")") else f"{margin} (n = {n})"
+    shown = ": ".join(part for part in (at, figures, *why) if part)
+    return f"{title}: {judged.verdict}{where}{'; for example ' if len(alike) > 1 else ', '}{shown}."
+
+
+def _differences(answered: Answered) -> Iterator[str]:
+    metric = answered.read.metric
+    if answered.why:
+        whole = summary.estimate([math.exp(row.log) for row in answered.read.rows])
+        if whole.value is not None and not answered.read.factors:
+            shown = summary.shown(whole, TableColumn(metric, "estimate", answered.read.unit))
+            yield f"`{metric}` is {shown} ({_statistic(whole)}n = {whole.n:,})."
+        return
+    significant: dict[str, list[tuple[compare.Comparison, ratios.Ratio]]] = {}
+    for item in answered.compared:
+        if item.ratio is not None and item.is_significant:
+            significant.setdefault(item.factor, []).append((item, item.ratio))
+    for pairs in significant.values():
+        pairs.sort(key=_distance, reverse=True)
+    for pairs in sorted(significant.values(), key=lambda pairs: _distance(pairs[0]), reverse=True)[:MOST_ANSWERS]:
+        yield _sentence_of_factor(metric, pairs[:MOST_ANSWERS])
+    open_ = [item for item in answered.compared if not item.is_significant and item.factor not in significant]
+    for verdict, names in _by_verdict(open_).items():
+        listed = " and ".join(
+            f"`{name}`{_interval_of_pair([item for item in open_ if item.factor == name])}" for name in names
+        )
+        is_open = verdict.startswith("inconclusive")
+        yield (
+            f"Inconclusive for {listed}: {verdict.partition(': ')[2] or 'see the comparisons'}."
+            if is_open
+            else f"{listed}: {verdict}."
+        )
+
+
+def _distance(pair: tuple[compare.Comparison, ratios.Ratio]) -> float:
+    """How far a ratio is from 1, on a logarithmic scale."""
+    return abs(pair[1].log)
+
+
+def _sentence_of_factor(metric: str, pairs: Sequence[tuple[compare.Comparison, ratios.Ratio]]) -> str:
+    """How the levels of one factor differ from its first."""
+    ((against, _), *_) = pairs
+    parts = []
+    for item, ratio in pairs:
+        low, high = ratio.interval(item.comparisons) or (math.nan, math.nan)
+        interval = f"a ratio of {low:.3g} to {high:.3g} with 95 % confidence, n = {ratio.n:,}"
+        parts.append(f"{compare.distance(ratio)} with {item.second} ({interval})")
+    return f"Compared with `{against.factor}` = {against.first}, `{metric}` is {'; '.join(parts)}."
+
+
+def _interval_of_pair(compared: Sequence[compare.Comparison]) -> str:
+    """The interval of the ratio of two levels in parentheses; nothing of more levels, or if it tells nothing."""
+    (item, *more) = compared
+    ends = item.ratio.interval(item.comparisons) if item.ratio and not more else None
+    if ends is None or not 0 < ends[1] < _WIDEST * ends[0]:
+        return ""
+    return f" ({item.second} against {item.first}: a ratio of {ends[0]:.3g} to {ends[1]:.3g} with 95 % confidence)"
+
+
+def _by_verdict(compared: Sequence[compare.Comparison]) -> dict[str, list[str]]:
+    """Factors without a significant difference, by what is to be said of them."""
+    result: dict[str, list[str]] = {}
+    for name in dict.fromkeys(item.factor for item in compared):
+        verdicts = {item.verdict for item in compared if item.factor == name}
+        alike = (
+            "inconclusive" if any(item.startswith("inconclusive") for item in verdicts) else "no significant difference"
+        )
+        result.setdefault(verdicts.pop() if len(verdicts) == 1 else alike, []).append(name)
+    return result
+
+
+def _statistic(result: summary.Estimate) -> str:
+    return f"{result.statistic} with its 95 % interval, " if result.low is not None else ""
