@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from fractions import Fraction
-from functools import cache
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -18,10 +17,10 @@ from zlang import metrics
 from zlang.check import streams, types
 from zlang.check.choices import resolve_zip
 from zlang.check.declarations import resolve_searched
+from zlang.check.experiment_scope import ConditionScope, ExperimentScope
 from zlang.check.expressions import Context, failed, resolve, unknown
 from zlang.check.measured import measured
 from zlang.check.module_scope import ModuleScope
-from zlang.check.presence import Presence, guard
 from zlang.check.program import Absent, Assertion, Axis, Experiment, Expr, FactorDef, FaultPoint, Kind, Symbol, Value
 from zlang.check.program_names import ProgramNames
 from zlang.check.reserved import OF_TRIALS, RESERVED
@@ -162,7 +161,7 @@ class Experiments:
                 return None
             fields["run"] = no_load
         scope = ExperimentScope(module_scope, fields)
-        where_scope = _ConditionScope(module_scope, fields, self._names.factors)
+        where_scope = ConditionScope(module_scope, fields, self._names.factors)
         where_context = self._names.context(where_scope)
         wheres = self._wheres(node, where_context, scope)
         asserts = self._asserts(node, where_context, module_scope)
@@ -702,88 +701,6 @@ def shortest(path: str, paths: Iterable[str]) -> str:
         if all(other[-length:] != end for other in others):
             return ".".join(end)
     return path
-
-
-class ExperimentScope:
-    """The names of a file, and the experiment's own fields."""
-
-    def __init__(self, outer: ModuleScope, fields: Mapping[str, Expr]) -> None:
-        self.outer, self.fields = outer, fields
-
-    def lookup(self, name: str, span: Span) -> Expr | None:
-        """Look a name up."""
-        return self.fields.get(name) or self.outer.lookup(name, span)
-
-    def names(self) -> Iterable[str]:
-        """All names, for suggestions."""
-        return [*self.fields, *self.outer.names()]
-
-    def kind(self, name: tree.Name) -> Kind | None:
-        """The kind of that name."""
-        return self.outer.kind(name)
-
-    def kind_called(self, name: str) -> Kind | None:
-        """The kind of a name as types know it."""
-        return self.outer.kind_called(name)
-
-    def kind_names(self) -> Iterable[str]:
-        """All kinds, for suggestions."""
-        return self.outer.kind_names()
-
-    def owners(self, name: str) -> list[str]:
-        """The workloads and targets of the experiment that have a property of that name."""
-        for word in ("run", "on"):
-            expr = self.fields.get(word)
-            if expr is not None and expr.type.kinds and expr.member and expr.member(name, expr.span) is not None:
-                text = expr.span.text
-                return [text if text.replace("_", "").isalnum() else word]
-        return []
-
-    def kind_hint(self, name: str) -> str:
-        """A hint about an unknown kind."""
-        return self.outer.kind_hint(name)
-
-    def kinds_described_with(self, word: str) -> list[str]:
-        """The kinds of the library that need a tool of that name, or have the word in their description."""
-        return self.outer.kinds_described_with(word)
-
-    def is_given(self, _name: str, _span: Span) -> None:
-        """Outside of templates nothing asks this."""
-
-
-class _ConditionScope(ExperimentScope):
-    """The names of a condition on the points: what a trial does not use has no properties in it."""
-
-    def __init__(self, outer: ModuleScope, fields: Mapping[str, Expr], factors: Mapping[str, FactorDef]) -> None:
-        super().__init__(outer, fields)
-        self.presence = cache(lambda: Presence(fields.values(), factors))
-
-    def lookup(self, name: str, span: Span) -> Expr | None:
-        """Look a name up."""
-        resolved = super().lookup(name, span)
-        if name in self.fields:
-            return resolved
-        if any(field.type.unknown for field in self.fields.values()):
-            return resolved or self._member(name, span) or unknown(span)
-        return guard(resolved, self.presence) if resolved is not None else self._property(name, span)
-
-    def _property(self, name: str, span: Span) -> Expr | None:
-        """The property of that name of what a trial uses; its default where nothing is given it."""
-        if self.presence().owners(name):
-            return self.presence().property(name, span)
-        return self._member(name, span)
-
-    def _member(self, name: str, span: Span) -> Expr | None:
-        """The property of that name, if only the workload or only the target has it."""
-        fields = [field for word in ("run", "on") if (field := self.fields.get(word)) and field.type.kinds]
-        members = [got for field in fields if field.member and (got := field.member(name, span))]
-        return members[0] if len(members) == 1 else None
-
-    def owners(self, name: str) -> list[str]:
-        """The things in a trial that have a property of that name."""
-        things = self.presence().owners(name)
-        named = [thing for thing in things if thing in set(self.outer.names())]
-        return named + (super().owners(name) if len(named) < len(things) or not things else [])
 
 
 def _as_list(field: Expr) -> Expr:
