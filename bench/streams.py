@@ -2,8 +2,8 @@
 
 In: nothing. Out: two lines. The skew is that of two streams of fio in one trial, by the first operation in fio's own
 logs, over many trials; the cost is the processor time of `zlang plan` of an experiment with a hundred streams, and that
-of the shell which begins them, without fio. Run it on a machine that does nothing else, or as root with `chrt --rr 1`, or in a control
-group that gets the processors before all others.
+of the shell which begins them, without fio. Run it on a machine that does nothing else, or as root with `chrt --rr 1`,
+or in a control group that gets the processors before all others.
 
     python bench/streams.py [TRIALS]
 """
