@@ -269,14 +269,14 @@ def with_a_file_system(disk: Disk) -> Iterator[None]:
 
 
 IN_USE: dict[str, tuple[Callable[[Disk], object], str, str]] = {
-    "mounted": (mounted, "is mounted at", "cannot be had alone"),
-    "bind mounted": (bind_mounted, "is mounted at", "cannot be had alone"),
-    "mounted in another namespace": (mounted_elsewhere, "is mounted at", "cannot be had alone"),
-    "with a mounted partition": (with_a_mounted_partition, "is mounted at", "cannot be had alone"),
-    "with an active swap file": (with_a_swap_file, "has the swap", "cannot be had alone"),
-    "swap": (as_swap, "has the swap", "cannot be had alone"),
+    "mounted": (mounted, "is mounted at", "cannot be opened exclusively"),
+    "bind mounted": (bind_mounted, "is mounted at", "cannot be opened exclusively"),
+    "mounted in another namespace": (mounted_elsewhere, "is mounted at", "cannot be opened exclusively"),
+    "with a mounted partition": (with_a_mounted_partition, "is mounted at", "cannot be opened exclusively"),
+    "with an active swap file": (with_a_swap_file, "has the swap", "cannot be opened exclusively"),
+    "swap": (as_swap, "has the swap", "cannot be opened exclusively"),
     "the file of a loop device": (under_a_loop, "is the file of loop", "is the file of loop"),
-    "held by a process": (held, "is open in process", "cannot be had alone"),
+    "held by a process": (held, "is open in process", "cannot be opened exclusively"),
     "with a file system": (with_a_file_system, "is not empty: ext4", "is not empty: ext4"),
     "with an encrypted volume": (with_luks, "is not empty: crypto_LUKS", "is not empty: crypto_LUKS"),
 }
@@ -315,9 +315,9 @@ OTHERS: dict[str, tuple[Callable[[Disk], object], dict[str, str], str]] = {
     "another serial": (lambda _: None, {"serial": "WD-1234"}, "is not WD-1234; it says "),
     "another size": (lambda _: None, {"size": "64MiB"}, "has 33554432 bytes, not 67108864"),
     "read-only": (lambda disk: say("blockdev", "--setro", disk.node), {}, ""),
-    "gone": (lambda disk: Path(disk.link).unlink(), {}, "is not here, so it cannot be looked at"),
+    "gone": (lambda disk: Path(disk.link).unlink(), {}, "does not exist on this machine"),
     "no link": (_not_a_link, {}, "is not a link such as those in /dev/disk/by-id"),
-    "a file": (_a_file, {}, "leads to no block device"),
+    "a file": (_a_file, {}, "does not lead to a block device"),
 }
 
 
