@@ -7,7 +7,10 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from zlang.check.check import Overrides
+from zlang.diagnostics import ProgramError
 from zlang.pipeline import plans, programs, verdicts
 from zlang.pipeline.plans import Planned
 from zlang.plan.plan import Action, Plan, Setup, Step, Trial
@@ -97,6 +100,14 @@ def test_streams_of_one_kind_share_a_process() -> None:
         "archive",
     }
     assert trial.invalidates == ("data",)
+
+
+def test_more_streams_than_one_command_can_start_are_refused() -> None:
+    """Linux takes 128 KiB for the command, so the plan fails, not the trial after all files were written."""
+    text = "experiment e {{ on = data with {{ copies = {} }}  run = oltp }}"
+    assert len(measured(*trials_of(text.format(400))).command) < 128 << 10
+    with pytest.raises(ProgramError, match="the command of 700 streams has .* bytes, and Linux takes 131,071 at most"):
+        trials_of(text.format(700))
 
 
 def test_names_do_not_decide_what_is_measured() -> None:

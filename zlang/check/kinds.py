@@ -41,6 +41,8 @@ OWN_TRAIT_TYPES = ("bool", *sorted(NUMERIC))
 """Types of traits that a kind declares for itself: the database keeps their values as numbers."""
 
 
+_MOST_COPIES = 1024
+"""More are not planned within a second, and are more than one command can start."""
 _FORMS_OF_ONE = frozenset({"option", "job_line"})
 
 
@@ -266,14 +268,14 @@ def _seed_property(span: Span) -> PropertyDef:
 
 def _copies_property(span: Span, role: str) -> PropertyDef:
     """The property `copies` of everything that can be there several times."""
-    single = Quantity(Fraction(1))
+    single, most = Quantity(Fraction(1)), Quantity(Fraction(_MOST_COPIES))
     return PropertyDef(
         name="copies",
         type=COUNT,
         span=span,
         default=constant(span, COUNT, single),
-        allow=constant(span, UNKNOWN, (single, ABSENT)),
-        allow_text="1..",
+        allow=constant(span, UNKNOWN, (single, most)),
+        allow_text=f"1..{_MOST_COPIES}",
         doc=f"how many of it {'run' if role == 'workload' else 'are measured'} at the same time",
     )
 

@@ -26,6 +26,9 @@ READER = "streams"
 _NAME = "measure"
 _TOGETHER = "together"
 
+_LONGEST = (128 << 10) - 1
+"""The bytes of one argument of a program (MAX_ARG_STRLEN, without the zero that ends it)."""
+
 _WAIT = 'eval "$GATE"'
 """The command that a tool which can wait runs just before it starts. For other tools, the shell waits first."""
 
@@ -191,6 +194,7 @@ def measure(
         happening = [_event(frame, here) for frame in events] if machine == machines[0] else []
         text = every[0].command if is_alone else _gated(own, happening, has_others=len(machines) > 1)
         timeout = max(sum(step.timeout for step in process.steps) for process in own)
+        _require_short(experiment, text, len(streams))
         why = "the workloads, at the same time"
         steps.append(Step(name, Action.MEASURE, text, why, timeout, host=machine))
     arguments: dict[str, object] = {READER: [parts[number] for number in sorted(parts)]}
@@ -200,6 +204,15 @@ def measure(
             for number, frame in enumerate(events, 1)
         ]
     return [*steps[:-1], replace(steps[-1], reader=Reader(READER, "", arguments))]
+
+
+def _require_short(experiment: Experiment, text: str, streams: int) -> None:
+    """Raise ProgramError where the machine could not be given the command of so many streams."""
+    size = len(text.encode())
+    if size > _LONGEST:
+        message = f"the command of {streams} streams has {size:,} bytes, and Linux takes {_LONGEST:,} at most"
+        hint = f"run fewer at the same time: about {streams * _LONGEST // size} of them are possible"
+        raise ProgramError(Code.NOT_SHOWN.at(experiment.run.span, message=message, hint=hint))
 
 
 def _lasting(stream: Stream) -> dict[str, object]:
