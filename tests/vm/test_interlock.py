@@ -72,6 +72,7 @@ IN_USE = {
         "cannot be opened exclusively: Device or resource busy; on it: zfs_label zfs_member",
     ),
 }
+_PERMITS = " permits zlang to overwrite it"
 NOT_EMPTY = {
     f"{BY_ID}/virtio-disk3-part3": ("disk3", 96, "is not empty: zfs_label zfs_member"),
     f"{BY_ID}/virtio-disk3-part4": ("disk3", 32, "is not empty: LVM2_member"),
@@ -142,7 +143,7 @@ def test_what_others_use_is_refused_and_not_changed(guest: Guest, others: dict[s
     carry_out(guest, carried_out, REFUSED.format(devices=" | ".join(devices)), " ".join(IN_USE), code=1)
     found = {row["id"]: row["why_not"] for row in carried_out.rows("select id, why_not from all_trials")}
     assert found == {
-        name: f"guard-theirs: {name} {why}" + (f"; --wipe {name} permits zlang to overwrite it" if name in NOT_EMPTY else "")
+        name: f"guard-theirs: {name} {why}" + (f"; --wipe {name}{_PERMITS}" if name in NOT_EMPTY else "")
         for name, (_, _, why) in cases.items()
     }
     assert content(guest) == before
