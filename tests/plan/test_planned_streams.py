@@ -106,7 +106,7 @@ def test_more_streams_than_one_command_can_start_are_refused() -> None:
     """Linux takes 128 KiB for the command, so the plan fails, not the trial after all files were written."""
     text = "experiment e {{ on = data with {{ copies = {} }}  run = oltp }}"
     assert len(measured(*trials_of(text.format(400))).command) < 128 << 10
-    with pytest.raises(ProgramError, match="the command of 700 streams has .* bytes, and Linux takes 131,071 at most"):
+    with pytest.raises(ProgramError, match=r"the command of 700 streams has .* bytes, and Linux takes 131,071 at most"):
         trials_of(text.format(700))
 
 
