@@ -191,9 +191,9 @@ def _range(trials: Trials, search: Search, steps: Sequence[_Step], kind: str) ->
         case [None, None]:
             return "; too few trials to say between which levels it changes with 95 % confidence"
         case [_, None]:
-            return f"; with 95 % confidence it changes above {ends[0]}"
+            return f"; with 95 % confidence it changes above {ends[0]}, and more replicates would narrow this"
         case [None, _]:
-            return f"; with 95 % confidence it changes below {ends[1]}"
+            return f"; with 95 % confidence it changes below {ends[1]}, and more replicates would narrow this"
         case _:
             return f"; with 95 % confidence it changes between {ends[0]} and {ends[1]}"
 
