@@ -521,7 +521,21 @@ def test_what_a_setup_leaves_behind_is_synced_at_once_and_what_a_trial_does_when
 
     monkeypatch.setattr(runner, "sync_tree", note)
     carry_out(tmp_path, plan(setup("s", "k"), trial(1, "s", FULL), facts=[step("uname", Action.FACT)]))
-    assert synced == ["facts uname.", "setups/s/a1 ", "trials/t1/1/a1 ", "setups/s/a1 "]
+    of_trial = ". "  # the names above were synced when its directory was made
+    assert synced == ["facts uname.", "setups/s/a1 ", of_trial, "setups/s/a1 "]
+
+
+def test_names_of_directories_are_synced_once_by_each_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    folder = new_folder(tmp_path, plan(*(trial(n, steps=[step("m")]) for n in (1, 2))))
+    monkeypatch.setattr(runner, "sync_directory", lambda path: synced.append(str(path.relative_to(folder.path))))
+    list(fake_run(folder, FakeExecutor(), Selection(only=1)))
+    first = [".", "trials", "trials/t1", "trials/t1/1"]
+    assert synced == first
+    (folder.path / "trials/t2/1").mkdir(parents=True)  # a session that was killed may have made it
+    synced.clear()
+    list(fake_run(folder, FakeExecutor(), Selection()))
+    assert synced == [name.replace("t1", "t2") for name in first]
 
 
 def test_the_disk_is_waited_for_before_a_command_starts_and_when_a_trial_is_committed(

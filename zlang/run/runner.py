@@ -17,8 +17,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+from zlang.cache import Cache
 from zlang.errors import RunError, is_out_of_memory, reason_of
-from zlang.files import make_directory, sync_directory, sync_tree
+from zlang.files import sync_directory, sync_tree
 from zlang.plan.plan import LOCAL, Action, Plan, Setup, Step, Trial
 from zlang.plan.state import Alter, Make, State, Unmake
 from zlang.run import hashes, journal, lanes, machine, seal, sequential
@@ -171,6 +172,8 @@ class _Run:
     _sequential: Sequential | None = None
     _lost: list[LaneEnded] = field(default_factory=list)
     _is_lost: bool = False
+    _lasting: Cache[Path, bool] = field(default_factory=Cache)
+    """Directories whose names this session knows to be on the disk."""
 
     @property
     def _so_far(self) -> RunState:
@@ -643,16 +646,19 @@ class _Run:
         self._check()
         return rc
 
-    def _fetched(self, out: str, host: str = "", prefix: str = "") -> Doing[int]:
-        """Wait until what steps left behind, here or on other machines, is on the disk; gives an exit code."""
+    def _fetched(self, out: str, host: str = "", prefix: str = "", top: str = "") -> Doing[int]:
+        """Wait until what steps left behind, here or on other machines, is on the disk; gives an exit code.
+
+        The names above `top` are on the disk.
+        """
         handle = self.executor.bring(self._directory(out), host, prefix)
         if handle is not None:
             return (yield from self._wait(handle))
-        sync_tree(self._directory(out), self.folder.path, prefix)
+        sync_tree(self._directory(out), self._directory(top), prefix)
         return 0
 
     def _brought(self, out: str) -> Doing[_Failure | None]:
-        rc = yield from self._fetched(out)
+        rc = yield from self._fetched(out, top=out)
         self._check()
         return _Failure(out, _FETCH, rc) if rc else None
 
@@ -751,13 +757,25 @@ class _Run:
             number += 1
             out = f"{place}/a{number}"
             directory = self._directory(out)
-            make_directory(directory.parent)
+            self._make_lasting(directory.parent)
             try:
                 directory.mkdir()
             except FileExistsError:
                 continue
             sync_directory(directory.parent)  # what is left there says what is the run's
             return out
+
+    def _make_lasting(self, directory: Path) -> None:
+        """Make a directory of the run folder, and wait until its name and those above it are on the disk.
+
+        One that is there already may be that of a session that was killed before it waited.
+        """
+        if directory == self.folder.path or (directory in self._lasting and directory.is_dir()):
+            return
+        self._make_lasting(directory.parent)
+        directory.mkdir(exist_ok=True)
+        sync_directory(directory.parent)
+        self._lasting[directory] = True
 
 
 _FETCH = Step("fetch", Action.PREPARE, "", "bring what the machines left behind", 0)
