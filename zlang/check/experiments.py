@@ -483,7 +483,8 @@ class Experiments:
     ) -> None:
         names = run.type.kinds | (run.type.element or NOTHING).kinds
         own = run.type.beneath | (run.type.element or NOTHING).beneath
-        for workload_name in sorted(streams.without_target(run) & names if own else names):
+        named = streams.without_target(run) if own else {}
+        for workload_name in sorted(named.keys() & names if own else names):
             workload = self._modules.kind_by_name(workload_name)
             if workload is None or workload.needs is None:
                 continue
@@ -491,7 +492,7 @@ class Experiments:
             if on is None and _has_foreign_field(node, "on"):
                 return
             if on is None:
-                hint = f"`{workload_name}` needs {needs}: add `on = …`"
+                hint = f"`{named.get(workload_name, workload_name)}` needs {needs}: add `on = …`"
                 self._names.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="on", hint=hint))
                 return
             for target_name in sorted(on.type.kinds | (on.type.element or NOTHING).kinds):

@@ -122,12 +122,14 @@ def called(stream: Stream, groups: Collection[str]) -> str | None:
     return next((name for name in (workload, on, f"{workload}-{on}") if name and name in groups), None)
 
 
-def without_target(run: Expr) -> frozenset[str]:
-    """The kinds of workloads that stand on nothing, so that the experiment has to say what they run on."""
-    kinds = frozenset[str]()
+def without_target(run: Expr) -> dict[str, str]:
+    """The kinds of workloads that stand on nothing, so that the experiment has to say what they run on, with a name."""
+    kinds: dict[str, str] = {}
     for point in islice(each_level(run.axes), MOST_POINTS):
         with suppress(ProgramError):
-            kinds |= {thing.kind.name for thing in things_of(run.value(point)) if thing.parent is None}
+            for thing in things_of(run.value(point)):
+                if thing.parent is None:
+                    kinds.setdefault(thing.kind.name, thing.label)
     return kinds
 
 
