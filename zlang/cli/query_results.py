@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zlang.check.types import NANOSECONDS
+from zlang.check.types import NANOSECONDS, SCALARS
 from zlang.cli import tables, words
 from zlang.pipeline import results
 from zlang.report import wording
@@ -27,7 +27,7 @@ _KEEPS_UNIT = (
 _AGGREGATE = re.compile(rf"\b(?:{_KEEPS_UNIT})\(")
 _CALL = re.compile(r"\w\(")
 _NAME = re.compile(r'(?:\w+\.)?"?(?P<name>[^",.*/]+)"?(?:, .*)?')
-_OF_TABLES = {"ns": NANOSECONDS, "second": "s"}
+_OF_TABLES = {"ns": NANOSECONDS, "second": SCALARS["duration"].unit}
 """The units of columns of tables that all experiments share."""
 _UNIT = re.compile(r"^--\s*unit\s+(\w+)\s*=\s*(\S+)\s*$", re.MULTILINE)
 _OF_VALUES = ("value", "median", "mean", "least", "greatest")

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from zlang.check.questions import FactorRef, Plot
+from zlang.check.types import SCALARS
 from zlang.errors import RunError
 from zlang.report import wording
 from zlang.report.drawn import WIDEST_BAR, WIDEST_ON_LOG, Drawn, Form
@@ -131,7 +132,7 @@ class Palette:
 def scale(picture: Picture) -> tuple[float, str]:
     """The unit of an axis, and how much of the unit of its values it is."""
     size, unit = wording.step(picture.most, picture.unit)
-    return size, "IOPS" if picture.type == "iops" and unit == "1/s" else unit
+    return size, "IOPS" if picture.type == "iops" and unit == SCALARS["iops"].unit else unit
 
 
 def has_bars(drawn: Drawn) -> bool:
