@@ -184,7 +184,7 @@ def test_a_picture_in_a_file(tmp_path: Path) -> None:
         assert (tmp_path / name).read_bytes().startswith(start)
     with pytest.raises(RunError, match=r"cannot be written as `a\.gif`"):
         vega.write([drawn()], tmp_path / "a.gif")
-    with pytest.raises(RunError, match="no such file or directory"):
+    with pytest.raises(RunError, match="there is no directory"):
         vega.write([drawn()], tmp_path / "none" / "a.json")
 
 
