@@ -191,17 +191,3 @@ def test_no_workload_is_left_when_zlang_ends(zlang: Zlang) -> None:
     text = SAYS.replace("echo 1", "sleep 300 & echo 1")
     zlang.run(text)
     assert left_of(zlang.folder().name) == []
-
-
-def test_what_a_run_says_of_its_machine_is_in_the_results(zlang: Zlang) -> None:
-    """How much fits into memory is known where the plan is carried out, not where it is made."""
-    program = zlang.program("""
-import fio
-dir here { path = "." }
-file data on here { size = 4MiB }
-fio reads { rw = randread  bs = 4KiB  ioengine = psync }
-experiment small { on = data  run = reads  repeat = 3 }
-""")
-    assert "working-set-in-cache" not in zlang("plan", program, "--json").out
-    assert "working-set-in-cache" in zlang("run", program).err
-    assert zlang.rows("select name from findings where code = 'ZL001'") == [{"name": "working-set-in-cache"}]

@@ -67,8 +67,7 @@ def run(
     words.ordered(order)
     checking.require_file(file)
     overrides = checking.overrides(settings, profile)
-    machine = programs.here()
-    checked = checking.sound(file, overrides, machine)
+    checked = checking.sound(file, overrides, programs.here())
     experiments = programs.chosen(checked, experiment, is_one=wishes.only is not None or wishes.failed)
     seed_used = plans.DEFAULT_SEED if seed is None else seed
     prepared: list[_Prepared] = []
@@ -76,7 +75,6 @@ def run(
         name = experiment if len(experiments) == 1 else item.name
         reached = machines.reached(checked, item, reach) if host is None else {}
         planned = plans.plan(checked, item, seed_used, overrides, host, order, reached)
-        planned = plans.with_findings_about(planned, checked, machine)
         program = words.program(file, settings, profile, name, seed, host, order, reach=reach)
         _require_machines(planned, reached)
         prepared.append(_Prepared(planned, reached, f"zlang run {program}", armed))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 from zlang.check import hosts
 from zlang.check.afresh import AFRESH, Afresh
 from zlang.check.check import Checked, Overrides
-from zlang.check.program import Experiment, Instance
+from zlang.check.program import Experiment
 from zlang.check.values import show
 from zlang.diagnostics import Diagnostic, Lint, Severity
 from zlang.errors import RunError
@@ -64,18 +63,9 @@ def plan(
             "its trials are on " + ", ".join(candidates) if candidates else "its trials name no host: omit `--host`"
         )
         raise RunError(f"`{experiment.name}` has no trials on a host `{host}`", near)
-    findings = tuple(_lint_findings(checked, experiment, None))
+    findings = tuple(_lint_findings(checked, experiment))
     builder = build.Builder(schedule)
     return Planned(experiment, schedule, build.plan(checked.program, builder, settings, findings), builder)
-
-
-def with_findings_about(planned: Planned, checked: Checked, machine: Instance) -> Planned:
-    """The same plan with what the rules say of it on the machine on which it is carried out."""
-    from zlang.plan.plan import Plan
-
-    findings = tuple(_lint_findings(checked, planned.experiment, machine))
-    plan = Plan(replace(planned.plan.header, findings=findings), planned.plan.items)
-    return Planned(planned.experiment, planned.schedule, plan, planned.builder)
 
 
 def cut(planned: Planned, most: int) -> list[Planned]:
@@ -96,12 +86,12 @@ def cut(planned: Planned, most: int) -> list[Planned]:
     ]
 
 
-def _lint_findings(checked: Checked, experiment: Experiment, machine: Instance | None) -> Iterator[Finding]:
+def _lint_findings(checked: Checked, experiment: Experiment) -> Iterator[Finding]:
     """The findings of the rules about an experiment, for its plan."""
     from zlang.lint import lint as rules
     from zlang.plan.plan import Finding
 
-    for result, allowed in rules.judged(checked.program, experiment, levels(checked, {}), machine):
+    for result, allowed in rules.judged(checked.program, experiment, levels(checked, {})):
         line, column = result.span.source.position(result.span.start)
         place = f"{as_unicode(result.span.source.name)}:{line}:{column}"
         code = result.code
