@@ -118,9 +118,8 @@ def estimates(samples: Sequence[Sequence[float]]) -> list[Estimate]:
     """The same statistic of each sample: of six values and more in each the median, else the geometric mean."""
     sizes = [len(values) for values in samples if values]
     is_median = bool(sizes) and min(sizes) >= intervals.LEAST_FOR_MEDIAN
-    has_logs = all(0 < value < math.inf for values in samples for value in values)
-    make = median if is_median or not has_logs else _geometric_mean
-    return [make(values) for values in samples]
+    has_logs = not is_median and all(0 < value < math.inf for values in samples for value in values)
+    return [_geometric_mean(values) if has_logs else median(values) for values in samples]
 
 
 def estimate(values: Sequence[float]) -> Estimate:
