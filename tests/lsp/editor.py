@@ -1,4 +1,7 @@
-"""An editor for tests: a real client of the language server, over its standard input and output."""
+"""An editor for tests: a client of the language server, over its standard input and output.
+
+It says that it can do what an editor that people use can do, and what the server sends beyond that is an error.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
-from pygls.lsp.client import LanguageClient
+from pygls.protocol import default_converter
+from pytest_lsp import LanguageClient, client_capabilities
 
 _PATIENCE = 120
 
@@ -17,19 +21,19 @@ _PATIENCE = 120
 class Editor:
     """One server, and the texts that are open in it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, like: str = "visual-studio-code") -> None:
         self.folder = folder
         self.runner = asyncio.Runner()
-        self.client = LanguageClient("tests", "1")
+        self.client = LanguageClient(converter_factory=default_converter)
         self.texts: dict[str, str] = {}
         self.versions: dict[str, int] = {}
         self.findings: asyncio.Queue[types.PublishDiagnosticsParams] = asyncio.Queue()
 
         self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(self._publish)
+        self.client.feature(types.CLIENT_REGISTER_CAPABILITY)(self._register)
         self.wait(self.client.start_io(sys.executable, "-m", "zlang.cli.app", "lsp"))
-        root = types.InitializeParams(types.ClientCapabilities(), root_uri=folder.as_uri())
-        self.capabilities = self.wait(self.client.initialize_async(root)).capabilities
-        self.client.initialized(types.InitializedParams())
+        root = types.InitializeParams(client_capabilities(like), root_uri=folder.as_uri())
+        self.capabilities = self.wait(self.client.initialize_session(root)).capabilities
 
     @property
     def _publish(self) -> Callable[[types.PublishDiagnosticsParams], None]:
@@ -38,15 +42,21 @@ class Editor:
 
         return published
 
+    @property
+    def _register(self) -> Callable[[types.RegistrationParams], None]:
+        def registered(params: types.RegistrationParams) -> None:
+            assert [each.method for each in params.registrations] == [types.WORKSPACE_DID_CHANGE_WATCHED_FILES]
+
+        return registered
+
     def wait(self, work: Coroutine[Any, Any, Any]) -> Any:
         """The answer to a request."""
         return self.runner.run(asyncio.wait_for(work, _PATIENCE))
 
     def close(self) -> None:
         """End the server."""
-        self.wait(self.client.shutdown_async(None))
-        self.client.exit(None)
-        self.wait(self.client.stop())
+        self.wait(self.client.shutdown_session())
+        self.wait(self.client.stop())  # type: ignore[no-untyped-call]
         self.runner.close()
 
     def uri(self, name: str) -> str:
