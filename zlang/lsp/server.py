@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 
 from lsprotocol import types
 from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams, PyglsError
@@ -96,7 +97,9 @@ def serve() -> None:
     """Serve until the editor ends."""
     for name in ("pygls.server", "pygls.protocol.json_rpc"):
         logging.getLogger(name).addFilter(_is_worth_a_line)
-    server().start_io()
+    # pygls closes what it has written to, and standard output is used once more, to end.
+    with open(sys.stdout.fileno(), "wb", closefd=False) as output:
+        server().start_io(stdout=output)
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
