@@ -421,3 +421,56 @@ def test_a_message_that_cannot_be_read_is_ignored_without_a_traceback(body: str)
     assert done.returncode == 0
     assert done.stderr == "zlang ignored a message that cannot be read as JSON-RPC 2.0\n"
     assert "zlang ignored a message that cannot be read as JSON-RPC 2.0" in done.stdout
+
+
+@pytest.mark.parametrize("like", ["neovim", "emacs"])
+def test_nothing_is_sent_that_an_editor_cannot_take(like: str, tmp_path: Path) -> None:
+    """The client compares each answer with what the editor says that it can do, in all other tests VS Code."""
+    editor = Editor(tmp_path, like)
+    client = editor.client
+    try:
+        editor.open("study.zexp", STUDY)
+        assert editor.open("wrong.zexp", STUDY.replace("iodepth", "iodpeth"))
+        document, reads = editor.document("study.zexp"), editor.at("study.zexp", "reads with", 1)
+        everything = types.Range(types.Position(0, 0), types.Position(99, 0))
+        wrong = editor.document("wrong.zexp")
+        context = types.CodeActionContext([])
+        requests = [
+            (client.text_document_hover_async, types.HoverParams(**reads)),
+            (client.text_document_completion_async, types.CompletionParams(**editor.at("study.zexp", "bs   ="))),
+            (client.text_document_signature_help_async, types.SignatureHelpParams(**reads)),
+            (client.text_document_definition_async, types.DefinitionParams(**reads)),
+            (
+                client.text_document_references_async,
+                types.ReferenceParams(context=types.ReferenceContext(include_declaration=True), **reads),
+            ),
+            (client.text_document_rename_async, types.RenameParams(new_name="loads", **reads)),
+            (client.text_document_document_symbol_async, types.DocumentSymbolParams(document)),
+            (client.text_document_folding_range_async, types.FoldingRangeParams(document)),
+            (client.text_document_document_link_async, types.DocumentLinkParams(document)),
+            (client.text_document_code_lens_async, types.CodeLensParams(document)),
+            (client.text_document_inlay_hint_async, types.InlayHintParams(document, everything)),
+            (client.text_document_semantic_tokens_full_async, types.SemanticTokensParams(document)),
+            (client.text_document_code_action_async, types.CodeActionParams(wrong, everything, context)),
+            (client.workspace_symbol_async, types.WorkspaceSymbolParams("stud")),
+        ]
+        for request, params in requests:
+            editor.wait(request(params))
+    finally:
+        editor.close()
+
+
+def test_a_session_ends_without_a_word() -> None:
+    def message(**content: object) -> bytes:
+        text = json.dumps({"jsonrpc": "2.0", **content}).encode()
+        return b"Content-Length: %d\r\n\r\n%s" % (len(text), text)
+
+    begin = message(id=1, method="initialize", params={"processId": None, "rootUri": None, "capabilities": {}})
+    end = message(id=2, method="shutdown") + message(method="exit")
+    session = subprocess.run(
+        [sys.executable, "-m", "zlang.cli.app", "lsp"],
+        input=begin + message(method="initialized", params={}) + end,
+        capture_output=True,
+        timeout=60,
+    )
+    assert (session.returncode, session.stderr) == (0, b"")

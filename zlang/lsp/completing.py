@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lsprotocol.types import CompletionItem, CompletionItemKind, InsertTextFormat, MarkupContent, MarkupKind, TextEdit
+from lsprotocol.types import (
+    CompletionClientCapabilities,
+    CompletionItem,
+    CompletionItemKind,
+    InsertTextFormat,
+    MarkupContent,
+    MarkupKind,
+    TextEdit,
+)
 
 from zlang import units
 from zlang.check import library
@@ -270,6 +278,18 @@ class _Completer:
                 yield _item(name, CompletionItemKind.Value, doc=metric.doc, detail=metric.type)
         aggregates = (*AGGREGATES, "p50", "p99", "p999")
         yield from (_item(name, CompletionItemKind.Function, snippet=f"{name}($0)") for name in aggregates)
+
+
+def adapt(items: Iterable[CompletionItem], capabilities: CompletionClientCapabilities | None) -> None:
+    """Leave out what an editor does not take: Markdown, and snippets with places to fill in."""
+    options = capabilities.completion_item if capabilities else None
+    takes_markdown = MarkupKind.Markdown in ((options and options.documentation_format) or ())
+    takes_snippets = bool(options and options.snippet_support)
+    for item in items:
+        if isinstance(item.documentation, MarkupContent) and not takes_markdown:
+            item.documentation = item.documentation.value
+        if item.insert_text_format is InsertTextFormat.Snippet and not takes_snippets:
+            item.insert_text = item.insert_text_format = None
 
 
 _UNITS = (*units.UNITS, *(f"{unit}/s" for unit in units.UNITS if unit.endswith(("B", "bit"))))

@@ -191,7 +191,10 @@ def _help(server: ProgramServer) -> None:
         about = hovering.hover(ls.documents, text, text.lines.offset(params.position)) if text else None
         if text is None or about is None:
             return None
-        return types.Hover(types.MarkupContent(types.MarkupKind.Markdown, about[0]), text.lines.of(about[1]))
+        documents = ls.client_capabilities.text_document
+        known = (documents and documents.hover and documents.hover.content_format) or ()
+        kind = types.MarkupKind.Markdown if types.MarkupKind.Markdown in known else types.MarkupKind.PlainText
+        return types.Hover(types.MarkupContent(kind, about[0]), text.lines.of(about[1]))
 
     options = types.CompletionOptions(trigger_characters=[".", "=", "|", " "])
 
@@ -199,6 +202,8 @@ def _help(server: ProgramServer) -> None:
     def complete(ls: ProgramServer, params: types.CompletionParams) -> types.CompletionList:
         text = ls.text(params.text_document.uri)
         items = completing.complete(ls.documents, text, text.lines.offset(params.position)) if text else []
+        documents = ls.client_capabilities.text_document
+        completing.adapt(items, documents.completion if documents else None)
         return types.CompletionList(is_incomplete=True, items=items)
 
     @server.feature(types.TEXT_DOCUMENT_SIGNATURE_HELP, types.SignatureHelpOptions(["(", ","]))
