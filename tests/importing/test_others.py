@@ -205,6 +205,19 @@ def test_a_load_of_limited_data_ends_when_it_has_moved_them() -> None:
     assert "time_based" not in imported(f"{VOLUMES}rd=r,wd=wd1,elapsed=9,maxdata=2\n")
 
 
+def test_a_run_overrides_workloads_on_files_and_their_storage() -> None:
+    of_files = "fsd=f,anchor=/srv,depth=1,width=1\nfwd=w,fsd=f,fileio=sequntial,threads=1\n"
+    run = "rd=r,fwd=w,fwdrate=max,format=restart,elapsed=9,operation=write,files=5,size=1g"
+    text = imported(f"{of_files}{run}\n")
+    assert "rw = write" in squeezed(text)
+    assert "file data on here { size = 5GiB }" in text
+    loops = imported(f"{of_files}{run.replace('operation=write', 'foroperations=(write,read)')}\n")
+    assert "rw = write" in squeezed(loops)
+    assert "# foroperations=(write,read): here only `write`; write an experiment for each\n" in loops
+    deleted = imported(f"{of_files}{run}\n{run.replace('write', 'delete').replace('rd=r', 'rd=s')}\n")
+    assert "# [fwd=w] is left out: `delete` is neither a read nor a write" in deleted
+
+
 def test_a_file_system_has_files_up_to_its_total_size() -> None:
     text = imported("fsd=f,anchor=/srv,files=9,size=(1m,50,1g,50),totalsize=2g\nfwd=w,fsd=f\nrd=r,fwd=w\n")
     assert "files of size=(1m,50,1g,50) up to totalsize=2g: here one file is as large as all of them" in text

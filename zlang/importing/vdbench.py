@@ -26,14 +26,27 @@ _MULTIPLES = 100
 _SERVED = "wd sd fwd fsd lun anchor size skew operation depth width files totalsize maxdata"
 _OPTION_OF = {"xfersize": "bs", "threads": "numjobs", "rdpct": "rwmixread", "seekpct": "percentage_random"}
 """What run definitions vary, with or without `for` before the name: `checkForLoop` in its `For_loop.java`."""
+_OVERRIDES = {
+    "operation": ("operation", "operations", "foroperation", "foroperations"),
+    "depth": ("depth", "fordepth"),
+    "width": ("width", "forwidth"),
+    "files": ("files", "forfiles"),
+    "size": ("size", "sizes", "forsize", "forsizes"),
+    "totalsize": ("totalsize", "fortotal", "fortotalsize"),
+}
+"""What a run says itself in place of its workloads on files and their storage, by each of its names."""
 _OPTIONS = {"threads": "numjobs", "elapsed": "runtime", "warmup": "ramp_time", "offset": "offset"}
 _RATIOS = {"compratio": "buffer_compress_percentage", "dedupratio": "dedupe_percentage"}
 _DEFAULTS = {"xfersize": "4k", "threads": "8", "rdpct": "100", "seekpct": "100", "iorate": "max"}
-_RANDOM = {"random": "100", "rand": "100", "seq": "0", "sequential": "0", "eof": "0", "seqnz": "0"}
+_RANDOM = {"rand": "100", "seq": "0", "eof": "0"}
+"""The share of random places for what such a word begins with: vdbench reads no further."""
 _FLAGS = {"o_direct": "direct=1", "directio": "direct=1", "o_sync": "sync=sync", "o_dsync": "sync=dsync"}
+_HOST = "declare the machine as a `host`, and write `on` it"
 _REASONS = {
     "interval": "samples are kept every second, whatever is displayed",
-    "host": "declare the machine as a `host`, and write `on` it",
+    "host": _HOST,
+    "hd": _HOST,
+    "create_anchors": "a run makes its own directories",
     "rhpct": "no option of fio hits a cache at a given rate; `cache = hot` and `cache = cold` are the ends",
     "whpct": "no option of fio hits a cache at a given rate; `cache = hot` and `cache = cold` are the ends",
     "hitarea": "no option of fio hits a cache at a given rate; `cache = hot` and `cache = cold` are the ends",
@@ -122,7 +135,7 @@ class _Run:
                 if values := self.run.parameters.get(key):
                     self._loop(key, name, option, values)
         self._rate_levels(streams)
-        taken_over = {*_SERVED.split(), *_DEFAULTS, *_OPTIONS, "fwdrate"}
+        taken_over = {*_SERVED.split(), *_DEFAULTS, *_OPTIONS, "fwdrate"}.union(*_OVERRIDES.values())
         for key in self.run.parameters:
             if key not in taken_over and key.removeprefix("for") not in _DEFAULTS:
                 self.remarks.append(f"{self.run.written[key]}: {_reason(key)}")
@@ -143,7 +156,21 @@ class _Run:
             wanted = run.get(storage) or workload.parameters.get(storage, ("*",))
             targets = list(self._named(storage, ("*",) if wanted == ("all",) else wanted))
             share = (unassigned if skew is None else skew) / Fraction(100 * (len(targets) or 1))
-            yield from (_Stream(workload, target, max(share, Fraction(0))) for target in targets)
+            own = self._overridden(workload)
+            yield from (_Stream(own, self._overridden(target), max(share, Fraction(0))) for target in targets)
+
+    def _overridden(self, entry: Entry) -> Entry:
+        """A workload on files, or its storage, with what the run says in its place."""
+        if entry.kind not in {"fwd", "fsd"}:
+            return entry
+        parameters, written = dict(entry.parameters), dict(entry.written)
+        for key, name in ((key, name) for key, names in _OVERRIDES.items() for name in names):
+            if values := self.run.parameters.get(name):
+                is_loop = name.startswith("for") and len(values) > 1
+                parameters[key], written[key] = values[:1] if is_loop else values, self.run.written[name]
+                remark = f"{self.run.written[name]}: here only `{values[0]}`; write an experiment for each"
+                self.remarks += [remark] if is_loop and remark not in self.remarks else []
+        return entry.replace(parameters=parameters, written=written)
 
     def _named(self, kind: str, wanted: tuple[str, ...]) -> Iterator[Entry]:
         patterns = list(vdbench_file.names_of(wanted))
@@ -154,7 +181,7 @@ class _Run:
     # -- what varies
 
     def _loop(self, key: str, name: str, option: str, values: tuple[str, ...]) -> None:
-        literals = fio_options.levels(option, (_RANDOM.get(word, word) for word in _steps(values)))
+        literals = fio_options.levels(option, map(_randomness, _steps(values)))
         if literals:
             self._let(name, list(dict.fromkeys(literals)))
         else:
@@ -242,7 +269,7 @@ class _Run:
         share, seeks = (
             self.names.get(name) or parameters.get(name, (_DEFAULTS[name],))[0] for name in ("rdpct", "seekpct")
         )
-        seeks = _RANDOM.get(seeks, seeks)
+        seeks = _randomness(seeks)
         random = "" if seeks in {"0", "0%"} else "rand"
         if not random and (self.names.get("threads") or parameters.get("threads", ("",))[0]) != "1":
             settings.remark("vdbench's threads go through a file together: here each worker begins at its start")
@@ -304,6 +331,11 @@ class _Run:
 def _reason(key: str) -> str:
     """Why the program does not have a parameter."""
     return _REASONS.get(key, "no option of fio does this")
+
+
+def _randomness(word: str) -> str:
+    """The share of random places that a word stands for; a number is its own."""
+    return next((share for start, share in _RANDOM.items() if word.startswith(start)), word)
 
 
 def _first(entry: Entry, key: str) -> str:
