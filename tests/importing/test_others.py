@@ -231,6 +231,21 @@ def test_options_of_fio_in_a_file_of_bench_fio_are_given_to_fio() -> None:
     assert ' extra = ["made_up=3"]\n' in text
 
 
+@pytest.mark.parametrize(
+    ("paths", "count"),
+    [
+        ("/srv/f{1..16}", 16),
+        ("/srv/{a,b}{01..03}", 6),
+        ("/srv/f[1-4] /srv/g", 5),
+        ("/srv/{1..9999}{1..9999} /srv/a", 2),
+    ],
+)
+def test_paths_are_expanded_as_bash_does(paths: str, count: int) -> None:
+    text = imported(f"elbencho -w -b 4k -s 1m {paths}\n")
+    assert f"# elbencho measures {count} files or devices at once: here only the first of them\n" in text
+    assert errors(text) == []
+
+
 def test_each_thread_of_elbencho_has_files_of_its_own() -> None:
     text = squeezed(imported("srun -N2 elbencho -w -t 4 -n 2 -N 3 -s 1m -d -b 1m /srv/bed\n"))
     assert "{ size = 24MiB }\n" in text

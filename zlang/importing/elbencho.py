@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import PurePosixPath
 
 from zlang.errors import RunError
@@ -84,7 +85,9 @@ _ELSEWHERE = "read write rand rwmixpct size block randamount dropcache iteration
 """Options that the program says in another place."""
 _OTHER = {"read": "write", "write": "read"}
 _MOST = 1000
-_RANGE = re.compile(r"\[(\d+)-(\d+)\]")
+_RANGE = re.compile(r"\[(\d+)-(\d+)\]|\{(\d+)\.\.(\d+)\}")
+_WORDS = re.compile(r"\{([^{}]*,[^{}]*)\}")
+"""What elbencho expands in a path, and what bash expands before elbencho sees it."""
 _IN_TURN = re.compile(r"&&|\|\||[;&|]")
 _LINE = re.compile(r"^[ \t$>#]*(?:\S+=\S* +|sudo +)*(?:\S*/)?elbencho[ \t]+\S|^[^#;\n]*\s(?:\S*/)?elbencho[ \t]+-")
 _SUFFIX = ".elbencho"
@@ -242,12 +245,23 @@ def _short_options(letters: str, later_words: Iterator[str], options: dict[str, 
 
 
 def _expanded(word: str) -> list[str]:
-    """A path with a range of numbers, as `file[1-4]`, as the paths that it stands for."""
-    matched = _RANGE.search(word)
-    if matched is None or int(matched[2][:9]) - int(matched[1][:9]) not in range(_MOST):
-        return [word]
-    numbers = range(int(matched[1][:9]), int(matched[2][:9]) + 1)
-    return [word[: matched.start()] + str(number) + word[matched.end() :] for number in numbers]
+    """A path with ranges or words in brackets or braces, as `file[1-4]`, as the paths that it stands for."""
+    paths = list(islice(_paths(word), _MOST + 1))
+    return paths if len(paths) <= _MOST else [word]
+
+
+def _paths(word: str) -> Iterator[str]:
+    parts: Iterable[str]
+    if matched := _RANGE.search(word):
+        first, last = (number[:9] for number in matched.groups() if number)
+        parts = (str(number).zfill(len(first)) for number in range(int(first), int(last) + 1))
+    elif matched := _WORDS.search(word):
+        parts = matched[1].split(",")
+    else:
+        yield word
+        return
+    for part in parts:
+        yield from _paths(word[: matched.start()] + part + word[matched.end() :])
 
 
 # -- loads

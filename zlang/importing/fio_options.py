@@ -318,7 +318,8 @@ def target(options: Mapping[str, Option], tool: str = NAME) -> Target:
         remarks.append(f"{tool} spreads its files over {directory} and {others}: here they are in the first of them")
     elsewhere = file.startswith("/dev/") or "\\:" in file or "://" in file
     if ":" in file and not elsewhere:
-        remarks.append(f"{tool} measures several files or devices at once: {file}")
+        count = file.replace("\\:", "").count(":") + 1
+        remarks.append(f"{tool} measures {count} files or devices at once: here only the first of them")
         file = file.partition(":")[0]
     if file.startswith("/dev/"):
         remarks.append(
