@@ -216,6 +216,8 @@ def test_a_run_overrides_workloads_on_files_and_their_storage() -> None:
     assert "# foroperations=(write,read): here only `write`; write an experiment for each\n" in loops
     deleted = imported(f"{of_files}{run}\n{run.replace('write', 'delete').replace('rd=r', 'rd=s')}\n")
     assert "# [fwd=w] is left out: `delete` is neither a read nor a write" in deleted
+    created = imported(f"{of_files}{run.replace('restart', '(clean,only)')}\n")
+    assert "# [fwd=w] is left out: this only creates the files, and a `file` is written" in squeezed(created)
 
 
 def test_a_file_system_has_files_up_to_its_total_size() -> None:

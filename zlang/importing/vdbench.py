@@ -405,6 +405,8 @@ def _obstacle(workload: Entry, run: Entry) -> str:
     operations = [each for each in workload.parameters.get("operation", ()) if each not in {"read", "write"}]
     if operations:
         return f"`{operations[0]}` is neither a read nor a write, and fio does only those"
+    if "only" in run.parameters.get("format", ()):
+        return "this only creates the files, and a `file` is written in full before it is measured"
     return "a recorded load cannot be replayed" if "replay" in run.parameters else ""
 
 
