@@ -214,6 +214,8 @@ def test_a_tree_is_waited_for_up_to_its_top(tmp_path: Path, synced: list[str]) -
     files.sync_tree(tmp_path, tmp_path)
     names = [tmp_path, tmp_path / "a", inner, inner / "one.out", inner / "two.out"]
     assert sorted(synced) == sorted(map(str, names))
+    with pytest.raises(FileNotFoundError):
+        files.sync_tree(tmp_path / "gone", tmp_path / "gone")
 
 
 def test_a_users_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

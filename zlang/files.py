@@ -133,7 +133,11 @@ def make_directory(path: Path) -> None:
 
 
 def sync_tree(directory: Path, top: Path, prefix: str = "") -> None:
-    """Wait until the files beneath `directory` whose names begin so, and the names from `top` on, are on the disk."""
+    """Wait until the files beneath `directory` whose names begin so, and the names from `top` on, are on the disk.
+
+    Raises OSError, also where the directory is gone.
+    """
+    directory.stat()  # os.walk passes over what is not there
     for at, _, names in os.walk(directory):
         for name in names:
             if name.startswith(prefix):
