@@ -192,8 +192,8 @@ def _help(server: ProgramServer) -> None:
         if text is None or about is None:
             return None
         documents = ls.client_capabilities.text_document
-        known = (documents and documents.hover and documents.hover.content_format) or ()
-        kind = types.MarkupKind.Markdown if types.MarkupKind.Markdown in known else types.MarkupKind.PlainText
+        formats = (documents and documents.hover and documents.hover.content_format) or ()
+        kind = types.MarkupKind.Markdown if types.MarkupKind.Markdown in formats else types.MarkupKind.PlainText
         return types.Hover(types.MarkupContent(kind, about[0]), text.lines.of(about[1]))
 
     options = types.CompletionOptions(trigger_characters=[".", "=", "|", " "])
