@@ -6,7 +6,8 @@ nothing to plan.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from fractions import Fraction
 from itertools import pairwise
@@ -133,6 +134,7 @@ _LEAST = 2
 _NO_LOAD = "nothing"
 """The workload of an experiment that only looks at its target."""
 _CLAUSES = (tree.Expect, tree.TableClause, tree.PlotClause)
+_WHERE = re.compile(r"[ \t]+where\b")
 _ASKING = (*_CLAUSES, tree.UntilClause, tree.Find)
 _OR_NONE = Type(words=(Variant("none"),), kinds=frozenset({"*"}))
 
@@ -219,26 +221,27 @@ class Experiments:
 
     def _wheres(self, node: tree.ExperimentDef, context: Context, scope: ExperimentScope) -> list[Expr]:
         """The conditions that each point meets; one that is the same at all points is reported."""
-        self._require_where_apart(node)
-        wheres = [resolve_condition(context, item.condition) for item in node.items if isinstance(item, tree.Where)]
+        wheres = [resolve_condition(context, item.condition) for item in self._wheres_apart(node)]
         for where in wheres:
             if where.is_constant and where.value({}) is not False and not self._is_partial(node, scope):
                 self._names.report(Code.UNUSED_WHERE.at(where.span))
         return wheres
 
-    def _require_where_apart(self, node: tree.ExperimentDef) -> None:
-        """Report a `where` in the line of a table or plot, of which it is not a part.
+    def _wheres_apart(self, node: tree.ExperimentDef) -> Iterator[tree.Where]:
+        """Each `where`; one in the line of a table, a plot or an expectation, of which it is not a part, is reported.
 
         What comes from another experiment stands elsewhere.
         """
-        for before, item in pairwise(node.items):
-            is_of_table = isinstance(before, tree.TableClause | tree.PlotClause) and isinstance(item, tree.Where)
-            between = item.span.source.text[before.span.end : item.span.start]
-            if is_of_table and between and "\n" not in between:
-                hint = "write `median(METRIC where …)`; a `where` on a line of its own chooses what is measured"
-                dropping = "`where`, which would drop points of the experiment"
-                finding = Code.UNEXPECTED.at(item.span, expected="the end of the line", found=dropping, hint=hint)
-                self._names.report(finding)
+        for before, item in pairwise([None, *node.items]):
+            if not isinstance(item, tree.Where):
+                continue
+            if not isinstance(before, _CLAUSES) or not _is_before_where(before):
+                yield item
+                continue
+            hint = "write `median(METRIC where …)`; a `where` on a line of its own chooses what is measured"
+            dropping = "`where`, which would drop points of the experiment"
+            finding = Code.UNEXPECTED.at(item.span, expected="the end of the line", found=dropping, hint=hint)
+            self._names.report(finding)
 
     def _no_load(self, node: tree.ExperimentDef, context: Context, fields: Mapping[str, Expr]) -> Expr | None:
         """The workload of an experiment that only collects; None where a workload is missing, which is reported."""
@@ -296,7 +299,7 @@ class Experiments:
         """The questions of the experiment about its results, each with its place."""
         from zlang.check import clauses
 
-        written = [item for item in node.items if isinstance(item, tree.Expect | tree.TableClause | tree.PlotClause)]
+        written = [item for item in node.items if isinstance(item, _CLAUSES) and not _is_before_where(item)]
         made = [(clauses.resolve_clause(clause, words, scope, self._names.report), clause.span) for clause in written]
         return [(clause, place) for clause, place in made if clause is not None]
 
@@ -691,6 +694,11 @@ def _field_type(name: str, protocols: Mapping[str, Kind]) -> Type:
     if name in {"on", "run"}:
         return types.ANYTHING_DECLARED | Type(element=types.ANYTHING_DECLARED)
     return _OR_NONE if name == "before" else types.ANYTHING_DECLARED
+
+
+def _is_before_where(clause: tree.Expect | tree.TableClause | tree.PlotClause) -> bool:
+    """Whether a clause about results has a `where` behind it in its line: it is unclear, and was reported."""
+    return _WHERE.match(clause.span.source.text, clause.span.end) is not None
 
 
 def shortest(path: str, paths: Iterable[str]) -> str:

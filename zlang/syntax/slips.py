@@ -27,6 +27,7 @@ SLIPS = (
     declarations.parameter,
     declarations.as_elsewhere,
     values.turned_if,
+    experiments.condition_behind,
     experiments.search,
     values.schedule,
     values.comparison,

@@ -41,6 +41,14 @@ def clause(stop: StopPlace) -> Meant | None:
     return None
 
 
+def condition_behind(stop: StopPlace) -> Meant | None:
+    """A condition behind an aggregate in an expectation: `expect median(METRIC) where … > …`."""
+    line = stop.text[stop.text.rfind("\n", 0, stop.token.start) + 1 : stop.token.start]
+    if stop.token.text[:1] in "<>=!+-*/" and _WHERE_BEHIND.search(line):
+        return "write the condition behind the metric: `median(METRIC where …) > …`", None
+    return None
+
+
 def search(stop: StopPlace) -> Meant | None:
     """A `find` without one of its parts."""
     within = [symbol for symbol, _ in stop.read]
@@ -175,3 +183,4 @@ _PLOT = re.compile(r"\bplot[ \t]+[^\n]+\Z")
 _LOOPS = {"for", "foreach", "while", "loop", "repeat"}
 _P_BEFORE = re.compile(r"(?<![\w.])(p\d\d)\.\Z")
 _PERCENTILE_BEFORE = re.compile(r"(\w+)_p(\d\d)\.\Z")
+_WHERE_BEHIND = re.compile(r"\bexpect\b[^\n]*\)\s+where\b")
