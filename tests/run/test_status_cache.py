@@ -144,7 +144,7 @@ def test_an_answer_of_another_key_is_ignored(folder: Path) -> None:
 
 
 def test_an_answer_of_other_code_is_ignored(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(status_cache, "hash_of_code", lambda _: "other")
+    monkeypatch.setattr("zlang.own_code.hash_of", lambda _: "other")
     assert status_cache.load(folder) is None
 
 

@@ -16,13 +16,13 @@ import stat
 import time
 import zlib
 from array import array
-from collections.abc import Iterable
 from contextlib import suppress
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
+from zlang import own_code
 from zlang.errors import RunError
 from zlang.files import read_regular, remove_abandoned_files, replace_file
 from zlang.run import seal
@@ -33,6 +33,8 @@ _LONGEST = 1 << 28
 _MAC_DIGITS = 64
 _UNUSED = 90 * 24 * 3600
 """Seconds after which an answer is removed: its folder may be gone."""
+_READ_BY = ("zlang", "zlang.check", "zlang.plan", "zlang.readers", "zlang.run", "zlang.pipeline")
+"""The packages whose code an answer comes from."""
 _read_stamp = attrgetter("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
 
 
@@ -92,18 +94,8 @@ def save(folder: Path, snapshot: Snapshot, answer: str) -> None:
         _remove_unused(file.parent)
 
 
-def hash_of_code(packages: Iterable[str]) -> str:
-    """A hash of the modules and the SQL of some packages, as `zlang.run` or `zlang.store`."""
-    digest = hashlib.sha256()
-    for package in packages:
-        for file in sorted(Path(__file__).parents[2].joinpath(*package.split(".")).iterdir()):
-            if file.name.endswith((".py", ".sql")):
-                digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
-
-
 def _code() -> bytes:
-    return hash_of_code(("zlang.readers", "zlang.plan", "zlang.run", "zlang.pipeline")).encode()
+    return own_code.hash_of(_READ_BY).encode()
 
 
 def _sign(body: bytes) -> bytes:

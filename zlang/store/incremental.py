@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from zlang import own_code
 from zlang.errors import RunError
 from zlang.metrics import Metric
-from zlang.run import status_cache
 from zlang.store import store
 from zlang.store.columns import BroughtFactor, Column, Role, RunColumns
 from zlang.store.folders import FolderSource
@@ -59,7 +59,7 @@ def mark(source: FolderSource, code: str) -> str:
 
 def code(more: Sequence[str] = ()) -> str:
     """A hash of the code that makes rows of run folders, and of the tables; `more` are packages that do so, too."""
-    return status_cache.hash_of_code(("zlang.readers", "zlang.run", "zlang.store", *more))
+    return own_code.hash_of(("zlang.readers", "zlang.run", "zlang.store", *more))
 
 
 def unchanged(db: Path, marks: Mapping[str, str], present: Collection[str]) -> tuple[dict[str, UnchangedRun], int]:
