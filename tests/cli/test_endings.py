@@ -216,6 +216,20 @@ def test_a_bug_gives_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
 # -- what is not golden, because it is this machine's or grows
 
 
+def test_options_that_messages_name_are_there(zlang: Zlang) -> None:
+    """Of every `zlang COMMAND … --option` in the code and the library."""
+    files = [*(REPOSITORY / "zlang").rglob("*.py"), *(REPOSITORY / "stdlib").glob("*.zexp")]
+    named = {
+        (command, option)
+        for file in files
+        for command, words in re.findall(r"`zlang ([a-z]+)\b([^`\n]*)`", file.read_text("utf-8"))
+        for option in re.findall(r"--[a-z][a-z-]*", words)
+    }
+    helps = {command: zlang(command, "--help").out for command, _ in named}
+    assert len(named) > 10
+    assert sorted((command, option) for command, option in named if option not in helps[command]) == []
+
+
 def test_a_directory_that_is_missing_is_named(zlang: Zlang) -> None:
     assert zlang("init", "lost/a.zexp", code=1).err == "error: cannot write lost/a.zexp: there is no directory lost\n"
 

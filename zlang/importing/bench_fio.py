@@ -44,7 +44,7 @@ _FALSE = ("false", "0", "no", "off")
 _PRECONDITION = "`import treatments`, and write `before = precondition {}` in the experiment"
 _REASONS = {
     "output": "results are in the folder of the run, and `zlang report` shows them",
-    "quiet": "`zlang run --quiet` shows no progress",
+    "quiet": "progress is only shown on a terminal",
     "dry_run": "`zlang plan` shows what would run",
     "destructive": "zlang writes to a device only if it is declared as a `disk` and armed with `--arm`",
     "create": "a `file` is always written before it is measured",
