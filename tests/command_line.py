@@ -81,13 +81,13 @@ class Zlang:
 
     def rows(self, query: str, *arguments: str) -> list[dict[str, object]]:
         """The answer to a question in SQL."""
-        found: list[dict[str, object]] = json.loads(self("sql", query, "--format", "json", *arguments).out)
-        return found
+        answer: list[dict[str, object]] = json.loads(self("sql", query, "--format", "json", *arguments).out)
+        return answer
 
     def folder(self, runs: str = "runs") -> Path:
         """The only run folder."""
-        (found,) = (path.parent for path in (self.at / runs).glob("*/plan.jsonl"))
-        return found
+        (folder,) = (path.parent for path in (self.at / runs).glob("*/plan.jsonl"))
+        return folder
 
     def plan(self) -> Plan:
         """The plan of the only run."""
@@ -132,14 +132,14 @@ class Tools:
 
 def left_of(run: str) -> list[int]:
     """The processes of a run that are still there."""
-    found = []
+    numbers = []
     for number in filter(str.isdigit, os.listdir("/proc")):  # noqa: PTH208 - a glob asks after processes that have ended
         try:
             if f"\0ZLANG_RUN={run}\0".encode() in b"\0" + Path("/proc", number, "environ").read_bytes() + b"\0":
-                found.append(int(number))
+                numbers.append(int(number))
         except OSError:
             continue
-    return found
+    return numbers
 
 
 def tree(at: Path) -> dict[str, bytes | None]:
@@ -159,5 +159,5 @@ def changed(before: Mapping[str, bytes | None], after: Mapping[str, bytes | None
 
 def file_system(at: Path) -> str:
     """What kind of file system a directory is on."""
-    told = subprocess.run(["stat", "-f", "-c", "%T", "--", at], capture_output=True, text=True, check=True)
-    return told.stdout.strip()
+    done = subprocess.run(["stat", "-f", "-c", "%T", "--", at], capture_output=True, text=True, check=True)
+    return done.stdout.strip()

@@ -91,7 +91,7 @@ def make_run(runs: Path) -> MakeRun:
 
 
 @pytest.fixture
-def told(monkeypatch: pytest.MonkeyPatch) -> None:
+def judged_by_print(monkeypatch: pytest.MonkeyPatch) -> None:
     """Readings are what the trials printed, whatever the tool."""
     monkeypatch.setattr("zlang.store.run_rows.judge", judged_by_what_was_printed)
 

@@ -50,7 +50,7 @@ def value(expr: Any, path: str, lets: list[Any], chosen: dict[str, int]) -> int:
     if kind == "twice":
         return 2 * value(parts[0], path, lets, chosen)
     if kind == "all":
-        return sum(value(one, path, lets, chosen) + 1 for one in parts[0])
+        return sum(value(part, path, lets, chosen) + 1 for part in parts[0])
     if kind == "if":
         is_so = value(("name", parts[0]), "", lets, chosen) == parts[1]
         return value(parts[2 if is_so else 3], path, lets, chosen)
@@ -71,13 +71,13 @@ def value(expr: Any, path: str, lets: list[Any], chosen: dict[str, int]) -> int:
     return value(option, f"{path}.{chosen[path]}", lets, chosen)
 
 
-def holds(operator: str, known: int | None, number: int) -> bool:
+def holds(operator: str, bound: int | None, number: int) -> bool:
     """Whether a condition keeps a trial, which it does where it is unknown."""
     if operator == "< 3 <=":
-        return (known is None or known < 3) and number >= 3
+        return (bound is None or bound < 3) and number >= 3
     if operator == "in pairs":
-        return known is None or known in {number, number + 1}
-    return known is None or (known <= number if operator == "<=" else known != number)
+        return bound is None or bound in {number, number + 1}
+    return bound is None or (bound <= number if operator == "<=" else bound != number)
 
 
 def trials(program: Program, chosen: dict[str, int]) -> Iterator[tuple[int, ...]]:
@@ -101,13 +101,13 @@ def trials(program: Program, chosen: dict[str, int]) -> Iterator[tuple[int, ...]
             yield from trials(program, {**chosen, path: level})
         return
     for name, operator, number in wheres:
-        known: int | None = None
+        bound: int | None = None
         with suppress(Undecided):
             if isinstance(name, int):
-                known = value(("name", name), "", lets, chosen)
+                bound = value(("name", name), "", lets, chosen)
             elif name[0] == workload:  # else the workload is not part of this trial
-                known = value(mine[name[1]], f"{workload}.{name[1]}", lets, chosen)
-        if not holds(operator, known, number):
+                bound = value(mine[name[1]], f"{workload}.{name[1]}", lets, chosen)
+        if not holds(operator, bound, number):
             return
     for _ in range(some if is_so else else_some):
         yield tuple(row)
@@ -154,9 +154,9 @@ def programs(draw: st.DrawFn) -> Program:
             return ("if", draw(st.integers(0, len(lets) - 1)), draw(numbers), single(), single())
         if how == "choice":
             options = [single() for _ in range(draw(st.integers(2, 3)))]
-            known = [constant(option, lets) for option in options]
-            same = [one if value is None else value for one, value in zip(options, known, strict=True)]
-            distinct = [one for n, one in enumerate(options) if same[n] not in same[:n]]
+            values = [constant(option, lets) for option in options]
+            same = [option if value is None else value for option, value in zip(options, values, strict=True)]
+            distinct = [option for n, option in enumerate(options) if same[n] not in same[:n]]
             return ("choice", distinct) if len(distinct) > 1 else distinct[0]
         if how in {"twice", "all"}:
             return (how, single()) if how == "twice" else (how, [single() for _ in range(draw(st.integers(1, 3)))])
@@ -229,7 +229,7 @@ def test_points_agree_with_brute_force(program: Program, draw: st.DataObject) ->
     }
     if program[5]:
         columns["v"] = [*FIELDS[: max(len(program[1]), len(program[4]))], *columns["w"][len(program[1]) :]]
-    found: Counter[tuple[int, ...]] = Counter()
+    counted: Counter[tuple[int, ...]] = Counter()
     schedule = Schedule(experiment, 1, order=draw.draw(st.sampled_from(Order)))
     slots = list(schedule.slots())
     assert len({(tuple(slot.point.items()), slot.replicate) for slot in slots}) == len(slots) == schedule.trials
@@ -237,5 +237,5 @@ def test_points_agree_with_brute_force(program: Program, draw: st.DataObject) ->
         workload = experiment.run.value(point)
         assert isinstance(workload, Instance)
         row = [workload.values[column] for column in columns[workload.label]]
-        found[tuple(int(cell.amount) for cell in row if isinstance(cell, Quantity))] += 1
-    assert found == expected, text
+        counted[tuple(int(cell.amount) for cell in row if isinstance(cell, Quantity))] += 1
+    assert counted == expected, text

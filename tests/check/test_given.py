@@ -32,10 +32,10 @@ experiment e {{ on = data  run = reads  repeat = 3 }}
 )
 def test_a_property_of_a_given_thing_is_a_factor_only_with_its_name(properties: str, is_refused: bool) -> None:
     checked = programs.check(Source("a.zexp", PROGRAM.format(properties)), Overrides())
-    found = [finding for finding in checked.findings if finding.code is Code.NOT_CONSTANT]
-    assert len(found) == is_refused
+    refusals = [finding for finding in checked.findings if finding.code is Code.NOT_CONSTANT]
+    assert len(refusals) == is_refused
     assert checked.is_sound != is_refused
-    assert all("remove `given`" in finding.hint for finding in found)
+    assert all("remove `given`" in finding.hint for finding in refusals)
 
 
 def test_a_given_pool_has_room_of_which_nothing_is_known() -> None:

@@ -30,10 +30,10 @@ RUN = 'shell waits { command = "true" }\nexperiment e { on = %s  run = waits }\n
 
 
 def planned(text: str) -> list[Setup | object]:
-    said = Overrides()
-    checked = programs.check(Source("a.zexp", KIND + text), said)
+    overrides = Overrides()
+    checked = programs.check(Source("a.zexp", KIND + text), overrides)
     assert [finding.message for finding in checked.findings] == []
-    return list(plans.plan(checked, checked.program.experiments["e"], 1, said).plan.items())
+    return list(plans.plan(checked, checked.program.experiments["e"], 1, overrides).plan.items())
 
 
 def made(text: str) -> list[str]:
@@ -42,9 +42,9 @@ def made(text: str) -> list[str]:
 
 
 def test_what_is_given_is_added_in_its_order() -> None:
-    one = "thing it on here { level = high(3)  size = 4KiB }\n" + RUN % "it"
-    assert made(one) == ["make -s 4k -- high:3 size=4"]
-    expected = [step.expect for item in planned(one) for step in getattr(item, "steps", ()) if step.expect is not None]
+    text = "thing it on here { level = high(3)  size = 4KiB }\n" + RUN % "it"
+    assert made(text) == ["make -s 4k -- high:3 size=4"]
+    expected = [step.expect for item in planned(text) for step in getattr(item, "steps", ()) if step.expect is not None]
     assert expected == ["high:3\nsize=4"]
 
 

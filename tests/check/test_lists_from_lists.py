@@ -17,7 +17,7 @@ fio reads { rw = read  bs = 4KiB }
 """
 
 
-def found(text: str) -> list[tuple[Code, int]]:
+def counted_errors(text: str) -> list[tuple[Code, int]]:
     """The errors of a program, and how often each is reported."""
     checked = programs.check(Source("a.zexp", HEAD + text), Overrides())
     codes = [finding.code for finding in checked.findings if isinstance(finding.code, Code)]
@@ -35,7 +35,7 @@ def found(text: str) -> list[tuple[Code, int]]:
     ],
 )
 def test_the_work_of_a_program_is_bounded_and_reported_once(lets: str) -> None:
-    assert found(lets + "experiment e { on = data  run = reads }") == [(Code.TOO_MUCH, 1)]
+    assert counted_errors(lets + "experiment e { on = data  run = reads }") == [(Code.TOO_MUCH, 1)]
 
 
 def test_a_list_is_absent_where_its_condition_is_unknown() -> None:

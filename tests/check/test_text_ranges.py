@@ -14,10 +14,10 @@ from zlang.check.ranges import text_range
 @example("08", "112")
 @given(st.text("a0b19-", max_size=5), st.text("a0b19-", max_size=5))
 def test_a_range_of_texts_has_its_ends(low: str, high: str) -> None:
-    found = text_range(low, high)
-    if found is None:
+    ends = text_range(low, high)
+    if ends is None:
         return
-    start, stop, made = found
+    start, stop, made = ends
     assert (made(start), made(stop)) == (low, high)
     numbers = range(start, min(stop, start + 100) + 1)
     assert len({made(i) for i in numbers}) == len(numbers)
@@ -39,5 +39,5 @@ def test_a_range_of_texts_has_its_ends(low: str, high: str) -> None:
     ],
 )
 def test_which_texts_have_a_range(low: str, high: str, second: str | None) -> None:
-    found = text_range(low, high)
-    assert (found[2](found[0] + 1) if found else None) == second
+    ends = text_range(low, high)
+    assert (ends[2](ends[0] + 1) if ends else None) == second

@@ -53,12 +53,12 @@ def joined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 def every_point() -> list[dict[str, int]]:
     """All combinations of levels; those of a workload only where it runs."""
-    found = []
+    points = []
     for levels in product(*(range(size) for size in LEVELS.values())):
         point = dict(zip(LEVELS, levels, strict=True))
         gone = ("v.", "w.")[point["e.run"]]
-        found.append({name: level for name, level in point.items() if not name.startswith(gone)})
-    return found
+        points.append({name: level for name, level in point.items() if not name.startswith(gone)})
+    return points
 
 
 POINTS = every_point()

@@ -154,18 +154,18 @@ def test_case(each: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
     (tmp_path / "program.zexp").write_text(each.program, "utf-8")
     code = guarded(list(each.arguments))
     out, err = capfd.readouterr()
-    said = f"$ zlang {' '.join(each.arguments)}\n{out}--- standard error\n{err}--- exit code {code}\n"
-    said = said.replace(str(tmp_path), "/here")
-    said = re.sub(
-        r'"plan":"[0-9a-f]+"', '"plan":"…"', re.sub(r"^zlang [0-9].*$", "zlang VERSION", said, flags=re.MULTILINE)
+    transcript = f"$ zlang {' '.join(each.arguments)}\n{out}--- standard error\n{err}--- exit code {code}\n"
+    transcript = transcript.replace(str(tmp_path), "/here")
+    transcript = re.sub(
+        r'"plan":"[0-9a-f]+"', '"plan":"…"', re.sub(r"^zlang [0-9].*$", "zlang VERSION", transcript, flags=re.MULTILINE)
     )
     golden = GOLDEN / f"{each.name}.txt"
     if os.environ.get("BLESS"):
         GOLDEN.mkdir(exist_ok=True)
-        golden.write_text(said, "utf-8")
+        golden.write_text(transcript, "utf-8")
     assert code == each.code
     assert golden.exists(), f"no golden file of `{each.name}`: type BLESS=1 .venv/bin/pytest tests/cli/test_cases.py"
-    assert said == golden.read_text("utf-8")
+    assert transcript == golden.read_text("utf-8")
 
 
 def test_every_command_is_carried_out_by_a_test() -> None:

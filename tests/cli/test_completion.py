@@ -43,11 +43,11 @@ experiment second { }
 def test_what_is_completed(words: str, completed: set[str] | None, tmp_path: Path) -> None:
     (tmp_path / "runs/study-1").mkdir(parents=True)
     (tmp_path / "study.zexp").write_text(STUDY)
-    asked = {"_ZLANG_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    variables = {"_ZLANG_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
     command = [sys.executable, "-m", "zlang.cli.app"]
     done = subprocess.run(
-        command, cwd=tmp_path, env={**os.environ, **asked}, capture_output=True, text=True, timeout=60
+        command, cwd=tmp_path, env={**os.environ, **variables}, capture_output=True, text=True, timeout=60
     )
     assert done.stderr == ""
-    found = set(done.stdout.split())
-    assert found == completed or (completed is None and {"W501", "W507"} <= found)
+    offers = set(done.stdout.split())
+    assert offers == completed or (completed is None and {"W501", "W507"} <= offers)

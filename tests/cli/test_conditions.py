@@ -183,19 +183,19 @@ def test_a_command_ends_as_documented(where: str, line: str, original: Path, loc
         pytest.skip("only root can make this surrounding")
     place = tmp_path / "place"
     shutil.copytree(original, place)
-    code, said = ended(Zlang(place), line, here, locales)
-    assert b"Traceback" not in said
-    assert b"bug in zlang" not in said
-    assert code in EXIT_CODES, said
+    code, output = ended(Zlang(place), line, here, locales)
+    assert b"Traceback" not in output
+    assert b"bug in zlang" not in output
+    assert code in EXIT_CODES, output
     if not here.takes_away or (here.streams and line.split(maxsplit=1)[0] in KEEP_ON):
-        assert code == COMMAND_LINES[line], said
+        assert code == COMMAND_LINES[line], output
 
 
 def test_a_command_may_have_characters_that_the_locale_has_not(original: Path, tmp_path: Path) -> None:
     place = tmp_path / "place"
     shutil.copytree(original, place)
-    code, said = ended(Zlang(place), "run program.zexp --yes --again", Surrounding(ASCII))
-    assert code == 0, said
+    code, output = ended(Zlang(place), "run program.zexp --yes --again", Surrounding(ASCII))
+    assert code == 0, output
 
 
 @pytest.mark.parametrize(
@@ -220,10 +220,10 @@ def test_a_command_may_have_characters_that_the_locale_has_not(original: Path, t
 )
 def test_what_programs_read_is_utf8_in_every_locale(line: str, original: Path, locales: Path) -> None:
     zlang = Zlang(original)
-    code, told = ended(zlang, line, Surrounding({"LC_ALL": "C.UTF-8"}, streams="2>/dev/null"))
-    told.decode("utf-8")
+    code, output = ended(zlang, line, Surrounding({"LC_ALL": "C.UTF-8"}, streams="2>/dev/null"))
+    output.decode("utf-8")
     for environment in (LATIN, ASCII):
-        assert ended(zlang, line, Surrounding(environment, streams="2>/dev/null"), locales) == (code, told)
+        assert ended(zlang, line, Surrounding(environment, streams="2>/dev/null"), locales) == (code, output)
 
 
 @pytest.mark.parametrize("columns", [20, 60, 200])
@@ -233,6 +233,6 @@ def test_every_command_has_help_on_every_terminal(
     monkeypatch.setenv("COLUMNS", str(columns))
     for command in COMMANDS:
         assert guarded([command.__name__, "-h"]) == 0
-        said = capsys.readouterr()
-        assert f"zlang {command.__name__}" in " ".join(said.out.split())
-        assert said.err == ""
+        printed = capsys.readouterr()
+        assert f"zlang {command.__name__}" in " ".join(printed.out.split())
+        assert printed.err == ""

@@ -48,7 +48,7 @@ def on_a_terminal(zlang: Zlang, *arguments: str) -> tuple[int, str]:
     if child == 0:
         os.chdir(zlang.at)
         os.execve(COMMAND[0], [*COMMAND, *arguments], {**zlang.variables(), "TERM": "xterm", **zlang.environment})
-    said = b""
+    output = b""
     while True:
         try:
             piece = os.read(terminal, 4096)
@@ -56,10 +56,10 @@ def on_a_terminal(zlang: Zlang, *arguments: str) -> tuple[int, str]:
             break
         if not piece:
             break
-        said += piece
+        output += piece
     _, status = os.waitpid(child, 0)
     os.close(terminal)
-    return os.waitstatus_to_exitcode(status), said.decode()
+    return os.waitstatus_to_exitcode(status), output.decode()
 
 
 def test_colours_are_for_terminals(zlang: Zlang) -> None:
@@ -87,13 +87,13 @@ def test_a_run_asks_on_a_terminal(zlang: Zlang) -> None:
     if child == 0:
         os.chdir(zlang.at)
         os.execve(COMMAND[0], [*COMMAND, "run", "program.zexp"], dict(zlang.variables()))
-    said = b""
-    while b"[Y/n]" not in said:
-        said += os.read(terminal, 4096)
+    output = b""
+    while b"[Y/n]" not in output:
+        output += os.read(terminal, 4096)
     os.write(terminal, b"n\n")
     _, status = os.waitpid(child, 0)
     os.close(terminal)
-    assert b"e: run 1 trial?" in said
+    assert b"e: run 1 trial?" in output
     assert os.waitstatus_to_exitcode(status) == 130
     assert zlang.names() == {"program.zexp"}
 
@@ -242,13 +242,13 @@ def test_kinds_are_listed(zlang: Zlang) -> None:
 
 
 def test_doctor(zlang: Zlang) -> None:
-    told = json.loads(zlang("doctor", "--json", code=None).out)
-    assert {"fio", "fincore", "dd", "vmstat"} <= {tool["tool"] for tool in told["tools"]}
+    answer = json.loads(zlang("doctor", "--json", code=None).out)
+    assert {"fio", "fincore", "dd", "vmstat"} <= {tool["tool"] for tool in answer["tools"]}
     in_guest = {"exportfs", "lvcreate", "mdadm", "nfsstat", "zpool list -H -o name"}  # what only the guest has
     only_planned = {"perf"}  # what no test here carries out
-    assert set(told["missing"]) <= in_guest | only_planned
-    assert told["root"] is (os.geteuid() == 0)
-    fio = next(tool for tool in told["tools"] if tool["tool"] == "fio")
+    assert set(answer["missing"]) <= in_guest | only_planned
+    assert answer["root"] is (os.geteuid() == 0)
+    fio = next(tool for tool in answer["tools"] if tool["tool"] == "fio")
     assert fio["version"].startswith("fio-")
     only = json.loads(zlang("doctor", zlang.program(LARGE), "--json").out)
     assert "vmstat" not in {tool["tool"] for tool in only["tools"]}
@@ -320,9 +320,9 @@ experiment e { on = here  run = look }
 
 def test_doctor_says_what_the_versions_of_this_machine_lack(zlang: Zlang) -> None:
     release = os.uname().release
-    found = json.loads(zlang("doctor", zlang.program(NEW.replace("QUICK", "on")), "--json", code=1).out)
-    assert (found["missing"], found["facts"]["platform"], found["facts"]["kernel"]) == ([], "linux", release)
-    assert found["lacking"] == [f"`quick` requires kernel 99.1, but `this machine` has {release}"]
+    answer = json.loads(zlang("doctor", zlang.program(NEW.replace("QUICK", "on")), "--json", code=1).out)
+    assert (answer["missing"], answer["facts"]["platform"], answer["facts"]["kernel"]) == ([], "linux", release)
+    assert answer["lacking"] == [f"`quick` requires kernel 99.1, but `this machine` has {release}"]
     assert (
         json.loads(zlang("doctor", zlang.program(NEW.replace("{ quick = QUICK }", "")), "--json").out)["lacking"] == []
     )

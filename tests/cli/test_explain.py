@@ -18,7 +18,7 @@ from zlang.lint.rules import EXCLUDED
 from zlang.lint.rules.excluded import Excluded
 
 CODES = pytest.mark.parametrize("code", explaining.every(), ids=lambda code: code.id)
-FOUND = pytest.mark.parametrize(
+OF_FINDINGS = pytest.mark.parametrize(
     "code", [code for code in explaining.every() if explaining.page(code).wrong], ids=lambda code: code.id
 )
 PLANNED = pytest.mark.parametrize(
@@ -29,11 +29,11 @@ PLANNED = pytest.mark.parametrize(
 @pytest.fixture(autouse=True)
 def each_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Several tests look at the same findings, and E312 takes seconds to give up counting."""
-    monkeypatch.setattr(explaining, "findings", found)
+    monkeypatch.setattr(explaining, "findings", cached_findings)
 
 
 @cache
-def found(
+def cached_findings(
     page: explaining.Page, text: str, look: Callable[..., list[Diagnostic]] = explaining.findings
 ) -> list[Diagnostic]:
     return look(page, text)
@@ -43,7 +43,7 @@ def test_every_code_has_a_page_and_every_page_a_code() -> None:
     assert {path.stem for path in explaining.PAGES.iterdir()} == {code.id for code in (*Code, *EXCLUDED)}
 
 
-@FOUND
+@OF_FINDINGS
 def test_the_wrong_program_has_this_finding_and_no_other(code: explaining.Explained) -> None:
     page = explaining.page(code)
     codes = [finding.code.id for finding in explaining.findings(page, explaining.wrong_program(page))]
@@ -89,7 +89,7 @@ def test_the_mended_program_is_clean(code: explaining.Explained) -> None:
     assert [f"{finding.code.id} {finding.message}" for finding in explaining.findings(page, page.right)] == []
 
 
-@FOUND
+@OF_FINDINGS
 def test_the_command_prints_the_message(
     code: explaining.Explained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: CaptureFixture[str]
 ) -> None:

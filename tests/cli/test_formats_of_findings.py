@@ -93,14 +93,14 @@ def test_a_warning_is_one_in_every_format(here: Path, capsys: CaptureFixture[str
     source = "import fio\ndir d { path = '.' }\nfile f on d { size = 1MiB }\nfio r { rw = read  bs = 4KiB }\n"
     source += "experiment e { on = f  run = r  where r.bs >= 4KiB }\n"
     (here / "a.zexp").write_text(source.replace("'", '"'), "utf-8")
-    said = {}
+    printed = {}
     for form in ("short", "json", "sarif", "github"):
         assert check("a.zexp", "--format", form) == 0
-        said[form] = capsys.readouterr().out
-    assert "a.zexp:5:39: warning[W501]: " in said["short"]
-    assert json.loads(said["json"])["severity"] == "warning"
-    assert json.loads(said["sarif"])["runs"][0]["results"][0]["level"] == "warning"
-    assert said["github"].startswith("::warning file=a.zexp,line=5,")
+        printed[form] = capsys.readouterr().out
+    assert "a.zexp:5:39: warning[W501]: " in printed["short"]
+    assert json.loads(printed["json"])["severity"] == "warning"
+    assert json.loads(printed["sarif"])["runs"][0]["results"][0]["level"] == "warning"
+    assert printed["github"].startswith("::warning file=a.zexp,line=5,")
 
 
 # -- sarif: the part of its schema that zlang uses. What the schema does not have is refused here as it is there

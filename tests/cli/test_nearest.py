@@ -72,9 +72,9 @@ def test_nothing_is_misspelt(here: Path) -> None:
     assert guarded(["check", "a.zexp"]) == 0
 
 
-@pytest.mark.parametrize("what", MISSPELT)
-def test_names_in_programs(what: str, here: Path, capsys: CaptureFixture[str]) -> None:
-    right, wrong, meant = MISSPELT[what]
+@pytest.mark.parametrize("way", MISSPELT)
+def test_names_in_programs(way: str, here: Path, capsys: CaptureFixture[str]) -> None:
+    right, wrong, meant = MISSPELT[way]
     assert right in PROGRAM
     (here / "a.zexp").write_text(PROGRAM.replace(right, wrong, 1), "utf-8")
     assert guarded(["check", "a.zexp"]) == 1
@@ -104,12 +104,12 @@ COMMANDS = {
 }
 
 
-@pytest.mark.parametrize("what", COMMANDS)
-def test_words_of_the_command_line(what: str, here: Path, capsys: CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("way", COMMANDS)
+def test_words_of_the_command_line(way: str, here: Path, capsys: CaptureFixture[str]) -> None:
     run = here / "runs/sweep-1"
     run.mkdir(parents=True)
     (run / "plan.jsonl").write_text("", "utf-8")
-    arguments, meant = COMMANDS[what]
+    arguments, meant = COMMANDS[way]
     assert guarded(arguments) in {1, 2}
-    said = capsys.readouterr().err
-    assert meant in said.partition("ean")[2] + said.partition("ossible")[2], said
+    stderr = capsys.readouterr().err
+    assert meant in stderr.partition("ean")[2] + stderr.partition("ossible")[2], stderr

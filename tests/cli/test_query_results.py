@@ -20,7 +20,7 @@ CATALOGUE = [
     NamedColumn("other", "trials", "odd", "factor", "size", "bytes"),
     NamedColumn("main", "trials", "odd", "factor", "duration", "s"),
 ]
-KNOWN = query_results.meanings(CATALOGUE, {"metric": "read_clat_p99"}, "-- unit slowest = ns\nselect 1")
+MEANINGS = query_results.meanings(CATALOGUE, {"metric": "read_clat_p99"}, "-- unit slowest = ns\nselect 1")
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ KNOWN = query_results.meanings(CATALOGUE, {"metric": "read_clat_p99"}, "-- unit 
     ],
 )
 def test_units_of_columns(capsys: pytest.CaptureFixture[str], column: str, shown: str) -> None:
-    query_results.print_table(Result((column,), ("BIGINT",), ((4096,),)), KNOWN)
+    query_results.print_table(Result((column,), ("BIGINT",), ((4096,),)), MEANINGS)
     assert capsys.readouterr().out.splitlines()[-1].strip() == shown
 
 
@@ -72,7 +72,7 @@ def test_rows_wider_than_the_terminal_are_shown_a_line_a_column(
         monkeypatch.setattr("shutil.get_terminal_size", lambda width=width: os.terminal_size((width, 24)))
         result = Result(("bs", "a long name"), ("BIGINT", "VARCHAR"), ((4096, "x" * 20), (1, "\x1b[2J")))
         query_results.print_table(result, {"bs": Meaning("size", "bytes")})
-        said = capsys.readouterr().out
-        assert len(said.splitlines()) == lines
-        assert "4KiB" in said
-        assert "\x1b[2J" not in said
+        stdout = capsys.readouterr().out
+        assert len(stdout.splitlines()) == lines
+        assert "4KiB" in stdout
+        assert "\x1b[2J" not in stdout

@@ -28,7 +28,7 @@ from zlang.pipeline import results
 from zlang.store.ingest import ingest
 from zlang.store.query import QuerySession, session
 
-pytestmark = pytest.mark.usefixtures("told")
+pytestmark = pytest.mark.usefixtures("judged_by_print")
 
 _MOST_SECONDS = 120
 FACTORS = (factor("bs", "size"), factor("rw", "word"))
@@ -52,12 +52,12 @@ def say(built: Path, capsys: pytest.CaptureFixture[str]) -> Say:
     """Type something, then Ctrl-D; what comes on standard output and error."""
 
     def typed(text: str) -> tuple[str, str]:
-        asked = QueryOptions("table", None, (), raw=False, write=False, unsafe=False)
+        options = QueryOptions("table", None, (), raw=False, write=False, unsafe=False)
         with create_pipe_input() as source:
             source.send_text(text + "\x04")
-            assert repl.converse(built, asked, source, DummyOutput()) == 0
-        said = capsys.readouterr()
-        return said.out, said.err
+            assert repl.converse(built, options, source, DummyOutput()) == 0
+        printed = capsys.readouterr()
+        return printed.out, printed.err
 
     return typed
 
@@ -125,34 +125,34 @@ def test_nothing_can_be_written(say: Say, built: Path) -> None:
     ],
 )
 def test_completion(built: Path, before: str, offered: set[str]) -> None:
-    with session(built) as one:
-        found = repl.Names(one).get_completions(Document(before), CompleteEvent())
-        assert {completion.text for completion in found} >= offered
+    with session(built) as opened:
+        completions = repl.Names(opened).get_completions(Document(before), CompleteEvent())
+        assert {completion.text for completion in completions} >= offered
 
 
 def test_ctrl_c_ends_what_is_being_asked_and_the_next_question_is_answered(built: Path) -> None:
-    with results.session(built, write=False, unsafe=False) as one:
+    with results.session(built, write=False, unsafe=False) as opened:
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
-            one.ask("select count(*) from range(100000000000) t(i) where hash(i) = 3")
-        assert one.ask("select 1").rows == ((1,),)
+            opened.ask("select count(*) from range(100000000000) t(i) where hash(i) = 3")
+        assert opened.ask("select 1").rows == ((1,),)
         with pytest.raises(RunError):
-            one.ask("from nowhere")
+            opened.ask("from nowhere")
 
 
 def test_ctrl_c_before_a_question_has_begun_ends_it_too(built: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answer = QuerySession._answer
 
-    def late(self: QuerySession, *asked: Any) -> object:
+    def late(self: QuerySession, *arguments: Any) -> object:
         time.sleep(0.5)
-        return answer(self, *asked)
+        return answer(self, *arguments)
 
     monkeypatch.setattr(QuerySession, "_answer", late)
-    with results.session(built, write=False, unsafe=False) as one:
+    with results.session(built, write=False, unsafe=False) as opened:
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
-            one.ask("select count(*) from range(100000000000) t(i) where hash(i) = 3")
-        assert one.ask("select 1").rows == ((1,),)
+            opened.ask("select count(*) from range(100000000000) t(i) where hash(i) = 3")
+        assert opened.ask("select 1").rows == ((1,),)
 
 
 def test_on_a_terminal_ctrl_c_ends_a_question_and_ctrl_d_the_conversation(built: Path) -> None:

@@ -26,13 +26,15 @@ _FORMS = re.compile(r"```zexp(?: form)?\n(.*?)```", re.DOTALL)
 
 
 def texts() -> list[tuple[str, str]]:
-    found = [(str(path.relative_to(ROOT)), path.read_text("utf-8")) for path in sorted(ROOT.glob("examples/**/*.zexp"))]
+    places_and_texts = [
+        (str(path.relative_to(ROOT)), path.read_text("utf-8")) for path in sorted(ROOT.glob("examples/**/*.zexp"))
+    ]
     for page in [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]:
         text = page.read_text("utf-8")
         for block in _BLOCK.finditer(text):
             line = text.count("\n", 0, block.start()) + 2
-            found.append((f"{page.relative_to(ROOT)}:{line}", block.group(1)))
-    return found
+            places_and_texts.append((f"{page.relative_to(ROOT)}:{line}", block.group(1)))
+    return places_and_texts
 
 
 def test_the_language_page_has_every_type_and_unit_in_its_table() -> None:
@@ -64,11 +66,11 @@ def test_the_readme_has_every_command() -> None:
 
 @pytest.mark.parametrize(("name", "text"), texts(), ids=[name for name, _ in texts()])
 def test_a_program_is_sound_and_can_be_planned(name: str, text: str) -> None:
-    said = Overrides()
-    checked = programs.check(Source(name, text), said)
+    overrides = Overrides()
+    checked = programs.check(Source(name, text), overrides)
     assert [f"{f.code.id} {f.message}" for f in checked.findings] == []
     for experiment in checked.program.experiments.values():
-        planned = plans.plan(checked, experiment, 1, said)
+        planned = plans.plan(checked, experiment, 1, overrides)
         assert list(islice(planned.plan.items(), 10))
         assert "".join(islice(plans.emit(planned, "json"), 20))
 

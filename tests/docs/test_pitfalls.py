@@ -18,10 +18,10 @@ from zlang.source import Source
 HANDFUL = ["buffered-write-not-synced", "jobs-share-one-file", "compression-below-sector-gain"]
 
 
-def found(path: Path, text: str) -> list[str]:
+def names_of_findings(path: Path, text: str) -> list[str]:
     checked = programs.check(Source(str(path), text), Overrides())
     assert checked.is_sound, [finding.message for finding in checked.findings]
-    return [one.code.name for one in programs.lint(checked) if isinstance(one.code, Lint)]
+    return [finding.code.name for finding in programs.lint(checked) if isinstance(finding.code, Lint)]
 
 
 def only(way: str, text: str) -> str:
@@ -32,13 +32,13 @@ def only(way: str, text: str) -> str:
 @pytest.mark.parametrize("path", pitfalls.every(), ids=lambda path: path.stem)
 def test_what_is_wrong_is_found_and_nothing_else(path: Path) -> None:
     text, name = path.read_text("utf-8"), pitfalls.rule(path)
-    assert found(path, text) == []
+    assert names_of_findings(path, text) == []
     plain = re.sub(rf"# allow {name}:.*", "", text)
     assert (plain != text) is (name in pitfalls.NAMES)
     # Without a `way` one measurement is answered in two ways.
     wrong, right = (only("wrong", plain), only("right", plain)) if "let way" in text else (plain, None)
-    assert found(path, wrong) == [name] * (name in pitfalls.NAMES)
-    assert right is None or found(path, right) == []
+    assert names_of_findings(path, wrong) == [name] * (name in pitfalls.NAMES)
+    assert right is None or names_of_findings(path, right) == []
 
 
 @pytest.mark.parametrize("name", HANDFUL)

@@ -36,9 +36,9 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(place)
         Path("published.csv").write_text(PUBLISHED, "utf-8")
-        said = Overrides()
-        checked = programs.check(Source("tiny.zexp", PROGRAM.replace("iodepth = 1", "iodepth = 1 | 2")), said)
-        planned = plans.plan(checked, programs.choose(checked, None), 1, said)
+        overrides = Overrides()
+        checked = programs.check(Source("tiny.zexp", PROGRAM.replace("iodepth = 1", "iodepth = 1 | 2")), overrides)
+        planned = plans.plan(checked, programs.choose(checked, None), 1, overrides)
         for _ in runs.carry_out(runs.begin(planned, place / "runs"), Selection()):
             pass
         done = results.ingest(place / "runs", place / "results.duckdb")
@@ -63,26 +63,28 @@ def test_ours_stand_beside_what_was_published(db: Path) -> None:
 
 
 def test_the_page_names_every_table(db: Path) -> None:
-    found = results.query(db, "select table_name from duckdb_tables() where schema_name = 'main'").rows
-    assert {str(name) for (name,) in found} - {"about", "histograms"} <= set(re.findall(r"`(\w+)`", PAGE))
+    tables = results.query(db, "select table_name from duckdb_tables() where schema_name = 'main'").rows
+    assert {str(name) for (name,) in tables} - {"about", "histograms"} <= set(re.findall(r"`(\w+)`", PAGE))
 
 
 def test_the_diagram_has_every_table(db: Path) -> None:
-    found = results.query(db, "select table_name from information_schema.tables where table_schema = 'main'").rows
+    tables = results.query(db, "select table_name from information_schema.tables where table_schema = 'main'").rows
     of_the_same_columns = {"trials", "all_metrics", "histograms", "copies", "logs", "about"}
     of_the_same_columns |= {"stream_metrics", "stream_histograms"}
-    drawn = {name for one, _, other, _ in RELATIONS for name in (one, other)}
-    assert {str(name) for (name,) in found} == drawn | of_the_same_columns
+    drawn = {name for table, _, other, _ in RELATIONS for name in (table, other)}
+    assert {str(name) for (name,) in tables} == drawn | of_the_same_columns
 
 
-@pytest.mark.parametrize(("one", "ends", "other", "key"), RELATIONS, ids=[f"{r[0]}-{r[2]}" for r in RELATIONS])
-def test_the_relations_of_the_diagram_hold(db: Path, one: str, ends: str, other: str, key: str) -> None:
+@pytest.mark.parametrize(("parent", "ends", "other", "key"), RELATIONS, ids=[f"{r[0]}-{r[2]}" for r in RELATIONS])
+def test_the_relations_of_the_diagram_hold(db: Path, parent: str, ends: str, other: str, key: str) -> None:
     keys = key.strip('"').split(", ")
     listed = ", ".join(keys)
-    known = " and ".join(f"{key} is not null" for key in keys)
-    twice = results.query(db, f"select {listed} from {one} group by all having count(*) > 1").rows
-    without = results.query(db, f"select {listed} from {other} anti join {one} using ({listed}) where {known}").rows
-    nulls = results.query(db, f"select count(*) from {other} where not ({known})").rows[0][0]
+    has_keys = " and ".join(f"{key} is not null" for key in keys)
+    twice = results.query(db, f"select {listed} from {parent} group by all having count(*) > 1").rows
+    without = results.query(
+        db, f"select {listed} from {other} anti join {parent} using ({listed}) where {has_keys}"
+    ).rows
+    nulls = results.query(db, f"select count(*) from {other} where not ({has_keys})").rows[0][0]
     assert (twice, without) == ((), ())
     assert nulls == 0 or ends.startswith("|o")
 
@@ -101,6 +103,6 @@ def test_the_command_line_of_duckdb_opens_the_results(db: Path) -> None:
     (line,) = re.findall(r"```sh\n(duckdb .*?)\n```", PAGE)
     command = [str(Path(sys.executable).parent / "duckdb"), *line.split()[1:], "-csv", "-noheader"]
     percentile = "select latency_percentile(ns, count, 99) > 0 from latency"
-    asked = [*command, "-c", "select bs, count(*) from trials group by all order by all", "-c", percentile]
-    done = subprocess.run(asked, cwd=db.parent, capture_output=True, text=True, timeout=60, check=True)
+    words = [*command, "-c", "select bs, count(*) from trials group by all order by all", "-c", percentile]
+    done = subprocess.run(words, cwd=db.parent, capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == ["4096,4", "16384,4", "true"]

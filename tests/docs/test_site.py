@@ -66,19 +66,19 @@ def test_every_link_leads_somewhere(built: Path) -> None:
 
 
 def test_pages_are_searched_without_server_or_network(built: Path) -> None:
-    asked = []
+    requests = []
     with sync_playwright() as playwright:
         # It will not start as root with its sandbox.
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium-headless-shell", args=arguments)
         page = browser.new_page()
-        page.on("request", lambda request: asked.append(request.url))
+        page.on("request", lambda request: requests.append(request.url))
         page.goto((built / "errors/E203.html").as_uri())
         page.keyboard.press("Control+k")
         page.keyboard.type("recordsize")
         page.get_by_text("Which record size for PostgreSQL?").wait_for()
         browser.close()
-    assert [url for url in asked if not url.startswith("file:")] == []
+    assert [url for url in requests if not url.startswith("file:")] == []
 
 
 def test_every_code_and_every_kind_has_a_page_at_the_address_that_is_printed(built: Path) -> None:

@@ -26,13 +26,13 @@ HANDFUL = ["000.3-size-on-disk", "004.2-disk-space"]
 
 
 def plan_of(path: Path, profile: str | None) -> plans.Planned:
-    said = Overrides(profile=profile)
-    checked = programs.check(programs.read(str(path)), said)
+    overrides = Overrides(profile=profile)
+    checked = programs.check(programs.read(str(path)), overrides)
     assert checked.is_sound, checked.findings
-    return plans.plan(checked, programs.choose(checked, None), 1, said)
+    return plans.plan(checked, programs.choose(checked, None), 1, overrides)
 
 
-def told(path: Path, profile: str | None) -> Iterator[str]:
+def outline(path: Path, profile: str | None) -> Iterator[str]:
     header = plan_of(path, profile).plan.header
     yield f"{path.stem} {profile or 'as published'}: {header.points} points × {header.repeat} = {header.trials} trials"
     for factor in header.factors:
@@ -40,13 +40,13 @@ def told(path: Path, profile: str | None) -> Iterator[str]:
 
 
 def test_the_plans_are_those_of_the_studies() -> None:
-    lines = [line for path in studies.every() for line in told(path, None)]
-    lines += [line for path in RUNNABLE for line in told(path, "small")]
-    said = "\n".join([*lines, ""])
+    lines = [line for path in studies.every() for line in outline(path, None)]
+    lines += [line for path in RUNNABLE for line in outline(path, "small")]
+    outlines = "\n".join([*lines, ""])
     if os.environ.get("BLESS"):
         GOLDEN.parent.mkdir(exist_ok=True)
-        GOLDEN.write_text(said, "utf-8")
-    assert said == GOLDEN.read_text("utf-8")
+        GOLDEN.write_text(outlines, "utf-8")
+    assert outlines == GOLDEN.read_text("utf-8")
 
 
 EXPLAINED = [
@@ -66,8 +66,8 @@ def test_one_of_each_study_explained(
     monkeypatch.setattr("zlang.pipeline.costs.free", lambda _: {})
     monkeypatch.setattr("zlang.pipeline.runs.all_runs", lambda _: [])
     monkeypatch.chdir(REPOSITORY)
-    said = f"examples/studies/{name}.zexp"
-    assert guarded(["plan", said, "--profile", "small", "--db", str(tmp_path / "none.duckdb")]) == 0
+    program = f"examples/studies/{name}.zexp"
+    assert guarded(["plan", program, "--profile", "small", "--db", str(tmp_path / "none.duckdb")]) == 0
     out = capsys.readouterr().out
     golden = GOLDEN.parent / f"{name}.txt"
     if os.environ.get("BLESS"):
@@ -76,11 +76,11 @@ def test_one_of_each_study_explained(
 
 
 def test_the_orders_of_a_study_come_to_what_the_language_says(tmp_path: Path) -> None:
-    path, said = studies.STUDIES / "004.4-depths-and-jobs.zexp", Overrides()
-    checked = programs.check(programs.read(str(path)), said)
-    planned = plans.plan(checked, programs.choose(checked, None), 1, said)
-    found = costs.estimates(planned, tmp_path / "none.duckdb")
-    rows = [f"| `{how}` | {one.made:.0f} | {one.altered:.0f} |" for how, one in found.items()]
+    path, overrides = studies.STUDIES / "004.4-depths-and-jobs.zexp", Overrides()
+    checked = programs.check(programs.read(str(path)), overrides)
+    planned = plans.plan(checked, programs.choose(checked, None), 1, overrides)
+    estimates = costs.estimates(planned, tmp_path / "none.duckdb")
+    rows = [f"| `{how}` | {estimate.made:.0f} | {estimate.altered:.0f} |" for how, estimate in estimates.items()]
     assert "\n".join(rows) in (REPOSITORY / "docs/language.md").read_text("utf-8")
 
 

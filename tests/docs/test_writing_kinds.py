@@ -45,9 +45,9 @@ done
 def run(program: str, at: Path, *settings: str, path: str = "") -> list[str]:
     """Carry out a program of the page; what counts of its trials."""
     (at / program).write_text(PROGRAMS[program], "utf-8")
-    said = [word for setting in settings for word in ("--set", setting)]
+    options = [word for setting in settings for word in ("--set", setting)]
     environment = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}
-    for words in (["run", program, "--yes", *said], ["sql", "--format", "csv", "from trials"]):
+    for words in (["run", program, "--yes", *options], ["sql", "--format", "csv", "from trials"]):
         done = subprocess.run(
             [ZLANG, *words], cwd=at, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True
         )

@@ -70,7 +70,7 @@ PLANS = {
 }
 
 
-def told(event: Recorded) -> tuple[object, ...]:
+def comparable(event: Recorded) -> tuple[object, ...]:
     """What both have to say alike: everything but when, under which name, and how a signal is written."""
     assert event.up is not None
     members = {name: value for name, value in asdict(event).items() if name not in {"t", "up", "apart", "run", "boot"}}
@@ -89,12 +89,12 @@ class Opinion:
     ran: tuple[float, float] | None = None
 
 
-def by_runner(at: Path, what: Plan) -> list[tuple[object, ...]]:
+def by_runner(at: Path, plan_to_run: Plan) -> list[tuple[object, ...]]:
     made = folder.create(at / "runs", "test", at)
-    made.write_plan(what)
-    for _ in runner.run(what, made, LocalExecutor(made.name, at), lambda *_: Opinion()):
+    made.write_plan(plan_to_run)
+    for _ in runner.run(plan_to_run, made, LocalExecutor(made.name, at), lambda *_: Opinion()):
         pass
-    return [told(event) for event in events(made.path)]
+    return [comparable(event) for event in events(made.path)]
 
 
 @pytest.mark.parametrize("shell", SHELLS)
@@ -104,7 +104,7 @@ def test_runner_and_script_write_the_same_journal(tmp_path: Path, name: str, she
     for place in places:
         place.mkdir()
     carried_out = carry_out(places[1], PLANS[name], shell, code=None)
-    assert [told(event) for event in events(carried_out)] == by_runner(places[0], PLANS[name])
+    assert [comparable(event) for event in events(carried_out)] == by_runner(places[0], PLANS[name])
     for event in events(carried_out):
         if isinstance(event, Commit):
             assert hashes.is_of_directory(carried_out / event.out, event.files)
@@ -143,27 +143,27 @@ def test_the_runner_goes_on_where_the_script_stopped_and_the_other_way_round(tmp
     made = Folder(run)
     for _ in runner.run(made.read_plan(), made, LocalExecutor(made.name, made.directory), lambda *_: Opinion()):
         pass
-    assert [told(event)[0] for event in events(run)][-4:] == ["Start", "End", "Unmade", "Finish"]
+    assert [comparable(event)[0] for event in events(run)][-4:] == ["Start", "End", "Unmade", "Finish"]
 
     altered = tmp_path / "altered"
     altered.mkdir()
-    left = [replace(state(name, name, "8"), unmake=(step("unmake", "[ -e ../gone ]"),)) for name in "pq"]
-    what = plan(left[0], setup("d", "data", "pool"), trial(1, "pd"), left[1], trial(2, "qd"))
+    setups = [replace(state(name, name, "8"), unmake=(step("unmake", "[ -e ../gone ]"),)) for name in "pq"]
+    planned = plan(setups[0], setup("d", "data", "pool"), trial(1, "pd"), setups[1], trial(2, "qd"))
     (tmp_path / "gone").unlink()
-    run = carry_out(altered, what, code=1)
-    assert [told(event)[0] for event in events(run)].count("Altered") == 1
+    run = carry_out(altered, planned, code=1)
+    assert [comparable(event)[0] for event in events(run)].count("Altered") == 1
     (tmp_path / "gone").touch()
-    assert carry_out(altered, what) == run
+    assert carry_out(altered, planned) == run
     gone = [(event.key, event.signature) for event in events(run) if isinstance(event, Unmade)]
     assert gone == [("data", "d"), ("pool", "q")]
 
     half = tmp_path / "half"
     half.mkdir()
-    what = plan(trial(1), trial(2))
+    planned = plan(trial(1), trial(2))
     begun = folder.create(half / "runs", "test", half)
-    begun.write_plan(what)
+    begun.write_plan(planned)
     executor = LocalExecutor(begun.name, half)
-    for _ in runner.run(what, begun, executor, lambda *_: Opinion(), selection=Selection(only=2)):
+    for _ in runner.run(planned, begun, executor, lambda *_: Opinion(), selection=Selection(only=2)):
         pass
-    assert carry_out(half, what) == begun.path
-    assert [told(event)[1] for event in events(begun.path) if isinstance(event, Commit)] == ["t2", "t1"]
+    assert carry_out(half, planned) == begun.path
+    assert [comparable(event)[1] for event in events(begun.path) if isinstance(event, Commit)] == ["t2", "t1"]

@@ -20,7 +20,7 @@ from zlang.report.judging import Judged, Verdict
 from zlang.source import Source
 from zlang.store.ingest import ingest
 
-pytestmark = pytest.mark.usefixtures("told")
+pytestmark = pytest.mark.usefixtures("judged_by_print")
 PROGRAM = """
 import fio
 dir here { path = "." }

@@ -25,7 +25,7 @@ from zlang.report.summary import Estimate
 from zlang.source import Source
 from zlang.store.ingest import ingest
 
-pytestmark = pytest.mark.usefixtures("told")
+pytestmark = pytest.mark.usefixtures("judged_by_print")
 
 PROGRAM = """
 import fio

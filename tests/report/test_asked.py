@@ -13,7 +13,7 @@ from zlang.check.questions import Clause, Expectation, FactorRef, Measure, Plot,
 from zlang.pipeline import results
 from zlang.run.folder import Folder
 
-pytestmark = pytest.mark.usefixtures("told")
+pytestmark = pytest.mark.usefixtures("judged_by_print")
 BS = FactorRef("bs", ("rand.bs",), "size")
 P99 = Term("percentile", name="p99(read_clat)", value=0.99, paths=("read_clat",), type="duration")
 OLDER = replace(P99, paths=("read", "clat"))  # as plans had it before histograms had the name of their distribution

@@ -14,7 +14,7 @@ from run_folders import MakeRun, factor
 from zlang.cli.app import guarded
 from zlang.store.ingest import ingest
 
-pytestmark = pytest.mark.usefixtures("told")
+pytestmark = pytest.mark.usefixtures("judged_by_print")
 
 
 @pytest.fixture

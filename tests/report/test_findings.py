@@ -204,7 +204,7 @@ FOUND_IN_THEM = {
 """The rules that find something in these data; a new rule need not."""
 
 
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("judged_by_print")
 def test_all_is_found_in_what_is_confounded_drifting_and_cached(
     make_run: MakeRun, runs: Path, db: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -220,7 +220,7 @@ def test_all_is_found_in_what_is_confounded_drifting_and_cached(
         assert json.loads(capsys.readouterr().out)[0]["findings"].split() == codes
 
 
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("judged_by_print")
 def test_what_the_program_allows_is_not_said(make_run: MakeRun, runs: Path, db: Path) -> None:
     allowed = Finding("ZL045", "roofline", "warning", "it may be found", "", "program.zexp:1:1", "the cache is meant")
     measure(make_run, "bad", [(bs, 1) for bs in SIZES], confounded, said=(allowed,))
@@ -230,7 +230,7 @@ def test_what_the_program_allows_is_not_said(make_run: MakeRun, runs: Path, db: 
     assert "roofline" not in {one.lint.name for one in results.compare(db, (), None, "bad", None)[1]}
 
 
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("judged_by_print")
 def test_what_the_project_denies_fails_the_run(make_run: MakeRun, runs: Path, db: Path) -> None:
     denied = Finding("ZL076", "littles-law", "error", "it is looked for", "", "program.zexp:1:1", "")
     measure(make_run, "bad", [(bs, 1) for bs in SIZES], confounded, said=(denied,))
@@ -240,7 +240,7 @@ def test_what_the_project_denies_fails_the_run(make_run: MakeRun, runs: Path, db
     assert answering.close(results.conclude(Folder(runs / "bad"), db), failures=0, is_whole=True) == 1
 
 
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("judged_by_print")
 def test_nothing_is_found_in_a_clean_run_and_a_run_that_is_not_read_again_keeps_what_was(
     make_run: MakeRun, runs: Path, db: Path
 ) -> None:
@@ -254,7 +254,7 @@ def test_nothing_is_found_in_a_clean_run_and_a_run_that_is_not_read_again_keeps_
     assert results.findings(db, "bad") == before != []
 
 
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("judged_by_print")
 def test_the_busiest_of_several_machines_limits_the_load(make_run: MakeRun, runs: Path, db: Path) -> None:
     """The share of a processor adds up over no machines, so the trial itself has none."""
     measure(make_run, "one", [(bs, 1) for bs in SIZES], clean)

@@ -25,7 +25,7 @@ from zlang.report.judging import JudgedCombination
 from zlang.run.folder import Folder
 from zlang.text import LAYOUT
 
-pytestmark = pytest.mark.usefixtures("told")
+pytestmark = pytest.mark.usefixtures("judged_by_print")
 
 
 class Page(HTMLParser):

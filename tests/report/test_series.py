@@ -18,7 +18,7 @@ from zlang.report.formulas import Trials
 from zlang.report.summary import Cell, Estimate
 from zlang.store.ingest import ingest
 
-pytestmark = pytest.mark.usefixtures("told")
+pytestmark = pytest.mark.usefixtures("judged_by_print")
 
 # Nanoseconds and how many operations, by block size and replicate.
 BINS = {

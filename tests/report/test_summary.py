@@ -19,7 +19,7 @@ from zlang.store.ingest import ingest
 T_975_2 = 4.302652729911275  # of Student's t, two degrees of freedom: Fisher & Yates
 
 
-pytestmark = pytest.mark.usefixtures("told")
+pytestmark = pytest.mark.usefixtures("judged_by_print")
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from zlang.store.ingest import ingest
 from zlang.store.query import Result, run_query
 from zlang.store.staging import Staging
 
-pytestmark = pytest.mark.usefixtures("told")
+pytestmark = pytest.mark.usefixtures("judged_by_print")
 
 TABLES = ("runs", "columns", "all_trials", "all_metrics", "histograms", "samples", "steps", "facts", "problems")
 

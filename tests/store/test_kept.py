@@ -15,7 +15,7 @@ from zlang.run.account import FILES_CHANGED, UNREAD, Account
 from zlang.store.ingest import ingest
 from zlang.store.query import run_query
 
-pytestmark = pytest.mark.usefixtures("told")
+pytestmark = pytest.mark.usefixtures("judged_by_print")
 
 TABLES = ("runs", "columns", "a.all_trials", "all_metrics", "latency", "samples", "steps", "facts", "problems")
 

@@ -10,7 +10,7 @@ from run_folders import MakeRun
 from zlang.store.ingest import ingest
 from zlang.store.query import run_query
 
-pytestmark = pytest.mark.usefixtures("told")
+pytestmark = pytest.mark.usefixtures("judged_by_print")
 
 PRINTED = '{"metrics": {"read_iops": 5}}'
 LOGS = {

@@ -48,7 +48,7 @@ BINS = st.dictionaries(st.integers(0, 10**11), st.integers(1, 50), min_size=1, m
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(histograms=st.lists(BINS, min_size=1, max_size=4), percent=st.sampled_from([1, 50, 99, 99.9, 99.99, 100]))
-@pytest.mark.usefixtures("told")
+@pytest.mark.usefixtures("judged_by_print")
 def test_merged_percentiles_are_those_of_all_operations(
     tmp_path_factory: pytest.TempPathFactory, histograms: list[dict[int, int]], percent: float
 ) -> None:

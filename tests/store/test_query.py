@@ -14,7 +14,7 @@ from zlang.errors import RunError
 from zlang.store.ingest import ingest
 from zlang.store.query import run_query
 
-pytestmark = pytest.mark.usefixtures("told")
+pytestmark = pytest.mark.usefixtures("judged_by_print")
 
 
 @pytest.fixture

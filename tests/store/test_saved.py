@@ -15,7 +15,7 @@ from zlang.store.ingest import ingest
 from zlang.store.query import run_query, write_parquet
 from zlang.store.store import Access, reading
 
-pytestmark = pytest.mark.usefixtures("told")
+pytestmark = pytest.mark.usefixtures("judged_by_print")
 
 SHIPPED = [one.name for one in saved.listed()]
 
