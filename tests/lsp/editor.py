@@ -21,7 +21,7 @@ _PATIENCE = 120
 class Editor:
     """One server, and the texts that are open in it."""
 
-    def __init__(self, folder: Path, like: str = "visual-studio-code") -> None:
+    def __init__(self, folder: Path, like: str = "visual-studio-code", *, takes_markdown: bool = True) -> None:
         self.folder = folder
         self.runner = asyncio.Runner()
         self.client = LanguageClient(converter_factory=default_converter)
@@ -32,7 +32,10 @@ class Editor:
         self.client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(self._publish)
         self.client.feature(types.CLIENT_REGISTER_CAPABILITY)(self._register)
         self.wait(self.client.start_io(sys.executable, "-m", "zlang.cli.app", "lsp"))
-        root = types.InitializeParams(client_capabilities(like), root_uri=folder.as_uri())
+        capabilities = client_capabilities(like)
+        if not takes_markdown and capabilities.text_document and capabilities.text_document.hover:
+            capabilities.text_document.hover.content_format = [types.MarkupKind.PlainText]
+        root = types.InitializeParams(capabilities, root_uri=folder.as_uri())
         self.capabilities = self.wait(self.client.initialize_session(root)).capabilities
 
     @property

@@ -460,6 +460,21 @@ def test_nothing_is_sent_that_an_editor_cannot_take(like: str, tmp_path: Path) -
         editor.close()
 
 
+@pytest.mark.parametrize("takes_markdown", [True, False])
+def test_code_in_a_hover_has_fences_where_the_editor_takes_markdown(takes_markdown: bool, tmp_path: Path) -> None:
+    editor = Editor(tmp_path, takes_markdown=takes_markdown)
+    try:
+        editor.open("study.zexp", STUDY)
+        where = types.HoverParams(**editor.at("study.zexp", "reads with", 1))
+        answer = editor.wait(editor.client.text_document_hover_async(where))
+        assert answer
+        assert isinstance(answer.contents, types.MarkupContent)
+        assert "fio reads" in answer.contents.value
+        assert ("```" in answer.contents.value) == takes_markdown
+    finally:
+        editor.close()
+
+
 def test_a_session_ends_without_a_word() -> None:
     def message(**content: object) -> bytes:
         text = json.dumps({"jsonrpc": "2.0", **content}).encode()

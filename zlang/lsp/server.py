@@ -193,8 +193,11 @@ def _help(server: ProgramServer) -> None:
             return None
         documents = ls.client_capabilities.text_document
         formats = (documents and documents.hover and documents.hover.content_format) or ()
-        kind = types.MarkupKind.Markdown if types.MarkupKind.Markdown in formats else types.MarkupKind.PlainText
-        return types.Hover(types.MarkupContent(kind, about[0]), text.lines.of(about[1]))
+        content = types.MarkupContent(types.MarkupKind.Markdown, about[0])
+        if types.MarkupKind.Markdown not in formats:
+            lines = [line for line in about[0].splitlines() if not line.startswith("```")]
+            content = types.MarkupContent(types.MarkupKind.PlainText, "\n".join(lines))
+        return types.Hover(content, text.lines.of(about[1]))
 
     options = types.CompletionOptions(trigger_characters=[".", "=", "|", " "])
 
