@@ -72,3 +72,45 @@ def test_streams_whose_wrapper_counts_are_processes_of_their_own() -> None:
     fio += "fio a { rw = read under = under_strace }\nfio b { rw = randread under = under_strace }\n"
     (apart,) = trials_of(fio + "experiment e { on = data  run = [a, b] }")
     assert command_of(apart).count("strace --") == 2
+
+
+SLOW = """
+import fio
+file data on here { size = 1MiB }
+kind slow: wrapper {
+  doc = "x"
+  TRAIT
+  wrap { sh "sleep 1 && {command}" }
+}
+slow late {}
+nice patient { niceness = 1 }
+fio a { rw = read  size = 4KiB }
+let b = a with { under = late }
+let c = a with { under = [patient, late] }
+experiment e { on = data  run = [a, b, c] }
+"""
+
+
+def begins_of(trait: str, place: Path) -> list[float]:
+    """When fio begins in each of three processes, of which two have a wrapper that takes a second."""
+    (trial,) = trials_of(SLOW.replace("TRAIT", trait))
+    (place / "zlang-r").mkdir()
+    (place / "zlang-r/data").write_bytes(bytes(1 << 20))
+    environment = {"OUT": str(place), "RUN": "r", "PATH": "/usr/bin:/bin"}
+    subprocess.run(["sh", "-c", command_of(trial)], env=environment, cwd=place, check=True, capture_output=True)
+    return [float((place / f"stream{number}/began").read_text()) for number in (1, 2, 3)]
+
+
+def test_streams_under_different_wrappers_begin_together(tmp_path: Path) -> None:
+    """What a wrapper takes to start its tool is over before any stream begins."""
+    began = begins_of("trait keeps_environment = on", tmp_path)
+    assert max(began) - min(began) < 0.5
+    assert min(began) - min(path.stat().st_mtime for path in tmp_path.glob("stream*/measure.out")) > 0.5
+
+
+def test_before_a_wrapper_that_says_nothing_the_shell_waits(tmp_path: Path) -> None:
+    """It may start fio without what the gate needs."""
+    (trial,) = trials_of(SLOW.replace("TRAIT", ""))
+    assert "exec_prerun" not in command_of(trial)
+    began = begins_of("", tmp_path)
+    assert max(began) - min(began) < 0.5

@@ -63,6 +63,7 @@ TRAITS = {
     "syncs": KnownTrait(BOOL, "whether it repeatedly syncs its writes"),
     "bound": KnownTrait(BOOL, "whether it is bound to certain processors"),
     "claims": KnownTrait(BOOL, "whether it opens a device exclusively, so that nothing else can hold it meanwhile"),
+    "keeps_environment": KnownTrait(BOOL, "whether what it starts gets its environment and its open files"),
     # of treatments and collectors
     "steadies": KnownTrait(BOOL, "whether it brings a device into its steady state"),
     "counts_cpu": KnownTrait(BOOL, "whether it reports what processors are busy with"),

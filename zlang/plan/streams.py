@@ -25,6 +25,8 @@ READER = "streams"
 """The reader of a step with several streams: it has each of them read by the reader of its own kind."""
 _NAME = "measure"
 _TOGETHER = "together"
+_KEEPS = "keeps_environment"
+"""The trait of wrappers through which a tool still finds the gate."""
 
 _LONGEST = (128 << 10) - 1
 """The bytes of one argument of a program (MAX_ARG_STRLEN, without the zero that ends it)."""
@@ -239,8 +241,7 @@ def _by_process(streams: Sequence[Stream]) -> list[tuple[int, ...]]:
 
 def _process(numbers: Sequence[int], frames: Sequence[Frame], here: Here, *, is_gated: bool, is_cut: bool) -> _Process:
     """A process for these streams; one that has to be cut at events is carried out as if there were several."""
-    # A wrapper may start the tool without the descriptors of the gate.
-    if is_gated and not any(f.instance and f.instance.under for f in frames):
+    if is_gated and all(map(_knows_gate, frames)):
         frames = [Frame(f.instance, f.target, {**f.context, "gate": (_WAIT,)}) for f in frames]
     first = frames[numbers[0]]
     assert first.instance is not None, "BUG: a stream without a workload"
@@ -269,6 +270,13 @@ def _process(numbers: Sequence[int], frames: Sequence[Frame], here: Here, *, is_
     longest = max(sum(step.timeout for step in _commands(action, frame, here)) for frame in every)
     steps = [replace(step, timeout=max(step.timeout, longest)) for step in steps]
     return _Process(place_of(numbers[0]), tuple(steps), tuple(readers))
+
+
+def _knows_gate(frame: Frame) -> bool:
+    """Whether the wrappers of a workload start it with what the shell has, such as the descriptors of the gate."""
+    under = frame.instance.under if frame.instance else ()
+    traits = ((wrapper, wrapper.kind.traits.get(_KEEPS)) for wrapper in under)
+    return all(trait is not None and trait.value(Frame(wrapper, frame.target)) is True for wrapper, trait in traits)
 
 
 def _in_sections(frame: Frame, number: int) -> list[Frame]:
