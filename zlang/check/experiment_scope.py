@@ -49,7 +49,9 @@ class ExperimentScope:
         return []
 
     def kind_hint(self, name: str) -> str:
-        """A hint about an unknown kind."""
+        """A hint about an unknown kind, or about a metric: no trial has run yet."""
+        if self.outer.is_metric(name):
+            return f"`{name}` is known after a trial: an expectation can use it, as in `expect median({name}) > 0`"
         return self.outer.kind_hint(name)
 
     def kinds_described_with(self, word: str) -> list[str]:

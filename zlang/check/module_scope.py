@@ -15,6 +15,7 @@ from zlang.check.program_names import ProgramNames
 from zlang.check.typed import resolve_typed
 from zlang.check.types import NOTHING, Type, Variant
 from zlang.diagnostics import Code
+from zlang.metrics import in_trials
 from zlang.source import Span
 from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
@@ -187,6 +188,11 @@ class ModuleScope:
         if alias:
             return Hint(f"here it is `{alias}.{name}`", name, f"{alias}.{name}")
         return Hint(f"the standard library has it: add `import {home}`", line=f"import {home}") if home else ""
+
+    def is_metric(self, name: str) -> bool:
+        """Whether a reader of the library has a metric of that name."""
+        readers = self._names.modules.readers.values()
+        return any(name == metric.name for metrics in readers for metric in in_trials(metrics))
 
     def kinds_described_with(self, word: str) -> list[str]:
         """The kinds of the library that need a tool of that name, or have the word in their description."""
