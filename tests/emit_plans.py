@@ -147,34 +147,34 @@ def begin(at: Path, plan: Plan, shell_name: str = "dash") -> subprocess.Popen[by
 
 
 def folder(at: Path) -> Path:
-    (found,) = (at / "runs").iterdir()
-    return found
+    (path,) = (at / "runs").iterdir()
+    return path
 
 
 def events(run: Path) -> list[Recorded]:
     lines = journal.Lines(run / "journal.jsonl")
-    found = [event for event in lines if not isinstance(event, journal.Gap)]
-    assert (lines.torn, lines.number) == (0, len(found))
-    return found
+    recorded = [event for event in lines if not isinstance(event, journal.Gap)]
+    assert (lines.torn, lines.number) == (0, len(recorded))
+    return recorded
 
 
-def words(found: Sequence[Recorded]) -> list[str]:
+def words(recorded: Sequence[Recorded]) -> list[str]:
     """What happened, in few words: `+` made, `-` unmade, `=` committed, `!` failed."""
-    said = []
-    for event in found:
+    order = []
+    for event in recorded:
         match event:
             case Made(signature=signature):
-                said.append(f"+{signature}")
+                order.append(f"+{signature}")
             case Altered(was=was, signature=signature):
-                said.append(f"{was}>{signature}")
+                order.append(f"{was}>{signature}")
             case Unmade(signature=signature):
-                said.append(f"-{signature}")
+                order.append(f"-{signature}")
             case Commit(trial=name):
-                said.append(f"={name}")
+                order.append(f"={name}")
             case Fail(trial=name, step=at):
-                said.append(f"!{name} {at}")
+                order.append(f"!{name} {at}")
             case Start() | End() | Begin():
                 pass
             case _:
-                said.append(type(event).__name__.lower())
-    return said
+                order.append(type(event).__name__.lower())
+    return order

@@ -33,7 +33,7 @@ LIMITS = ["-timeout=60", "-rss_limit_mb=500"]
 ties together is listed, up to a million combinations."""
 
 
-def one(data: bytes) -> None:
+def check_one(data: bytes) -> None:
     """Try one program: whatever is raised is what is looked for."""
     text = data.decode("utf-8", "replace")
     wild_programs.findings(text)
@@ -46,7 +46,7 @@ def main() -> None:
         for number, text in enumerate(wild_programs.parents()):
             (Path(corpus) / f"{number:04d}").write_text(text, "utf-8")
         given = [*LIMITS, f"-max_len={LONGEST}", *sys.argv[1:], corpus]
-        atheris.Setup([sys.argv[0], *given], one)
+        atheris.Setup([sys.argv[0], *given], check_one)
         atheris.Fuzz()
 
 

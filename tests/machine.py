@@ -39,9 +39,9 @@ class Machine:
         Mounts and loop devices elsewhere are those of others, who test at the same time.
         """
         new = sorted((self.mounts - before.mounts) | (self.loops - before.loops))
-        found = [each for each in new if any(str(place) in each for place in places)]
-        found += [str(path) for place in places for at in (place, *place.glob("*/")) for path in at.glob("zlang-*-*")]
-        return found + [
+        changes = [each for each in new if any(str(place) in each for place in places)]
+        changes += [str(path) for place in places for at in (place, *place.glob("*/")) for path in at.glob("zlang-*-*")]
+        return changes + [
             f"{name} is {value}, and was {before.tunables[name]}"
             for name, value in self.tunables.items()
             if before.tunables.get(name, value) != value
@@ -56,16 +56,16 @@ def look() -> Machine:
 
 
 def _tunables() -> list[tuple[str, str]]:
-    found = []
+    values = []
     for pattern in _TUNABLES:
         for path in Path("/").glob(pattern[1:]):
             if "/loop" in str(path) or path.name in OTHERS_SET:
                 continue
             try:
-                found.append((str(path), path.read_text("utf-8").strip()))
+                values.append((str(path), path.read_text("utf-8").strip()))
             except OSError:  # some can only be written
                 continue
-    return found
+    return values
 
 
 def permit_by_list(directory: Path, user: int) -> bool:

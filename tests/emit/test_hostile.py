@@ -49,8 +49,8 @@ hostile = st.lists(st.sampled_from(FRAGMENTS) | st.characters(codec="utf-8", exc
 
 @st.composite
 def plans(draw: st.DrawFn) -> tuple[Plan, list[str]]:
-    said = [draw(hostile) for _ in range(3)]
-    show = [f"printf %s {shlex.quote(text)}" for text in said]
+    texts = [draw(hostile) for _ in range(3)]
+    show = [f"printf %s {shlex.quote(text)}" for text in texts]
     made = replace(setup("s", "key", make=show[0]), creates=draw(hostile))
     steps = [
         step("watch", "sleep 9", Action.COLLECT, why=draw(hostile)),
@@ -68,21 +68,21 @@ def plans(draw: st.DrawFn) -> tuple[Plan, list[str]]:
             sources=draw(st.dictionaries(hostile, hostile, max_size=2)),
             tools={"sh": draw(hostile)},
         ),
-        said,
+        texts,
     )
 
 
 @settings(max_examples=25, deadline=None)
 @given(plans(), st.sampled_from(tuple(SHELLS)))
 def test_text_is_inert_in_the_script(made: tuple[Plan, list[str]], shell: str) -> None:
-    hostile_plan, said = made
+    hostile_plan, texts = made
     with tempfile.TemporaryDirectory() as name:
         at = Path(name)
         run = carry_out(at, hostile_plan, shell, code=None)
         assert words(events(run))[:3] == ["session", "+s", "=t1"]
         assert words(events(run))[-3:] == ["=t3", "-s", "finish"]
         outputs = ("setups/s/a1/make-s.out", "trials/t1/1/a1/m.out", "facts/fact.out")
-        assert [(run / output).read_bytes().decode() for output in outputs] == said
+        assert [(run / output).read_bytes().decode() for output in outputs] == texts
         assert (run / "plan.jsonl").read_bytes().decode() == "".join(json_lines.emit(hostile_plan))
         kept = sorted(file.read_bytes().decode() for file in (run / "source").iterdir())
         assert kept == sorted(hostile_plan.header.sources.values())

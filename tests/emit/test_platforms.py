@@ -26,9 +26,9 @@ _LINUX = re.compile(
 
 
 def checked(path: Path) -> Checked:
-    found = programs.check(programs.read(str(path)), Overrides())
-    assert [finding.message for finding in found.findings] == []
-    return found
+    result = programs.check(programs.read(str(path)), Overrides())
+    assert [finding.message for finding in result.findings] == []
+    return result
 
 
 def made_plans(path: Path) -> list[tuple[str, Plan]]:
@@ -53,18 +53,18 @@ def commands(plan: Plan) -> dict[str, Step]:
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_commands_are_as_blessed(path: Path) -> None:
-    said = []
+    lines = []
     for name, plan in made_plans(path):
-        said.append(f"# {name}\n")
+        lines.append(f"# {name}\n")
         for command, step in commands(plan).items():
             claim = "" if step.expect is None else f", has to print {step.expect!r}"
             text = "" if step.action is Action.ASK else f"{command}\n"
-            said.append(f"\n# {step.action}: {step.why}{claim}\n{text}")
-        said.append(f"\n# needs {' '.join(sorted(plan.header.tools))}\n")
+            lines.append(f"\n# {step.action}: {step.why}{claim}\n{text}")
+        lines.append(f"\n# needs {' '.join(sorted(plan.header.tools))}\n")
     golden = path.with_suffix(".txt")
     if os.environ.get("BLESS"):
-        golden.write_text("".join(said), "utf-8")
-    assert "".join(said) == golden.read_text("utf-8")
+        golden.write_text("".join(lines), "utf-8")
+    assert "".join(lines) == golden.read_text("utf-8")
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
@@ -75,7 +75,7 @@ def test_shellcheck_has_nothing_to_say(path: Path, tmp_path: Path) -> None:
         script = tmp_path / f"{name}.sh"
         script.write_text("".join(plans.emit(planned, "sh")))
         each = tmp_path / f"{name}-commands.sh"
-        each.write_text("#!/bin/sh\n" + "\n".join(f"(\n{one}\n)" for one in commands(planned.plan) if one))
+        each.write_text("#!/bin/sh\n" + "\n".join(f"(\n{command}\n)" for command in commands(planned.plan) if command))
         for file, more in [(each, ["-e", _EXCLUDED]), *([(script, list[str]())] if number == 0 else [])]:
             done = subprocess.run(["shellcheck", "-s", "sh", *more, file], capture_output=True, check=False)
             assert (done.stdout.decode(), done.returncode) == ("", 0)
@@ -84,7 +84,7 @@ def test_shellcheck_has_nothing_to_say(path: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", [path for path in PROGRAMS if path.stem != "ontap"], ids=lambda path: path.stem)
 def test_what_only_linux_has_is_not_asked_for(path: Path) -> None:
     for _, plan in made_plans(path):
-        assert [found.group() for one in commands(plan) if (found := _LINUX.search(one))] == []
+        assert [match.group() for command in commands(plan) if (match := _LINUX.search(command))] == []
         assert not plan.header.tools.keys() & {"fincore", "losetup", "findmnt", "truncate"} - (
             {"truncate"} if path.stem == "freebsd" else set()
         )
@@ -92,7 +92,7 @@ def test_what_only_linux_has_is_not_asked_for(path: Path) -> None:
 
 def test_every_word_passes_both_shells_to_the_filer() -> None:
     (_, plan) = made_plans(next(path for path in PROGRAMS if path.stem == "ontap"))[0]
-    (create,) = [one for one in commands(plan) if "vol create" in one]
+    (create,) = [command for command in commands(plan) if "vol create" in command]
     spied = f"RUN=r-1; export RUN; ssh() {{ shift 4; printf '%s\\n' \"$*\" >&2; }}\n{create}"
     done = subprocess.run(["sh", "-c", spied], capture_output=True, text=True, check=True)
     sent = [shlex.split(line) for line in done.stderr.splitlines()]

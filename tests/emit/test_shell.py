@@ -156,15 +156,15 @@ def test_a_clock_that_is_set_changes_no_duration(tmp_path: Path) -> None:
     (tools / "date").write_text(_DATE.format(moved=moved, date=shutil.which("date")))
     (tools / "date").chmod(0o755)
     steps = ([step("a")], [step("b", f"touch {moved}")], [step("c", f"rm {moved}")])
-    script = write(tmp_path, plan(*(trial(number, (), one) for number, one in enumerate(steps, start=1))))
+    script = write(tmp_path, plan(*(trial(number, (), command) for number, command in enumerate(steps, start=1))))
     environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}"}
     done = subprocess.run(["dash", script], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     shown = [float(seconds) for seconds in re.findall(r": ok \((.*) s\)", done.stderr)]
     assert len(shown) == 3
     assert all(0 <= seconds < 1000 for seconds in shown), shown
     state = run_state.read(folder(tmp_path) / "journal.jsonl")
-    told = "the wall clock was moved by 3,600"
-    assert [attempt.problem.startswith(told) for attempt in state.ended.values()] == [False, True, True]
+    problem = "the wall clock was moved by 3,600"
+    assert [attempt.problem.startswith(problem) for attempt in state.ended.values()] == [False, True, True]
 
 
 @each_shell
@@ -303,14 +303,14 @@ def test_what_no_script_can_do_is_refused(tmp_path: Path) -> None:
 @each_shell
 def test_a_person_is_asked_and_where_nobody_answers_the_run_stops(tmp_path: Path, shell: str) -> None:
     ask = Step(name="ask", action=Action.ASK, command="", why="fit a card; it's in the box", timeout=0)
-    asked = Setup("s", "cards.asked", None, "", (ask,), ())
-    script = write(tmp_path, plan(asked, setup("d", "data", "cards.asked"), trial(1, "sd"), trial(2, "sd")))
+    manual = Setup("s", "cards.asked", None, "", (ask,), ())
+    script = write(tmp_path, plan(manual, setup("d", "data", "cards.asked"), trial(1, "sd"), trial(2, "sd")))
     stopped = subprocess.run([*SHELLS[shell], script], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True)
     assert (stopped.returncode, b"manual step: fit a card; it's in the box" in stopped.stderr) == (1, True)
     done = subprocess.run([*SHELLS[shell], script], cwd=tmp_path, input=b"\n", capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
-    found = words(events(folder(tmp_path)))
-    assert found == ["session", "-s", "interrupt", "session", "+s", "+d", "=t1", "=t2", "-d", "-s", "finish"]
+    order = words(events(folder(tmp_path)))
+    assert order == ["session", "-s", "interrupt", "session", "+s", "+d", "=t1", "=t2", "-d", "-s", "finish"]
 
 
 def test_where_there_is_no_flock_the_process_that_holds_a_run_is_looked_for(tmp_path: Path) -> None:

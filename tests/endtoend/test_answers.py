@@ -20,7 +20,7 @@ experiment e {{
 
 
 @pytest.mark.parametrize(
-    ("clauses", "code", "said"),
+    ("clauses", "code", "sentence"),
     [
         ('expect "more" median(speed where words == 50) > 5 * median(speed where words == 5)', 0, "✓ pass: more"),
         (
@@ -37,11 +37,11 @@ experiment e {{
         ("table speed, max(elapsed) by words", 0, "words   n   speed (geomean, 95 %)   max(elapsed)"),
     ],
 )
-def test_a_run_ends_with_its_answers(zlang: Zlang, clauses: str, code: int, said: str) -> None:
+def test_a_run_ends_with_its_answers(zlang: Zlang, clauses: str, code: int, sentence: str) -> None:
     ended = zlang.run(SPEED.format(clauses=clauses), code=code)
-    assert said in ended.out
+    assert sentence in ended.out
     again = zlang(clauses.split(maxsplit=1)[0], code=code)
-    assert said in again.out
+    assert sentence in again.out
     assert again.out in ended.out
 
 
@@ -64,15 +64,18 @@ def test_a_run_that_failed_says_so_before_what_is_inconclusive(zlang: Zlang) -> 
     assert "? inconclusive in 1 of 2 combinations: fast" in ended.out
     (judged,) = map(json.loads, zlang("expect", "--json", zlang.folder().name, code=5).out.splitlines())
     assert (judged["title"], judged["verdict"]) == ("fast", "inconclusive")
-    assert {one["levels"]["words"]: one["verdict"] for one in judged["combinations"]} == {5: "pass", 50: "inconclusive"}
-    one = zlang("resume", "--only", "1", code=None)
-    assert "inconclusive" not in one.out
+    assert {combination["levels"]["words"]: combination["verdict"] for combination in judged["combinations"]} == {
+        5: "pass",
+        50: "inconclusive",
+    }
+    resumed = zlang("resume", "--only", "1", code=None)
+    assert "inconclusive" not in resumed.out
     assert zlang("table", code=1).err.startswith("error: the experiment has no `table`")
     assert zlang("expect", "nothing", code=1).err.startswith("error: there is no run `nothing`")
 
 
 def test_the_database_keeps_what_was_found_before_the_run(zlang: Zlang) -> None:
-    said = SPEED.format(clauses="").replace("repeat = 2", "")
-    zlang.run("# allow too-few-replicates: they only count\n\n" + said)
-    found = zlang("sql", "SELECT name, severity, allowed FROM findings WHERE stage = 'before'", "--format", "ndjson")
-    assert json.loads(found.out) == {"name": "too-few-replicates", "severity": "note", "allowed": "they only count"}
+    program = SPEED.format(clauses="").replace("repeat = 2", "")
+    zlang.run("# allow too-few-replicates: they only count\n\n" + program)
+    answer = zlang("sql", "SELECT name, severity, allowed FROM findings WHERE stage = 'before'", "--format", "ndjson")
+    assert json.loads(answer.out) == {"name": "too-few-replicates", "severity": "note", "allowed": "they only count"}

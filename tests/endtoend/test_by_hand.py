@@ -31,14 +31,14 @@ on,Web,190,2ms
 
 
 def test_a_run_waits_for_a_person_and_takes_the_results_afterwards(zlang: Zlang) -> None:
-    asked = [zlang.run(PROGRAM, "--yes", code=1).err]
-    while "manual step: " in asked[-1]:
-        asked.append(zlang("resume", "--yes", code=None).err)
-    lines = [line for err in asked for line in err.splitlines()]
-    said = [line.removeprefix("manual step: ") for line in lines if line.startswith("manual step: ")]
+    outputs = [zlang.run(PROGRAM, "--yes", code=1).err]
+    while "manual step: " in outputs[-1]:
+        outputs.append(zlang("resume", "--yes", code=None).err)
+    lines = [line for err in outputs for line in err.splitlines()]
+    requests = [line.removeprefix("manual step: ") for line in lines if line.startswith("manual step: ")]
     assert "estimate" in zlang("status", zlang.folder().name).out
     # Nobody is asked twice for what was done before the run stopped; each fan state is asked for once.
-    assert sorted(said) == sorted(
+    assert sorted(requests) == sorted(
         ["switch the fan: on", "switch the fan: off"]
         + ["restart the server"] * 4
         + ["run the profile File", "run the profile Web"] * 2
@@ -154,7 +154,7 @@ def test_what_is_there_counts_and_the_rest_can_follow(zlang: Zlang) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "reason"),
     [
         ("total_iops", "total", "`total`, which is neither a factor nor a metric of the plan\n  = help: did you mean"),
         ("state,", "", "results.csv, line 2, has 4 cells, and there are 3 columns"),
@@ -170,9 +170,9 @@ def test_what_is_there_counts_and_the_rest_can_follow(zlang: Zlang) -> None:
         (ROWS, "", "results.csv is empty"),
     ],
 )  # fmt: skip
-def test_results_that_do_not_fit_the_plan_are_refused(zlang: Zlang, before: str, after: str, said: str) -> None:
+def test_results_that_do_not_fit_the_plan_are_refused(zlang: Zlang, before: str, after: str, reason: str) -> None:
     program = zlang.program(PROGRAM)
     (zlang.at / "results.csv").write_text(ROWS.replace(before, after))
     refused = zlang("ingest", "--csv", "results.csv", "--program", program, code=1)
-    assert said in refused.err
+    assert reason in refused.err
     assert not list((zlang.at / "runs").iterdir())

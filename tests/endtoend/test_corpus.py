@@ -19,11 +19,11 @@ experiment corpora {{ on = tree  run = keep  cache = {cache} }}
 
 def kept(zlang: Zlang) -> list[dict[str, bytes]]:
     """What the files of each trial's corpus held, by their paths."""
-    found = []
+    contents = []
     for trial in zlang.trials():
         files = tree(zlang.folder() / trial.place / "a1" / "tree")
-        found.append({name: held for name, held in files.items() if held is not None})
-    return found
+        contents.append({name: held for name, held in files.items() if held is not None})
+    return contents
 
 
 def blocks(files: dict[str, bytes], size: int) -> list[bytes]:
@@ -33,7 +33,7 @@ def blocks(files: dict[str, bytes], size: int) -> list[bytes]:
 def test_as_many_files_as_were_asked_for_where_they_were(zlang: Zlang) -> None:
     zlang.run(CORPUS.format(properties="files = 20  size = 3000B  depth = 0 | 2  fanout = 3", cache="as_is"))
     shapes = {frozenset(str(Path(name).parent) for name in files) for files in kept(zlang)}
-    assert shapes == {frozenset({"."}), frozenset(f"d{one}/d{other}" for one in range(3) for other in range(3))}
+    assert shapes == {frozenset({"."}), frozenset(f"d{parent}/d{other}" for parent in range(3) for other in range(3))}
     assert all([len(held) for held in files.values()] == [3000] * 20 for files in kept(zlang))
 
 
@@ -45,13 +45,13 @@ def test_sizes_are_spread_as_asked(zlang: Zlang) -> None:
         for trial, files in zip(zlang.trials(), kept(zlang), strict=True)
     }
     assert {name.split("(")[0] for name in spread} == {"equal", "uniform", "lognormal"}
-    for name, found in spread.items():
+    for name, lengths in spread.items():
         if name.startswith("uniform"):
-            assert 8192 <= min(found) < 8400
-            assert 16200 < max(found) <= 16384
+            assert 8192 <= min(lengths) < 8400
+            assert 16200 < max(lengths) <= 16384
         if name.startswith("lognormal"):
-            assert median(found) == pytest.approx(8192, rel=0.2)
-            assert mean(found) == pytest.approx(16384, rel=0.3)
+            assert median(lengths) == pytest.approx(8192, rel=0.2)
+            assert mean(lengths) == pytest.approx(16384, rel=0.3)
 
 
 def test_what_is_equal_and_what_can_be_compressed(zlang: Zlang) -> None:
@@ -65,20 +65,20 @@ def test_what_is_equal_and_what_can_be_compressed(zlang: Zlang) -> None:
         assert len(set(files.values())) == (60 if trial.factors["copies"] else 100)
         wanted = 0.6 if trial.factors["copies"] else 0.5 if trial.factors["repeated"] else 1.0
         assert distinct == pytest.approx(wanted, abs=0.06)
-        left = mean(len(gzip.compress(held)) / len(held) for held in files.values())
-        assert left < 0.45 if trial.factors["content"] != "random" else left > 0.85 * wanted - 0.1
+        compressed = mean(len(gzip.compress(held)) / len(held) for held in files.values())
+        assert compressed < 0.45 if trial.factors["content"] != "random" else compressed > 0.85 * wanted - 0.1
 
 
 def test_the_same_seed_gives_the_same_files(zlang: Zlang) -> None:
     text = CORPUS.format(properties="files = 30  seed = 1 | 2  sizes = uniform(64KiB)", cache="as_is")
     zlang.run(text.replace("cache = as_is", "cache = as_is  repeat = 2").replace("writes = off", "writes = on"))
-    one, other = (
+    first, other = (
         [files for trial, files in zip(zlang.trials(), kept(zlang), strict=True) if trial.factors["seed"] == n]
         for n in (1, 2)
     )
-    assert one[0] == one[1]
+    assert first[0] == first[1]
     assert other[0] == other[1]
-    assert not set(one[0].values()) & set(other[0].values())
+    assert not set(first[0].values()) & set(other[0].values())
 
 
 def test_cold_and_hot_are_verified_over_all_files(zlang: Zlang) -> None:
@@ -116,5 +116,5 @@ def test_what_cannot_be_made_is_said(zlang: Zlang, properties: str, why: str) ->
 
 def test_a_corpus_that_lacks_a_file_is_not_measured(zlang: Zlang) -> None:
     Tools(zlang).wrap("dd", 'case $* in *of=d3/f3*) : > d3/f3 ;; *) exec {real} "$@" ;; esac')
-    said = zlang.run(CORPUS.format(properties="files = 5  size = 100B", cache="as_is"), code=1).err
-    assert "there are 5 files of 400 bytes, not 5 files of 500 bytes" in said
+    stderr = zlang.run(CORPUS.format(properties="files = 5  size = 100B", cache="as_is"), code=1).err
+    assert "there are 5 files of 400 bytes, not 5 files of 500 bytes" in stderr

@@ -131,7 +131,7 @@ def test_hot(zlang: Zlang) -> None:
     ]
 
 
-LEFT = """
+LEAVES_FILES = """
 import fio
 
 kind left: collector {
@@ -151,7 +151,7 @@ experiment heat { on = data  run = reads  cache = hot  collect = [left {}] }
 
 def test_fio_throws_nothing_away(zlang: Zlang) -> None:
     """With its own default it drops the pages of the file when it begins, and reads what was hot from the disk."""
-    zlang.run(LEFT)
+    zlang.run(LEAVES_FILES)
     assert zlang.rows("select left_bytes > 500000 as hot from trials") == [{"hot": True}]
 
 

@@ -30,8 +30,8 @@ def lab(zlang: Zlang) -> Zlang:
 
 
 def _difference(zlang: Zlang, *arguments: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(zlang("diff", *arguments, "--json", code=None).out)
-    return {name: found[name] for name in ("come", "go", "change", "same", "reordered")}
+    answer: dict[str, Any] = json.loads(zlang("diff", *arguments, "--json", code=None).out)
+    return {name: answer[name] for name in ("come", "go", "change", "same", "reordered")}
 
 
 def test_two_programs(lab: Zlang) -> None:
@@ -39,15 +39,15 @@ def test_two_programs(lab: Zlang) -> None:
         PROGRAM.replace("most: count = 2", "most: count = 3").replace("echo {n}", "echo {if n == 1 then 7 else n}"),
         "new.zexp",
     )
-    found = _difference(lab, "program.zexp", "new.zexp")
-    (changed,) = found.pop("change")
+    counts = _difference(lab, "program.zexp", "new.zexp")
+    (changed,) = counts.pop("change")
     (edit,) = changed.pop("commands")
     assert changed == {"levels": {"n": 1}, "replicates": 2}
     assert (edit["step"], "echo 1" in edit["was"], "echo 7" in edit["now"]) == ("measure", True, True)
-    assert found == {"come": [{"levels": {"n": 3}, "replicates": 2}], "go": [], "same": 2, "reordered": False}
-    told = lab("diff", "program.zexp", "new.zexp", code=6).out
-    assert "2 trials added, 0 removed, 2 changed, 2 unchanged" in told
-    assert "echo 7" in told
+    assert counts == {"come": [{"levels": {"n": 3}, "replicates": 2}], "go": [], "same": 2, "reordered": False}
+    stdout = lab("diff", "program.zexp", "new.zexp", code=6).out
+    assert "2 trials added, 0 removed, 2 changed, 2 unchanged" in stdout
+    assert "echo 7" in stdout
     assert "the same 4 trials in the same order" in lab("diff", "program.zexp", "program.zexp").out
 
 
@@ -56,8 +56,8 @@ def test_a_revision_and_what_it_imported(lab: Zlang) -> None:
     for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "a"]):
         subprocess.run([*git, *words], cwd=lab.at, check=True)
     lab.program(LAB.replace('"."', '"/tmp"'), "lab.zexp")
-    found = _difference(lab, "HEAD:program.zexp", "program.zexp")
-    assert (found["same"], [point["levels"] for point in found["change"]]) == (0, [{"n": 1}, {"n": 2}])
+    counts = _difference(lab, "HEAD:program.zexp", "program.zexp")
+    assert (counts["same"], [point["levels"] for point in counts["change"]]) == (0, [{"n": 1}, {"n": 2}])
     assert "git cannot show other.zexp in HEAD" in lab("diff", "HEAD:other.zexp", "program.zexp", code=1).err
     assert "git cannot show program.zexp in v9" in lab("diff", "v9:program.zexp", "program.zexp", code=1).err
 

@@ -101,13 +101,13 @@ def test_ctrl_c_on_a_terminal(zlang: Zlang) -> None:
     if child == 0:
         os.chdir(zlang.at)
         os.execve(COMMAND[0], [*COMMAND, "run", "program.zexp", "--yes"], {**zlang.variables(), "TERM": "xterm"})
-    said = b""
-    asked = False
+    output = b""
+    is_interrupted = False
     try:
         while True:
-            if not asked and begun(zlang, "measure"):
+            if not is_interrupted and begun(zlang, "measure"):
                 os.write(terminal, b"\x03")
-                asked = True
+                is_interrupted = True
             if not select.select([terminal], [], [], 0.1)[0]:
                 continue
             try:
@@ -116,13 +116,13 @@ def test_ctrl_c_on_a_terminal(zlang: Zlang) -> None:
                 break
             if not piece:
                 break
-            said += piece
+            output += piece
     finally:
         _, status = os.waitpid(child, 0)
         os.close(terminal)
     assert os.waitstatus_to_exitcode(status) == 130
-    assert b"0/2" in said
-    assert b"stopped; everything that the run created is removed" in said
+    assert b"0/2" in output
+    assert b"stopped; everything that the run created is removed" in output
     assert made_in(zlang) == []
     assert left_of(zlang.folder().name) == []
 
@@ -249,7 +249,7 @@ def in_memory(zlang: Zlang, size: str, *arguments: str) -> subprocess.CompletedP
     user = [] if os.geteuid() == 0 else ["--map-root-user"]
     if not user:  # what other tests have mounted is not held on to
         script = f"sh {LET_GO} && {script}"
-    found = subprocess.run(
+    done = subprocess.run(
         ["unshare", "--mount", *user, "sh", "-c", script, "sh", *COMMAND, *arguments],
         cwd=zlang.at,
         env=zlang.variables(),
@@ -257,10 +257,10 @@ def in_memory(zlang: Zlang, size: str, *arguments: str) -> subprocess.CompletedP
         text=True,
         stdin=subprocess.DEVNULL,
     )
-    if "unshare" in found.stderr or "mount" in found.stderr:
+    if "unshare" in done.stderr or "mount" in done.stderr:
         pytest.skip("namespaces are not to be had here")
-    assert "Traceback" not in found.stderr
-    return found
+    assert "Traceback" not in done.stderr
+    return done
 
 
 def test_no_space_for_some_of_the_data(zlang: Zlang) -> None:

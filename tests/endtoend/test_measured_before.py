@@ -18,7 +18,7 @@ experiment counts { on = here  run = says  repeat = 2 }
 """
 
 
-def _said(zlang: Zlang) -> dict[str, int]:
+def _measurements(zlang: Zlang) -> dict[str, int]:
     """How often each level was measured since the last time."""
     words: list[str] = []
     for path in zlang.at.glob("*/said"):
@@ -32,14 +32,14 @@ def lab(zlang: Zlang) -> Zlang:
     """A directory in which the program has been run."""
     (zlang.at / "data").mkdir()
     zlang.run(PROGRAM)
-    assert _said(zlang) == {"1": 2, "2": 2}
+    assert _measurements(zlang) == {"1": 2, "2": 2}
     return zlang
 
 
 def test_a_new_level_is_all_that_is_measured(lab: Zlang) -> None:
     ended = lab("run", "program.zexp", "--set", "most=3")
     assert "earlier runs have measured 4 of 6 trials (4 in counts-" in ended.err
-    assert _said(lab) == {"3": 2}
+    assert _measurements(lab) == {"3": 2}
     assert lab.rows("select n, count(*) as trials, count(elapsed) as times from trials group by n order by n") == [
         {"n": n, "trials": 2, "times": 2} for n in (1, 2, 3)
     ]
@@ -47,7 +47,7 @@ def test_a_new_level_is_all_that_is_measured(lab: Zlang) -> None:
 
 def test_more_replicates_are_all_that_is_measured(lab: Zlang) -> None:
     lab.run(PROGRAM.replace("repeat = 2", "repeat = 3"))
-    assert _said(lab) == {"1": 1, "2": 1}
+    assert _measurements(lab) == {"1": 1, "2": 1}
 
 
 def test_a_comment_measures_nothing_and_again_everything(lab: Zlang) -> None:
@@ -55,19 +55,19 @@ def test_a_comment_measures_nothing_and_again_everything(lab: Zlang) -> None:
     assert "earlier runs have measured all 4 trials" in before
     assert len(list((lab.at / "runs").iterdir())) == 1, "that run answers"
     lab.run(PROGRAM + "# a comment\n")
-    assert _said(lab) == {}
+    assert _measurements(lab) == {}
     lab("run", "program.zexp", "--again")
-    assert _said(lab) == {"1": 2, "2": 2}
+    assert _measurements(lab) == {"1": 2, "2": 2}
 
 
 def test_a_trial_that_does_not_count_is_measured_again(zlang: Zlang) -> None:
     (zlang.at / "data").mkdir()
     (zlang.at / "data" / "broken-2").touch()
     zlang.run(PROGRAM, code=None)
-    assert _said(zlang) == {"1": 2, "2": 2}
+    assert _measurements(zlang) == {"1": 2, "2": 2}
     (zlang.at / "data" / "broken-2").unlink()
     zlang("run", "program.zexp")
-    assert _said(zlang) == {"2": 2}
+    assert _measurements(zlang) == {"2": 2}
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,13 @@ def test_what_is_not_the_same_is_measured(lab: Zlang, before: str, after: str) -
     assert before in PROGRAM
     (lab.at / "other").mkdir()
     lab.run(PROGRAM.replace(before, after), code=None)
-    assert set(_said(lab)) == {"1", "2"}
+    assert set(_measurements(lab)) == {"1", "2"}
 
 
 def test_another_version_of_a_tool_or_the_kernel_is_another_machine(lab: Zlang) -> None:
     (lab.folder() / "facts" / "kernel.out").write_text("Linux 2.6.9\n")
     lab("run", "program.zexp")
-    assert _said(lab) == {"1": 2, "2": 2}
+    assert _measurements(lab) == {"1": 2, "2": 2}
 
 
 def test_each_measurement_counts_once(lab: Zlang) -> None:
@@ -96,15 +96,15 @@ def test_each_measurement_counts_once(lab: Zlang) -> None:
     lab("run", "program.zexp", "--set", "most=3")
     lab("run", "program.zexp", "--set", "most=1")
     once = [{"n": 1, "trials": 2}, {"n": 2, "trials": 2}, {"n": 3, "trials": 2}]
-    asked = "select n, count(*) as trials from counts.trials group by n order by n"
-    assert lab.rows(asked) == once
+    query = "select n, count(*) as trials from counts.trials group by n order by n"
+    assert lab.rows(query) == once
     assert lab.rows("select n, count(*) as trials from trials group by n order by n") == once[:1]
     assert lab.rows("select distinct count(*) as n from metrics group by metric") == [{"n": 6}]
     joined = "select n, count(distinct replicate) as trials from trials join metrics using (run, trial, replicate)"
     assert lab.rows(f"{joined} group by n") == once[:1], "what is joined to trials is whole"
     shutil.rmtree(first)
     lab("ingest", "runs")
-    assert lab.rows(asked) == once, "a folder holds all that it shows"
+    assert lab.rows(query) == once, "a folder holds all that it shows"
 
 
 def test_what_was_taken_over_has_its_times(lab: Zlang) -> None:
@@ -120,18 +120,18 @@ def test_a_plan_says_what_is_left(lab: Zlang) -> None:
     was = lab("plan", "program.zexp", "--again").out
     assert "measured before" not in was
     assert "estimate: nothing left to do" in lab("plan", "program.zexp").out
-    rest = lab("plan", "program.zexp", "--set", "most=3")
-    assert "earlier runs have measured 4 of 6 trials (4 in counts-" in rest.out
-    assert "estimate: of the rest" in rest.out
+    planned = lab("plan", "program.zexp", "--set", "most=3")
+    assert "earlier runs have measured 4 of 6 trials (4 in counts-" in planned.out
+    assert "estimate: of the rest" in planned.out
     lines = [json.loads(line) for line in lab("plan", "program.zexp", "--set", "most=3", "--json").out.splitlines()]
     plan = {kind: [line[kind] for line in lines if kind in line] for kind in ("header", "outlook", "setup", "trial")}
     (outlook,) = plan["outlook"]
     assert outlook["estimate"]["trials"] == 2
     before = [trial["number"] for trial in plan["trial"] if trial["factors"]["n"] < 3]
     assert outlook["measured"] == {lab.folder().name: before}
-    assert _said(lab) == {}, "nothing was measured"
+    assert _measurements(lab) == {}, "nothing was measured"
     lab("run", "program.zexp", "--set", "most=3")
-    assert _said(lab) == {"3": 2}
+    assert _measurements(lab) == {"3": 2}
 
 
 def test_nobody_waits_for_what_was_measured_of_a_million_trials(lab: Zlang) -> None:
@@ -161,10 +161,10 @@ def test_two_trials_that_are_one_are_refused(zlang: Zlang) -> None:
 def test_what_was_taken_over_stays_in_its_block(lab: Zlang) -> None:
     """Another order does not make of one setup several."""
     first = lab.folder()
-    asked = "select trial, replicate, block, whole_plot from {}.all_trials where run {} '{}' order by all"
-    was = lab.rows(asked.format("counts", "=", first.name))
+    query = "select trial, replicate, block, whole_plot from {}.all_trials where run {} '{}' order by all"
+    was = lab.rows(query.format("counts", "=", first.name))
     lab("run", "program.zexp", "--order", "random")
-    assert lab.rows(asked.format("counts", "<>", first.name)) == was
+    assert lab.rows(query.format("counts", "<>", first.name)) == was
     second = next(path for path in (lab.at / "runs").iterdir() if path != first)
     refused = lab("compare", first.name, second.name, "--metric", "elapsed", code=1).err
     assert "4 measurements are in both runs" in refused

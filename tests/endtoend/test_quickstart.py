@@ -40,9 +40,9 @@ def test_the_quickstart_answers(zlang: Zlang) -> None:
     assert "rw" in shown.out
     assert "randrw" in shown.out
     assert "try next:" in shown.out
-    found = zlang.rows("select bs, iodepth, median(read_iops) as iops from trials group by all order by all")
-    assert [(row["bs"], row["iodepth"]) for row in found] == [(4096, 1), (4096, 8), (65536, 1), (65536, 8)]
-    assert all(isinstance(row["iops"], float) and row["iops"] > 0 for row in found)
+    medians = zlang.rows("select bs, iodepth, median(read_iops) as iops from trials group by all order by all")
+    assert [(row["bs"], row["iodepth"]) for row in medians] == [(4096, 1), (4096, 8), (65536, 1), (65536, 8)]
+    assert all(isinstance(row["iops"], float) and row["iops"] > 0 for row in medians)
     suggested = shown.out[shown.out.index("zlang sql '") :].splitlines()[0].removeprefix("zlang sql '").rstrip("'")
     assert len(zlang.rows(suggested)) == 8
     (counted,) = zlang.rows("select count(*) as n, count(distinct (trial, replicate)) as m from trials")
@@ -66,9 +66,9 @@ def test_a_second_plan_knows_what_the_first_run_took(zlang: Zlang) -> None:
     again = zlang("plan", name, "--again").out
     assert "not included" not in again
     assert "dir here: " in again
-    (said,) = zlang.rows("select sum(elapsed) as s from steps where action <> 'fact' and step = 'measure'")
+    (total,) = zlang.rows("select sum(elapsed) as s from steps where action <> 'fact' and step = 'measure'")
     seconds = json.loads(zlang("status", zlang.folder().name, "--json").out)["seconds"]
-    assert seconds["taken"]["measuring"] == pytest.approx(said["s"], rel=0.01)
+    assert seconds["taken"]["measuring"] == pytest.approx(total["s"], rel=0.01)
     assert seconds["estimated"].keys() == seconds["taken"].keys()
     zlang("plan", name, "--db", "elsewhere.duckdb")
 
@@ -91,7 +91,7 @@ def test_what_is_shown_is_what_is_planned_and_what_is_run(zlang: Zlang) -> None:
     assert (folder / "plan.jsonl").read_text("utf-8") == as_json
     assert (folder / "plan.sh").read_text("utf-8") == zlang("plan", name, "--emit", "sh").out
     places = {"facts": zlang.plan().header.facts}
-    places |= {f"setups/{one.signature}": (*one.make, *one.unmake) for one in zlang.setups()}
+    places |= {f"setups/{setup.signature}": (*setup.make, *setup.unmake) for setup in zlang.setups()}
     places |= {trial.place: trial.steps for trial in zlang.trials()}
     commands = {(place, step.name): step.command for place, steps in places.items() for step in steps}
     started = [event for event in zlang.events() if isinstance(event, Start)]
@@ -105,15 +105,15 @@ def test_what_is_shown_is_what_is_planned_and_what_is_run(zlang: Zlang) -> None:
 
 def test_the_same_seed_gives_the_same_plan_and_another_another_order(zlang: Zlang) -> None:
     name = zlang.program(SMALL)
-    one, again, other = (zlang("plan", name, "--json", "--seed", seed).out for seed in ("7", "7", "8"))
-    assert one == again
-    assert one != other
+    first, again, other = (zlang("plan", name, "--json", "--seed", seed).out for seed in ("7", "7", "8"))
+    assert first == again
+    assert first != other
 
     def trials(text: str) -> list[tuple[str, int]]:
         items = (json.loads(line).get("trial") for line in text.splitlines())
         return [(item["identity"], item["replicate"]) for item in items if item]
 
-    assert sorted(trials(one)) == sorted(trials(other))
+    assert sorted(trials(first)) == sorted(trials(other))
     assert len({tuple(trials(zlang("plan", name, "--json", "--seed", str(seed)).out)) for seed in range(5)}) > 1
 
 

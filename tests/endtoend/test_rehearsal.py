@@ -47,10 +47,10 @@ ROUNDS = [500, 200, 144, 125, 116, 111, 108, 106, 104, 104]
 
 def test_rehearsed_until_it_is_steady_and_so_by_the_script(zlang: Zlang) -> None:
     assert "✓ pass: soon" in zlang.run(FALLS).out
-    asked = "select cache_state, cache_evidence, rounds from all_trials"
+    query = "select cache_state, cache_evidence, rounds from all_trials"
     series = "select value from samples where metric = 'depth' order by t"
-    found = zlang.rows(asked), [row["value"] for row in zlang.rows(series)]
-    assert found == ([{"cache_state": "warm", "cache_evidence": "depth steady", "rounds": 10}], ROUNDS)
+    rehearsal = zlang.rows(query), [row["value"] for row in zlang.rows(series)]
+    assert rehearsal == ([{"cache_state": "warm", "cache_evidence": "depth steady", "rounds": 10}], ROUNDS)
     assert [row["value"] for row in zlang.rows("select value from samples where metric = 'steady' order by t")] == [
         *[0] * 9,
         1,
@@ -61,7 +61,7 @@ def test_rehearsed_until_it_is_steady_and_so_by_the_script(zlang: Zlang) -> None
     (zlang.at / "plan.sh").write_text(zlang("plan", "program.zexp", "--emit", "sh", "--seed", "1").out, "utf-8")
     subprocess.run(["dash", "plan.sh", "script"], cwd=zlang.at, check=True, capture_output=True, timeout=60)
     zlang("ingest", "script", "--db", "results.duckdb")
-    assert (zlang.rows(asked), [row["value"] for row in zlang.rows(series)]) == found
+    assert (zlang.rows(query), [row["value"] for row in zlang.rows(series)]) == rehearsal
 
 
 def test_what_does_not_become_steady_does_not_count(zlang: Zlang) -> None:
@@ -102,9 +102,9 @@ def rule(tmp_path_factory: pytest.TempPathFactory) -> str:
 @given(SERIES | NEARLY, st.integers(2, 6), st.booleans())
 @settings(max_examples=150)
 def test_the_rule_is_that_of_snia(rule: str, series: list[int], window: int, points: bool) -> None:
-    asked = [f"-v{name}={value}" for name, value in {"window": window, "range": 20, "slope": 10}.items()]
-    said = subprocess.run(
-        ["awk", *asked, f"-vpoints={int(points)}", rule],
+    options = [f"-v{name}={value}" for name, value in {"window": window, "range": 20, "slope": 10}.items()]
+    output = subprocess.run(
+        ["awk", *options, f"-vpoints={int(points)}", rule],
         input="".join(f"{value}\n" for value in series),
         capture_output=True,
         text=True,
@@ -112,14 +112,14 @@ def test_the_rule_is_that_of_snia(rule: str, series: list[int], window: int, poi
     ).stdout
     seen = series[-window:]
     if len(seen) < window:
-        assert said == "begun\n"
+        assert output == "begun\n"
         return
     mean = 100 if points else Fraction(sum(seen), window)
     line = statistics.linear_regression(range(window), seen)
     ends = abs(line.slope * (window - 1) / float(mean))
     assume(abs(ends - 0.1) > 1e-9)
     apart = Fraction(max(seen) - min(seen)) / mean
-    assert said.split()[0] == ("steady" if apart <= Fraction(20, 100) and ends <= 0.1 else "unsteady")
+    assert output.split()[0] == ("steady" if apart <= Fraction(20, 100) and ends <= 0.1 else "unsteady")
 
 
 def test_a_workload_of_fio_tells_what_zlang_reads(zlang: Zlang) -> None:
@@ -134,8 +134,8 @@ def test_a_workload_of_fio_tells_what_zlang_reads(zlang: Zlang) -> None:
     """
     )
     (round_,) = zlang.folder().glob("trials/*/*/a1/*.2")
-    told = dict(line.split() for line in (round_ / "said").read_text().splitlines())
+    by_rule = dict(line.split() for line in (round_ / "said").read_text().splitlines())
     reading = READERS["fio"](round_, Reader("fio", "fio.json", {}), MEASURE, None)
-    known = {name: value for name, value in reading.metrics.items() if name in told}
-    assert {"read_iops", "read_bw", "write_clat_mean", "write_clat_p99"} <= known.keys()
-    assert {name: float(told[name]) for name in known} == pytest.approx(known)
+    by_reader = {name: value for name, value in reading.metrics.items() if name in by_rule}
+    assert {"read_iops", "read_bw", "write_clat_mean", "write_clat_p99"} <= by_reader.keys()
+    assert {name: float(by_rule[name]) for name in by_reader} == pytest.approx(by_reader)

@@ -71,7 +71,7 @@ def _lab(zlang: Zlang) -> None:
     (zlang.at / "data" / "say").chmod(0o755)
 
 
-def _said(zlang: Zlang) -> list[int]:
+def _measured_levels(zlang: Zlang) -> list[int]:
     return [int(word) for path in zlang.at.glob("*/said") for word in path.read_text().split()]
 
 
@@ -95,7 +95,7 @@ def test_a_search_is_planned_as_a_bound_and_told_as_a_course(zlang: Zlang) -> No
     assert "confounded-with-order" not in ended.out, "which level comes next is decided by those before it"
     for way in (20, 100):
         assert f"  way={way}: level=16, rate = 1,600; the condition holds at both ends" in ended.out
-    assert sorted(_said(zlang)) == sorted([1, 16, 8, 4, 2, 3, 1, 16, 1, 16])
+    assert sorted(_measured_levels(zlang)) == sorted([1, 16, 8, 4, 2, 3, 1, 16, 1, 16])
     course = zlang.rows(
         "select level, holds, objective, best from searches join trials using (run, trial) where way = 3 order by step"
     )
@@ -115,7 +115,7 @@ def test_a_search_is_planned_as_a_bound_and_told_as_a_course(zlang: Zlang) -> No
     again = zlang("run", "program.zexp")
     assert "earlier runs have measured 10 of 48 trials" in again.err
     assert "way=3: level=3" in again.out
-    assert len(_said(zlang)) == 10, "nothing is measured again"
+    assert len(_measured_levels(zlang)) == 10, "nothing is measured again"
     assert "nothing left to do" in zlang("plan", "program.zexp").out
 
 
@@ -125,7 +125,7 @@ def test_the_script_measures_all_that_could_be_needed(zlang: Zlang) -> None:
     assert "which trials are needed" in script.out
     (zlang.at / "plan.sh").write_text(script.out)
     subprocess.run(["sh", "plan.sh"], cwd=zlang.at, check=True, capture_output=True)
-    assert len(_said(zlang)) == 48
+    assert len(_measured_levels(zlang)) == 48
     zlang("ingest", "runs")
     assert zlang.rows("select level from searches join trials using (run, trial) where best and way = 3") == [
         {"level": 3}
@@ -162,13 +162,13 @@ experiment agreed {
 }
 """
     zlang.run(text)
-    told = """
+    query = """
         select objective, best, pooled / 1e9 as pooled from searches join (
             select run, trial, latency_percentile(ns, count, 95) as pooled from latency
             where metric = 'read_clat' group by all
         ) using (run, trial) order by step
     """
-    rows = [(float(str(row["objective"])), float(str(row["pooled"])), row["best"]) for row in zlang.rows(told)]
+    rows = [(float(str(row["objective"])), float(str(row["pooled"])), row["best"]) for row in zlang.rows(query)]
     assert len(rows) == 2
     assert all(abs(objective - pooled) < 1e-12 for objective, pooled, _ in rows)
     assert [pooled for _, pooled, is_best in rows if is_best] == [min(pooled for _, pooled, _ in rows)]
@@ -180,9 +180,9 @@ def test_what_a_search_cannot_tell_is_said(zlang: Zlang) -> None:
     assert "not decided: at level=1 no trial counts" in zlang.run(SEARCH, code=1).out
     (zlang.at / "data" / "say").write_text(SAY)
     text = SEARCH.replace("maximising rate", "maximising level").replace("3 | 20 | 100", "3")
-    told = zlang.run(text).out
-    assert "level=3; the condition holds at 3 and not at 4" in told
-    assert "level   n   median(lag)   condition" in told, "what is searched has one column"
+    stdout = zlang.run(text).out
+    assert "level=3; the condition holds at 3 and not at 4" in stdout
+    assert "level   n   median(lag)   condition" in stdout, "what is searched has one column"
     zlang.program(text.replace("< 9", "< 60"), "other.zexp")
     again = zlang("diff", "program.zexp", "other.zexp", code=6)
     assert "the rule that decides which of them are needed is different" in again.out
@@ -193,7 +193,7 @@ def test_a_killed_search_goes_on(zlang: Zlang) -> None:
     (zlang.at / "data" / "say").write_text(SAY + "sleep 0.3\n")
     process = zlang.start("run", zlang.program(SEARCH))
     deadline = time.monotonic() + 60
-    while len(_said(zlang)) < 4 and time.monotonic() < deadline:
+    while len(_measured_levels(zlang)) < 4 and time.monotonic() < deadline:
         time.sleep(0.05)
     process.kill()
     process.communicate()

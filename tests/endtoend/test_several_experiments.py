@@ -22,12 +22,12 @@ experiment three { on = here  run = both  repeat = 2 }
 
 
 def test_all_experiments_run_in_order_and_measure_nothing_twice(zlang: Zlang) -> None:
-    said = zlang.run(TEXT, code=1).err
+    stderr = zlang.run(TEXT, code=1).err
     places = [
-        said.index(f"experiment {name} ({number} of 3)") for number, name in ((1, "one"), (2, "two"), (3, "three"))
+        stderr.index(f"experiment {name} ({number} of 3)") for number, name in ((1, "one"), (2, "two"), (3, "three"))
     ]
     assert places == sorted(places)
-    assert "earlier runs have measured 2 of 4 trials" in said[places[2] :]
+    assert "earlier runs have measured 2 of 4 trials" in stderr[places[2] :]
     assert "--experiment: one, two, three" in zlang("run", "program.zexp", "--only", "1", code=1).err
 
 

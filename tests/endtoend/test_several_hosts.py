@@ -65,8 +65,8 @@ def test_what_is_elsewhere_is_asked_for_and_recorded(zlang: Zlang) -> None:
     assert "zlang resume --yes" in waits.err
     (zlang.at / "plan.sh").write_text(zlang("plan", program, "--emit", "sh").out)
     done = subprocess.run(["sh", "plan.sh", "other"], cwd=zlang.at, input=b"\n" * 9, capture_output=True, check=True)
-    said = [line for line in done.stderr.decode().splitlines() if line.startswith("manual step")]
-    assert said == [
+    requests = [line for line in done.stderr.decode().splitlines() if line.startswith("manual step")]
+    assert requests == [
         "manual step: on server: mount it, then press Enter",
         "manual step: on server: flush-there, then press Enter",
         "manual step: on server: it is cold, then press Enter",

@@ -45,8 +45,10 @@ def test_streams_of_one_process(zlang: Zlang) -> None:
     assert (alone["backup_read_iops"], alone["fairness"]) == (None, None)
     own = [both["oltp_read_iops"], both["backup_read_iops"]]
     assert both["read_iops"] == pytest.approx(sum(value for value in own if isinstance(value, float)))
-    found = zlang.rows("select stream, value from metrics where metric = 'read_iops' and stream is not null order by 1")
-    assert [(row["stream"], row["value"]) for row in found] == [("backup", own[1]), ("oltp", own[0])]
+    of_streams = zlang.rows(
+        "select stream, value from metrics where metric = 'read_iops' and stream is not null order by 1"
+    )
+    assert [(row["stream"], row["value"]) for row in of_streams] == [("backup", own[1]), ("oltp", own[0])]
     (bins,) = zlang.rows(
         "select sum(count) filter (stream is null) = sum(count) filter (stream is not null) as same "
         "from latency join trials using (run, trial, replicate) where load = 'both' and metric like '%_clat'"

@@ -48,8 +48,8 @@ experiment untidy {{ {fields}  repeat = 2 }}
 @pytest.mark.parametrize("fields", ["on = data  run = reads  before = leaves_a_file", "on = here  run = leaves_a_file"])
 @pytest.mark.parametrize("runs", ["runs", "trials/1/setups/1/runs", "setups/1/trials/1/runs"])
 def test_what_a_command_leaves_is_removed_wherever_the_run_folder_is(zlang: Zlang, fields: str, runs: str) -> None:
-    said = zlang.run(UNTIDY.format(fields=fields), "--yes", "--runs", runs)
-    assert "2 of 2 trials count" in said.out
+    done = zlang.run(UNTIDY.format(fields=fields), "--yes", "--runs", runs)
+    assert "2 of 2 trials count" in done.out
     assert not list(zlang.at.glob("zlang-*"))
 
 
@@ -156,12 +156,12 @@ def test_collectors_leave_the_ramp_out(zlang: Zlang, tmp_path: Path) -> None:
 def bytes_of_loops(out: Path, scratch: Path, window: Window | None) -> dict[str, float]:
     """What was read of each loop device, as if it were a disk."""
     lines = (out / "ramped.collect.diskstats.out").read_text().splitlines(keepends=True)
-    found = {}
+    amounts = {}
     for loop in {line.split()[2] for line in lines if " loop" in line}:
         only = [line.replace(f" {loop} ", " sdz ") for line in lines if line.startswith("@") or f" {loop} " in line]
         (scratch / "loop").write_text("".join(only))
-        found[loop] = reader_samples.read(scratch, "diskstats", "loop", window).metrics.get("device_read_bytes", 0)
-    return found
+        amounts[loop] = reader_samples.read(scratch, "diskstats", "loop", window).metrics.get("device_read_bytes", 0)
+    return amounts
 
 
 def number(row: Mapping[str, object], name: str) -> float:
@@ -173,8 +173,8 @@ def number(row: Mapping[str, object], name: str) -> float:
 
 def test_collectors_leave_samples(zlang: Zlang) -> None:
     zlang.run(COLLECTED)
-    found = zlang.rows("select metric, count(*) as n, count(distinct source) as sources from samples group by all")
-    metrics = {str(row["metric"]): row["n"] for row in found}
+    counts = zlang.rows("select metric, count(*) as n, count(distinct source) as sources from samples group by all")
+    metrics = {str(row["metric"]): row["n"] for row in counts}
     assert "vmstat_us" in metrics
     assert metrics.keys() >= {"read_iops", "write_bw", "util"}
     (outside,) = zlang.rows(

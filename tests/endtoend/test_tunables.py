@@ -28,7 +28,7 @@ shell look {
 experiment tuned { on = here  with = set  run = look  repeat = 3 }
 """
 
-ONE = """
+PROGRAM = """
 import linux
 dir here {{ path = "." }}
 tunable one {{ knob = {knob}  value = {value} }}
@@ -86,14 +86,14 @@ def test_the_script_does_the_same(zlang: Zlang, ahead: Path) -> None:
 
 
 def test_it_is_restored_after_a_failure(zlang: Zlang, ahead: Path) -> None:
-    said = zlang.run(ONE.format(knob=f'file("{ahead}")', value=3100, command=f"cat {ahead} >&2; exit 3"), code=1)
-    assert "3100" in said.err
+    done = zlang.run(PROGRAM.format(knob=f'file("{ahead}")', value=3100, command=f"cat {ahead} >&2; exit 3"), code=1)
+    assert "3100" in done.err
 
 
 def test_it_is_restored_by_resume_after_a_crash(zlang: Zlang, ahead: Path) -> None:
     before, knob = ahead.read_text(), f'file("{ahead}")'
     command = "test -e ../again || {{ touch ../again; sleep 60; }}"
-    run = zlang.start("run", zlang.program(ONE.format(knob=knob, value=3100, command=command)), "--yes")
+    run = zlang.start("run", zlang.program(PROGRAM.format(knob=knob, value=3100, command=command)), "--yes")
     deadline = time.monotonic() + 60
     while not (zlang.at / "again").exists():
         assert time.monotonic() < deadline
@@ -103,7 +103,7 @@ def test_it_is_restored_by_resume_after_a_crash(zlang: Zlang, ahead: Path) -> No
     assert ahead.read_text() == "3100\n"
     other = Zlang(zlang.at / "other")
     other.at.mkdir()
-    refused = other.run(ONE.format(knob=knob, value=3300, command="true"), code=1)
+    refused = other.run(PROGRAM.format(knob=knob, value=3300, command="true"), code=1)
     assert f"is set by the run {zlang.folder().name}; what it was before is in" in refused.err.replace("\n", " ")
     assert ahead.read_text() == "3100\n"
     (saved,) = Path("/run").glob(f"zlang-tunable*,{ahead.parent.parent.name},*")
@@ -112,8 +112,8 @@ def test_it_is_restored_by_resume_after_a_crash(zlang: Zlang, ahead: Path) -> No
 
 
 def test_what_the_kernel_makes_of_it_is_an_error_with_both_values(zlang: Zlang, ahead: Path) -> None:
-    said = zlang.run(ONE.format(knob=f'file("{ahead}")', value=5, command="true"), code=1)
-    assert "property-one: `4`, not `5`" in said.err
+    done = zlang.run(PROGRAM.format(knob=f'file("{ahead}")', value=5, command="true"), code=1)
+    assert "property-one: `4`, not `5`" in done.err
 
 
 @pytest.mark.parametrize(
@@ -126,18 +126,18 @@ def test_what_the_kernel_makes_of_it_is_an_error_with_both_values(zlang: Zlang, 
     ],
 )
 def test_what_cannot_be_set(zlang: Zlang, knob: str, value: str, why: str) -> None:
-    assert why in zlang.run(ONE.format(knob=knob, value=value, command="true"), code=1).err
+    assert why in zlang.run(PROGRAM.format(knob=knob, value=value, command="true"), code=1).err
 
 
 def test_one_of_several_words_and_a_pair(zlang: Zlang, queue: Path) -> None:
     """A scheduler stands in brackets; of `dirty_bytes` and `dirty_ratio` the kernel takes one."""
     scheduler = queue / "scheduler"
     before = scheduler.read_text()
-    zlang.run(ONE.format(knob=f'file("{scheduler}")', value='"none"', command="true"))
+    zlang.run(PROGRAM.format(knob=f'file("{scheduler}")', value='"none"', command="true"))
     assert scheduler.read_text() == before
     pair = [Path("/proc/sys/vm/dirty_background_bytes"), Path("/proc/sys/vm/dirty_background_ratio")]
     were = [path.read_text() for path in pair]
-    zlang.run(ONE.format(knob='sysctl("vm.dirty_background_bytes")', value="512MiB", command="true"))
+    zlang.run(PROGRAM.format(knob='sysctl("vm.dirty_background_bytes")', value="512MiB", command="true"))
     assert [path.read_text() for path in pair] == were
 
 
@@ -179,5 +179,5 @@ def test_all_files_of_a_pattern_and_the_queue_of_a_device(zlang: Zlang, ahead: P
 def test_which_of_several_cannot_be_set(zlang: Zlang, ahead: Path, knob: str, why: str) -> None:
     place = str(ahead.parent.resolve())
     written = knob.replace("QUEUE", place).replace("DEVICE", f"/dev/{ahead.parents[1].name}")
-    said = zlang.run(ONE.format(knob=written, value=5, command="true"), code=1)
-    assert why.replace("QUEUE", place) in said.err.replace("\n", " ")
+    done = zlang.run(PROGRAM.format(knob=written, value=5, command="true"), code=1)
+    assert why.replace("QUEUE", place) in done.err.replace("\n", " ")

@@ -42,13 +42,13 @@ def cases() -> Iterator[Case]:
         for number, text in enumerate(path.read_text("utf-8").split("\n---\n"), start=1):
             case = Case(f"{path.stem}-{number}", text)
             for line_number, line in enumerate(text.split("\n"), start=1):
-                said, *findings = _EXPECTED.split(line)
+                source, *findings = _EXPECTED.split(line)
                 case.expected += [(line_number, finding.strip()) for finding in findings]
-                if said.startswith("#: set "):
-                    name, _, value = said.removeprefix("#: set ").partition("=")
+                if source.startswith("#: set "):
+                    name, _, value = source.removeprefix("#: set ").partition("=")
                     case.settings[name] = value.strip()
-                elif said.startswith("#: profile "):
-                    case.profile = said.removeprefix("#: profile ").strip()
+                elif source.startswith("#: profile "):
+                    case.profile = source.removeprefix("#: profile ").strip()
             yield case
 
 
@@ -71,13 +71,13 @@ def findings_of(text: str, overrides: Overrides | None = None) -> list[Diagnosti
 def places_of(case: Case) -> list[tuple[int, str]]:
     """The findings of a case, each at its line; what is beside it, at the line that brings it in."""
     command_line = next((i for i, line in enumerate(case.text.split("\n"), 1) if line.startswith("#:")), 0)
-    found = []
+    places = []
     for finding in findings_of(case.text, Overrides(case.settings, case.profile)):
         line, _ = finding.span.source.position(finding.span.start)
         if finding.span.source.name != NAME:
             line = command_line or 1
-        found.append((line, f"{finding.code.id} {finding.message}"))
-    return sorted(found)
+        places.append((line, f"{finding.code.id} {finding.message}"))
+    return sorted(places)
 
 
 ALL = list(cases())
@@ -136,9 +136,9 @@ def test_programs_that_are_too_long() -> None:
 
 
 def test_more_findings_than_anyone_reads() -> None:
-    found = ids("foo x { }\n" * (MOST + 1))
-    assert len(found) == MOST + 1
-    assert found[-1] == "E109"
+    codes = ids("foo x { }\n" * (MOST + 1))
+    assert len(codes) == MOST + 1
+    assert codes[-1] == "E109"
 
 
 def test_a_program_without_an_experiment() -> None:
@@ -172,16 +172,16 @@ TESTED_HERE = {
 
 @pytest.mark.parametrize("code", Code, ids=lambda code: code.name)
 def test_every_code_has_a_case(code: Code) -> None:
-    found = {text.split()[0] for case in ALL for _, text in case.expected}
-    assert (code.id in found) != (code in TESTED_HERE)
+    tested = {text.split()[0] for case in ALL for _, text in case.expected}
+    assert (code.id in tested) != (code in TESTED_HERE)
 
 
 @pytest.mark.parametrize("code", sorted({"E303", "E306", "E308", "E310", "E313", "E317", "E321"}))
 def test_a_hint_says_what_to_type(code: str) -> None:
     texts = [case.text for case in ALL if any(finding.startswith(code) for _, finding in case.expected)]
-    found = [finding for text in texts for finding in findings_of(text) if finding.code.id == code]
-    assert found
-    assert [finding.message for finding in found if not finding.hint] == []
+    findings = [finding for text in texts for finding in findings_of(text) if finding.code.id == code]
+    assert findings
+    assert [finding.message for finding in findings if not finding.hint] == []
 
 
 HAVE_FIXES = {
@@ -345,11 +345,11 @@ def texts_with_one_fix(findings: list[Diagnostic]) -> Iterator[tuple[Diagnostic,
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
 def test_a_fix_mends_what_it_is_for(case: Case) -> None:
-    said = Overrides(case.settings, case.profile)
-    for finding, text in texts_with_one_fix(findings_of(case.text, said)):
-        left = [(other.code, other.message) for other in findings_of(text, said)]
-        before = [(other.code, other.message) for other in findings_of(case.text, said)]
-        assert left.count((finding.code, finding.message)) < before.count((finding.code, finding.message)), text
+    overrides = Overrides(case.settings, case.profile)
+    for finding, text in texts_with_one_fix(findings_of(case.text, overrides)):
+        after = [(other.code, other.message) for other in findings_of(text, overrides)]
+        before = [(other.code, other.message) for other in findings_of(case.text, overrides)]
+        assert after.count((finding.code, finding.message)) < before.count((finding.code, finding.message)), text
 
 
 def test_which_codes_have_fixes() -> None:
@@ -376,6 +376,6 @@ def test_a_word_with_another_number_is_not_put_right_unseen() -> None:
     text = (
         'import zfs\ndir here { path = "." }\ngiven pool p { called = "p" }\ndataset d on p { checksum = fletcher4 }\n'
     )
-    (finding,) = (one for one in findings_of(text) if one.code is Code.NOT_ALLOWED)
+    (finding,) = (finding for finding in findings_of(text) if finding.code is Code.NOT_ALLOWED)
     assert finding.hint == "did you mean `fletcher2`?"
     assert [fix.is_safe for fix in finding.fixes] == [False]

@@ -68,7 +68,7 @@ def why_not(zlang: Zlang, text: str, *options: str, code: int | None = 0) -> lis
     (zlang.at / "program.zexp").write_text(text, "utf-8")
     zlang("run", "program.zexp", "--yes", *options, code=code)
     last = max((zlang.at / "runs").iterdir(), key=lambda path: path.stat().st_mtime)
-    return [one["why"] for one in json.loads(zlang("status", str(last), "--json").out)["failed"]]
+    return [failure["why"] for failure in json.loads(zlang("status", str(last), "--json").out)["failed"]]
 
 
 def is_refilled(why: str) -> bool:
@@ -113,7 +113,7 @@ def test_the_script_leaves_behind_what_shows_it(zlang: Zlang) -> None:
     zlang("ingest", "runs", code=None)
     (run,) = (zlang.at / "runs").iterdir()
     failed = json.loads(zlang("status", str(run), "--json").out)["failed"]
-    assert [one["why"] for one in failed if not is_refilled(one["why"])] == []
+    assert [failure["why"] for failure in failed if not is_refilled(failure["why"])] == []
     assert len(failed) == 3
 
 

@@ -41,7 +41,7 @@ fio writes { rw = randwrite  bs = 4KiB  direct = on  io_size = 256KiB }
 experiment sweep { on = data  run = writes  cache = cold }
 """
 
-ONE = """
+PROGRAM = """
 import fio
 import filesystems
 
@@ -143,7 +143,7 @@ def zlang(*arguments: str, code: int | None = 0) -> str:
 
 
 def failed() -> list[str]:
-    return [one["why"] for one in json.loads(zlang("status", last_run(), "--json"))["failed"]]
+    return [failure["why"] for failure in json.loads(zlang("status", last_run(), "--json"))["failed"]]
 
 
 def last_run() -> str:
@@ -151,13 +151,13 @@ def last_run() -> str:
 
 
 def program(kind: str, properties: str = "", loop: str = "allocation = sparse") -> str:
-    Path("one.zexp").write_text(ONE.format(size=SIZES[kind], kind=kind, properties=properties, loop=loop), "utf-8")
+    Path("one.zexp").write_text(PROGRAM.format(size=SIZES[kind], kind=kind, properties=properties, loop=loop), "utf-8")
     return "one.zexp"
 
 
 def answers(sql: str) -> list[list[object]]:
-    said = zlang("sql", sql, "--format", "json")
-    rows, _ = json.JSONDecoder().raw_decode(said[said.index("[") :])  # warnings follow
+    output = zlang("sql", sql, "--format", "json")
+    rows, _ = json.JSONDecoder().raw_decode(output[output.index("[") :])  # warnings follow
     return [list(row.values()) for row in rows]
 
 
@@ -165,14 +165,16 @@ def test_a_sweep_over_three_file_systems() -> None:
     Path("sweep.zexp").write_text(SWEEP, "utf-8")
     zlang("run", "sweep.zexp", "--yes")
     assert failed() == []
-    found = answers("select volume, write_iops > 0, cache_state, cache_evidence from trials order by volume::varchar")
+    rows = answers("select volume, write_iops > 0, cache_state, cache_evidence from trials order by volume::varchar")
     shown = "{}: 0 bytes resident; volume.{}: no superblock in memory; data: 0 bytes resident"
     disks = {"btrfs": "middle", "ext4": "small", "xfs": "large"}
-    assert found == [[kind, True, "cold", shown.format(disk, kind)] for kind, disk in disks.items()]
+    assert rows == [[kind, True, "cold", shown.format(disk, kind)] for kind, disk in disks.items()]
 
 
 def test_words_for_mke2fs_do_not_replace_each_other() -> None:
-    text = ONE.format(size="16MiB", loop="", kind="ext4", properties='mkfs_extra = ["-Estride=4", "-Estripe_width=8"]')
+    text = PROGRAM.format(
+        size="16MiB", loop="", kind="ext4", properties='mkfs_extra = ["-Estride=4", "-Estripe_width=8"]'
+    )
     reads = "fio reads { rw = read  bs = 64KiB }"
     shows = """shell reads {
       command = "dumpe2fs -h $(findmnt --noheadings --output SOURCE --target .)"
@@ -186,7 +188,7 @@ def test_words_for_mke2fs_do_not_replace_each_other() -> None:
 
 
 def test_a_file_system_is_balanced_meanwhile() -> None:
-    text = ONE.format(size="120MiB", loop="allocation = sparse", kind="btrfs", properties="")
+    text = PROGRAM.format(size="120MiB", loop="allocation = sparse", kind="btrfs", properties="")
     text = text.replace("cache = cold", "during = balance {}").replace(
         "64KiB }", "64KiB  time_based = on  runtime = 2s }"
     )
@@ -213,7 +215,7 @@ def kill_meanwhile(place: Path, tool: str, held: str, text: str) -> None:
 
 
 def test_nothing_is_left_of_a_run_that_was_killed_in_a_balance(place: Path) -> None:
-    text = ONE.format(size="120MiB", loop="allocation = sparse", kind="btrfs", properties="")
+    text = PROGRAM.format(size="120MiB", loop="allocation = sparse", kind="btrfs", properties="")
     text = text.replace("cache = cold", "during = balance {}")
     kill_meanwhile(
         place, "btrfs", "'balance start'*", text.replace("64KiB }", "64KiB  time_based = on  runtime = 1h }")
@@ -225,7 +227,7 @@ def test_nothing_is_left_of_a_run_that_was_killed_in_a_balance(place: Path) -> N
 
 def test_a_run_that_was_killed_in_a_trim_goes_on(place: Path) -> None:
     """What still trims is ended; the trial is counted once, and nothing is left."""
-    text = ONE.format(size=SIZES["ext4"], loop="allocation = sparse", kind="ext4", properties="")
+    text = PROGRAM.format(size=SIZES["ext4"], loop="allocation = sparse", kind="ext4", properties="")
     text = "import events\n" + text.replace("cache = cold", "during = trim { every = 1s }")
     kill_meanwhile(place, "fstrim", "*", text.replace("64KiB }", "64KiB  time_based = on  runtime = 4s }"))
     zlang("resume", last_run(), "--yes")
@@ -255,14 +257,16 @@ def test_the_script_of_the_sweep() -> None:
     done = subprocess.run(["dash", "plan.sh"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
     zlang("ingest", "runs")
-    found = answers("select volume, cache_state from trials order by volume::varchar")
-    assert found == [[kind, "cold"] for kind in ("btrfs", "ext4", "xfs")]
+    rows = answers("select volume, cache_state from trials order by volume::varchar")
+    assert rows == [[kind, "cold"] for kind in ("btrfs", "ext4", "xfs")]
 
 
-@pytest.mark.parametrize(("kind", "properties"), [(kind, one) for kind, many in EVERY.items() for one in many])
+@pytest.mark.parametrize(
+    ("kind", "properties"), [(kind, properties) for kind, many in EVERY.items() for properties in many]
+)
 def test_every_property_is_read_back(kind: str, properties: str) -> None:
-    said = zlang("run", program(kind, properties, "allocation = sparse  offset = 4KiB"), "--yes", code=None)
-    assert failed() == [], said
+    output = zlang("run", program(kind, properties, "allocation = sparse  offset = 4KiB"), "--yes", code=None)
+    assert failed() == [], output
 
 
 SETTABLE = {
@@ -284,15 +288,15 @@ SETTABLE = {
 
 @pytest.mark.parametrize("kind", SETTABLE)
 def test_what_can_be_set_is_set_on_the_file_system_that_is_there(kind: str) -> None:
-    live, rewrite = (re.sub(r"\s*\n\s*", " ", one) for one in SETTABLE[kind])
+    live, rewrite = (re.sub(r"\s*\n\s*", " ", settings) for settings in SETTABLE[kind])
     text = Path(program(kind, f"{live}\n{rewrite}")).read_text("utf-8")
     Path("one.zexp").write_text(text.replace("cache = cold", "repeat = 2"), "utf-8")  # cold would mount it anew
-    said = zlang("run", "one.zexp", "--yes", code=None)
-    assert failed() == [], said
-    found = list(journal.Lines(Path("runs") / last_run() / "journal.jsonl"))
-    made = Counter(event.key for event in found if isinstance(event, Made))
+    output = zlang("run", "one.zexp", "--yes", code=None)
+    assert failed() == [], output
+    events = list(journal.Lines(Path("runs") / last_run() / "journal.jsonl"))
+    made = Counter(event.key for event in events if isinstance(event, Made))
     assert made == {"here": 1, "disk": 1, "volume": 1, "data": 2}
-    assert sum(isinstance(event, Altered) for event in found) >= 4
+    assert sum(isinstance(event, Altered) for event in events) >= 4
 
 
 def test_all_that_can_be_set_is_tried() -> None:
@@ -300,7 +304,9 @@ def test_all_that_can_be_set_is_tried() -> None:
 
     for kind, programs in SETTABLE.items():
         properties = library.load().kind(kind).properties
-        by_cost = {cost: {n for n, one in properties.items() if one.cost == cost} for cost in ("live", "rewrite")}
+        by_cost = {
+            cost: {n for n, property_ in properties.items() if property_.cost == cost} for cost in ("live", "rewrite")
+        }
         for text, cost in zip(programs, ("live", "rewrite"), strict=True):
             assert set(re.findall(r"[a-z_]+", text.split("=")[0])) == by_cost[cost]
 
@@ -309,7 +315,9 @@ def test_no_property_is_left_out() -> None:
     from zlang.check import library
 
     for kind, many in EVERY.items():
-        given = {words.split("=")[0].strip() for one in many for words in re.split(r"\s{2,}", one.strip())}
+        given = {
+            words.split("=")[0].strip() for properties in many for words in re.split(r"\s{2,}", properties.strip())
+        }
         assert set(library.load().kind(kind).properties) - given - {"dax", "copies"} == set()
 
 
@@ -341,31 +349,31 @@ OPTIONS = {
 @pytest.mark.parametrize("kind", OPTIONS)
 def test_every_option_is_a_property_or_is_left_out_for_a_reason(kind: str) -> None:
     text = (REPOSITORY / "stdlib" / "filesystems.zexp").read_text("utf-8")
-    said = re.split(r"^kind ", text.split(f"\nkind {kind}:")[1], flags=re.MULTILINE)[0]
-    properties, _, rest = said.partition("# Options that are left out, and why:")
-    left_out = "\n".join(line for line in rest.partition("offers")[0].splitlines() if line.strip().startswith("# - "))
-    makes = "\n".join(line for line in rest.splitlines() if f"mk{'e2fs' if kind == 'ext4' else 'fs'}" in line)
+    section = re.split(r"^kind ", text.split(f"\nkind {kind}:")[1], flags=re.MULTILINE)[0]
+    properties, _, notes = section.partition("# Options that are left out, and why:")
+    left_out = "\n".join(line for line in notes.partition("offers")[0].splitlines() if line.strip().startswith("# - "))
+    makes = "\n".join(line for line in notes.splitlines() if f"mk{'e2fs' if kind == 'ext4' else 'fs'}" in line)
     for option in f"{OPTIONS[kind]['mkfs']} {OPTIONS[kind]['mount']}".split():
-        known = re.compile(rf"(?<![a-z0-9]){re.escape(option)}(?![a-z0-9])|-o{re.escape(option)}\b|-O\^?{option}\b")
+        mention = re.compile(rf"(?<![a-z0-9]){re.escape(option)}(?![a-z0-9])|-o{re.escape(option)}\b|-O\^?{option}\b")
         reason = re.search(rf"(?<![a-z0-9-]){re.escape(option)}(?![a-z0-9])[^:]*: ", left_out)
-        assert known.search(properties) or known.search(makes) or reason, option
+        assert mention.search(properties) or mention.search(makes) or reason, option
 
 
 @pytest.mark.parametrize(
-    ("kind", "properties", "in_force", "asked"),
+    ("kind", "properties", "in_force", "wanted"),
     [
         ("xfs", "allocsize = 100KiB", "allocsize=4k", "allocsize=100k"),
         ("xfs", "dax = on", "dax=never", "dax=always"),
         ("btrfs", "compress = zstd(16)", "compress=zstd:15", "compress=zstd:16"),
     ],
 )
-def test_what_the_kernel_made_of_it(kind: str, properties: str, in_force: str, asked: str) -> None:
+def test_what_the_kernel_made_of_it(kind: str, properties: str, in_force: str, wanted: str) -> None:
     zlang("run", program(kind, f"{properties}  atime = noatime"), "--yes", code=1)
-    assert failed() == [f"property-volume: `{in_force}`, not `{asked}`"]
+    assert failed() == [f"property-volume: `{in_force}`, not `{wanted}`"]
 
 
 @pytest.mark.parametrize(
-    ("kind", "properties", "said"),
+    ("kind", "properties", "message"),
     [
         ("ext4", "blocksize = 3KiB", "not allowed"),
         ("ext4", "inode_size = 64KiB", "invalid inode size 65536"),
@@ -375,18 +383,18 @@ def test_what_the_kernel_made_of_it(kind: str, properties: str, in_force: str, a
         ("btrfs", "nodesize = 4KiB  sectorsize = 16KiB", "nodesize"),
     ],
 )
-def test_what_the_tool_says_against_it(kind: str, properties: str, said: str) -> None:
-    if said == "not allowed":
+def test_what_the_tool_says_against_it(kind: str, properties: str, message: str) -> None:
+    if message == "not allowed":
         assert "cannot be" in zlang("check", program(kind, properties), code=1)
         return
     zlang("run", program(kind, properties), "--yes", code=1)
-    assert said in failed()[0]
+    assert message in failed()[0]
 
 
 @pytest.mark.parametrize("loop", ["sector_size = 4KiB", "direct_io = off  count = 3", "allocation = full"])
 def test_the_loop_device(loop: str) -> None:
-    said = zlang("run", program("ext4", "", loop), "--yes", code=None)
-    assert failed() == [], said
+    output = zlang("run", program("ext4", "", loop), "--yes", code=None)
+    assert failed() == [], output
 
 
 PARTITIONS = """
@@ -442,8 +450,8 @@ def test_nothing_is_left_when_a_run_is_stopped(number: signal.Signals, place: Pa
 def test_what_is_not_of_the_run_is_left_alone(place: Path) -> None:
     """Somebody else mounts over the run's own directory: it is not unmounted, and said so."""
     Path("slow.zexp").write_text(SLOW.replace("sleep 60", "mount -t tmpfs foreign ."), "utf-8")
-    said = zlang("run", "slow.zexp", "--yes", code=None)
-    assert "foreign is mounted there, and that is not of this run" in said.replace("\n", " ")
+    output = zlang("run", "slow.zexp", "--yes", code=None)
+    assert "foreign is mounted there, and that is not of this run" in output.replace("\n", " ")
     at = next(place.glob("zlang-*/disk-volume"))
     subprocess.run(["umount", str(at)], check=True)
     zlang("resume", last_run(), code=None)

@@ -37,7 +37,7 @@ experiment states {
 ALL = """none | precondition { amount = 1MiB } | fill { until = 60% } | age { amount = 8MiB }
     | discard {} | secure_erase { how = overwrite }"""
 
-SAID = {
+OUTPUTS = {
     "precondition": "8192 KiB one after the other\n1024 KiB at random\n",
     "discard": "33554432 bytes were discarded\n",
     "secure_erase": "33554432 bytes were erased\n",
@@ -46,28 +46,28 @@ SAID = {
 
 def treated() -> dict[str, list[str]]:
     """What the last command of each treatment printed, by its name."""
-    found: dict[str, list[str]] = {}
+    outputs: dict[str, list[str]] = {}
     for path in sorted(Path("runs", last_run(), "setups").glob("*/*/before-*.out")):
         kind = path.name.split(".")[2].split("-")[0]
-        found.setdefault(kind, []).append(path.read_text("utf-8"))
-    return {kind: [text for text in texts if text] for kind, texts in found.items()}
+        outputs.setdefault(kind, []).append(path.read_text("utf-8"))
+    return {kind: [text for text in texts if text] for kind, texts in outputs.items()}
 
 
 def test_a_treatment_is_verified_and_lasts_as_long_as_what_it_was_done_to() -> None:
     Path("states.zexp").write_text(STATES.replace("STATES", ALL), "utf-8")
-    said = zlang("run", "states.zexp", "--yes", code=None)
-    assert failed() == [], said
+    output = zlang("run", "states.zexp", "--yes", code=None)
+    assert failed() == [], output
     assert answers("select before::varchar, count(*) from trials group by all order by all") == [
         [state, 2] for state in ("age", "discard", "fill", "none", "precondition", "secure_erase")
     ]
-    found = treated()
-    assert all(text == SAID[kind] for kind in SAID for text in found[kind])
-    assert 59 <= float(found["fill"][0].split()[0]) <= 61
+    outputs = treated()
+    assert all(text == OUTPUTS[kind] for kind in OUTPUTS for text in outputs[kind])
+    assert 59 <= float(outputs["fill"][0].split()[0]) <= 61
     # A file is laid out for every trial, because it is written to; all else is made once for each state.
     events = journal.Lines(Path("runs", last_run(), "journal.jsonl"))
     made = Counter(event.key for event in events if isinstance(event, Made))
     assert made["data"] == 12
-    assert {kind: len(texts) for kind, texts in found.items()} == {
+    assert {kind: len(texts) for kind, texts in outputs.items()} == {
         "precondition": 2,
         "fill": 1,
         "age": 1,
@@ -81,11 +81,11 @@ def test_a_device_is_treated_where_the_directory_of_the_run_is_relative() -> Non
     both = "precondition { passes = 1  amount = 1MiB } | discard {}"
     text = STATES.replace("STATES", both).replace("on     = data", "on     = disk").replace("repeat = 2", "")
     Path("states.zexp").write_text(text, "utf-8")
-    said = zlang("run", "states.zexp", "--yes", code=None)
-    assert failed() == [], said
-    found = treated()
-    assert set(found["precondition"]) == {"32768 KiB one after the other\n1024 KiB at random\n"}
-    assert set(found["discard"]) == {SAID["discard"]}
+    output = zlang("run", "states.zexp", "--yes", code=None)
+    assert failed() == [], output
+    outputs = treated()
+    assert set(outputs["precondition"]) == {"32768 KiB one after the other\n1024 KiB at random\n"}
+    assert set(outputs["discard"]) == {OUTPUTS["discard"]}
 
 
 @pytest.mark.parametrize(
@@ -99,20 +99,20 @@ def test_a_device_is_treated_where_the_directory_of_the_run_is_relative() -> Non
 def test_what_cannot_be_done_is_an_error_of_the_trial(treatment: str, why: str) -> None:
     Path("states.zexp").write_text(STATES.replace("STATES", treatment).replace("repeat = 2", ""), "utf-8")
     zlang("run", "states.zexp", "--yes", code=1)
-    assert [why in one for one in failed()] == [True]
+    assert [why in failure for failure in failed()] == [True]
 
 
 def test_every_awk_ages_alike(tmp_path: Path) -> None:
     Path("states.zexp").write_text(STATES.replace("STATES", "age { amount = 4MiB }"), "utf-8")
-    said = zlang("plan", "states.zexp", "--seed", "7", "--emit", "json").splitlines()
-    items = [json.loads(line) for line in said if line.startswith("{")]
+    lines = zlang("plan", "states.zexp", "--seed", "7", "--emit", "json").splitlines()
+    items = [json.loads(line) for line in lines if line.startswith("{")]
     steps = [step for item in items for step in item.get("setup", {}).get("make", ())]
     text = next(step["command"] for step in steps if step["name"].startswith("before-"))
     program = text[text.index("function draw") : text.index("}' | {") + 1]
-    asked = ["-v", "seed=7", "-v", "amount=4e6", "-v", "room=2e6", "-v", "smallest=4096", "-v", "largest=262144"]
-    told = [
-        subprocess.run([*awk, *asked, program], capture_output=True, text=True, check=True).stdout
+    settings = ["-v", "seed=7", "-v", "amount=4e6", "-v", "room=2e6", "-v", "smallest=4096", "-v", "largest=262144"]
+    plans_of_awks = [
+        subprocess.run([*awk, *settings, program], capture_output=True, text=True, check=True).stdout
         for awk in (["mawk"], ["busybox", "awk"])
     ]
-    assert told[0] == told[1]
-    assert told[0].count("delete") > 1
+    assert plans_of_awks[0] == plans_of_awks[1]
+    assert plans_of_awks[0].count("delete") > 1

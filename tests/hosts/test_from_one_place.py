@@ -78,8 +78,8 @@ def test_every_trial_is_carried_out_on_its_machine(zlang: Zlang) -> None:
     rows = zlang.rows("select host, count(*) as n from trials group by all order by all")
     assert rows == [{"host": "san1", "n": 2}, {"host": "san2", "n": 2}]
     for trial in zlang.trials():
-        (said,) = zlang.folder().glob(f"{trial.place}/a1/measure.err")
-        assert said.read_text() == {"san1": "host1\n", "san2": "host2\n"}[trial.host]
+        (stderr,) = zlang.folder().glob(f"{trial.place}/a1/measure.err")
+        assert stderr.read_text() == {"san1": "host1\n", "san2": "host2\n"}[trial.host]
     assert isinstance(zlang.events()[-1], Finish)
 
 
@@ -121,8 +121,8 @@ def test_a_load_from_another_machine_needs_nobody(zlang: Zlang) -> None:
     ended = zlang("run", "program.zexp", "--yes", "--reach", "client=root@host2")
     assert "manual step" not in ended.err
     assert zlang.rows("select host, valid from all_trials") == [{"host": "client", "valid": True}]
-    (said,) = zlang.folder().glob("trials/*/1/a1/measure.out")
-    assert said.read_text() == "host2\n"
+    (stdout,) = zlang.folder().glob("trials/*/1/a1/measure.out")
+    assert stdout.read_text() == "host2\n"
 
 
 def test_a_host_that_nobody_can_reach_is_said_before_anything_is_made(zlang: Zlang) -> None:
@@ -174,16 +174,16 @@ experiment e { on = here  run = asks }
 def test_sudo_is_used_only_where_the_project_file_says_so(zlang: Zlang, bed: Bed, ann: str) -> None:
     """A password that it asks for is refused before anything is made."""
     program, project_file = zlang.program(WHO), zlang.at / "zlang.toml"
-    said: list[str] = []
+    users: list[str] = []
     try:
         bed.on("host1", "echo 'ann ALL=(root) NOPASSWD: /bin/sh' >/etc/sudoers.d/ann")
         for words in ('directory = "/data/ann/runs"', "sudo = true"):
             project_file.write_text(f'[hosts.box]\nssh = "{ann}"\n{words}\n')
-            runs = zlang.at / f"runs{len(said)}"
+            runs = zlang.at / f"runs{len(users)}"
             zlang("run", program, "--yes", "--runs", str(runs))
             (path,) = runs.glob("*/trials/*/1/a1/measure.out")
-            said.append(path.read_text())
-        assert said == ["ann\n", "root\n"]
+            users.append(path.read_text())
+        assert users == ["ann\n", "root\n"]
         assert "as root through sudo" in zlang("hosts", program).out
         bed.on("host1", "echo 'ann ALL=(root) /bin/sh' >/etc/sudoers.d/ann")
         refused = zlang("run", program, "--yes", code=1).err

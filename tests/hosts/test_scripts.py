@@ -56,8 +56,8 @@ def test_scripts_meet_and_do_what_the_run_does(zlang: Zlang, bed: Bed) -> None:
             commands = {
                 host: f"mkdir /data/s && cd /data/s && {words}/{name}.sh 2>&1" for name, host in MACHINES.items()
             }
-            said = dict(zip(MACHINES, pool.map(lambda host: bed.on(host, commands[host]), commands), strict=True))
-        assert all("1 of 1 trials are done, 0 of them failed" in text for text in said.values()), said
+            printed = dict(zip(MACHINES, pool.map(lambda host: bed.on(host, commands[host]), commands), strict=True))
+        assert all("1 of 1 trials are done, 0 of them failed" in text for text in printed.values()), printed
         journals = {name: zlang.at / f"{name}.jsonl" for name in MACHINES}
         for name, host in MACHINES.items():
             journals[name].write_text(bed.on(host, "cat /data/s/runs/*/journal.jsonl") + "\n")

@@ -92,8 +92,8 @@ def test_experiments_are_jobs_one_after_the_other(zlang: Zlang, slurm: Slurm) ->
     line = "experiment e { on = data  run = waits  cache = as_is  repeat = 2  table elapsed by n }"
     second = "experiment f { on = data  run = waits  cache = hot }"
     program = zlang.program(PROGRAM.replace("GO", str(go)).replace(line, f"{line}\n{second}"))
-    said = zlang("submit", program, "--slurm", "--parts", "2", "--", "--partition=p").out
-    first, after = (said_of.split(":")[0] for said_of in said.split("submitted job ")[1:])
+    stdout = zlang("submit", program, "--slurm", "--parts", "2", "--", "--partition=p").out
+    first, after = (said_of.split(":")[0] for said_of in stdout.split("submitted job ")[1:])
     wait_for(lambda: len(list(zlang.at.glob("zlang-e-*/begun"))) == 2)
     assert {name: bool(node) for name, node in slurm.tasks().items()} == {
         f"{job}_{number}": job == first for job in (first, after) for number in (1, 2)

@@ -13,4 +13,6 @@ def errors(text: str) -> list[str]:
     checked = programs.check(Source("study.zexp", text), Overrides())
     findings, _ = plans.all_findings(checked)
     findings += programs.lint(checked)
-    return [f"{found.message}: {found.span.text}" for found in findings if found.code.severity is Severity.ERROR]
+    return [
+        f"{finding.message}: {finding.span.text}" for finding in findings if finding.code.severity is Severity.ERROR
+    ]

@@ -77,10 +77,10 @@ CORPUS = [
 
 @pytest.mark.parametrize(("rule", "program", "experiment", "is_found"), CORPUS)
 def test_a_rule_on_a_fresh_program(rule: str, program: str, experiment: str, is_found: bool) -> None:
-    assert rule in {one.lint.id for one in RULES}
+    assert rule in {listed.lint.id for listed in RULES}
     checked = programs.check(Source("fresh.zexp", f"{program}\nexperiment fresh {{ {experiment} }}\n"), Overrides())
     assert checked.is_sound, [finding.message for finding in checked.findings]
-    assert (rule in {one.code.id for one in programs.lint(checked, {})}) is is_found
+    assert (rule in {finding.code.id for finding in programs.lint(checked, {})}) is is_found
 
 
 # --- programs in files, one file for each rule
@@ -108,7 +108,7 @@ def test_a_rule_on_programs_of_others(file: Path) -> None:
             assert errors == {expected}, (number, text)
         else:
             assert checked.is_sound, (number, [finding.message for finding in checked.findings])
-            codes = {one.code.id for one in programs.lint(checked, {})}
+            codes = {finding.code.id for finding in programs.lint(checked, {})}
             assert (file.stem in codes) is (expected == "found"), (number, text)
         counts["silent" if expected == "silent" else "found"] += 1
     assert min(counts.values()) >= 2, f"{counts}: two programs with the finding, and two without"
@@ -116,7 +116,7 @@ def test_a_rule_on_programs_of_others(file: Path) -> None:
 
 def test_each_rule_has_programs() -> None:
     covered = {file.stem for file in FILES} - EXCLUDED | {case[0] for case in CORPUS}
-    assert {one.lint.id for one in RULES} == covered, (
+    assert {rule.lint.id for rule in RULES} == covered, (
         "write tests/lint/corpus/ID.txt for each new rule: two programs after `#! found`, and two after `#! silent`"
     )
 

@@ -38,7 +38,7 @@ def lint(text: str, name: str = "program.zexp", **options: list[str]) -> list[tu
     """Id, severity and sentence of all findings."""
     checked = programs.check(Source(name, text), Overrides())
     assert checked.is_sound, [finding.message for finding in checked.findings]
-    return [(one.code.id, one.code.severity, one.message) for one in programs.lint(checked, options)]
+    return [(finding.code.id, finding.code.severity, finding.message) for finding in programs.lint(checked, options)]
 
 
 def ids(text: str, **options: list[str]) -> list[str]:
@@ -64,7 +64,7 @@ def test_a_space_that_nobody_could_list_is_looked_at() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "left"),
+    ("text", "remaining"),
     [
         (HEAD + WRITES + EXPERIMENT, ["ZL049"]),
         (HEAD + "# allow buffered-write-not-synced: memory is meant\n" + WRITES + EXPERIMENT, []),
@@ -80,15 +80,15 @@ def test_a_space_that_nobody_could_list_is_looked_at() -> None:
         (HEAD + "# allow ZL012: where it is a machine of that kind\n" + WRITES + EXPERIMENT, ["ZL049"]),
     ],
 )
-def test_what_is_allowed_and_where(text: str, left: list[str]) -> None:
-    assert ids(text) == left
+def test_what_is_allowed_and_where(text: str, remaining: list[str]) -> None:
+    assert ids(text) == remaining
 
 
 READS = "fio reads { rw = randread  bs = 4KiB | 8KiB }\n"
 
 
 @pytest.mark.parametrize(
-    ("said", "left"),
+    ("clauses", "remaining"),
     [
         ("experiment two { on = data  run = reads  cache = cold }\n", ["ZL057 two"]),
         ("experiment two { on = data  run = reads  cache = cold  repeat = 2 }\n", ["ZL057 repeat = 2"]),
@@ -101,12 +101,12 @@ READS = "fio reads { rw = randread  bs = 4KiB | 8KiB }\n"
         ),
     ],
 )
-def test_what_is_about_an_experiment_is_said_and_allowed_there(said: str, left: list[str]) -> None:
+def test_what_is_about_an_experiment_is_said_and_allowed_there(clauses: str, remaining: list[str]) -> None:
     """It is about none that shares the workload."""
-    one = "experiment one { on = data  run = reads  cache = cold  repeat = 3 }\n"
-    checked = programs.check(Source("program.zexp", HEAD + READS + one + said), Overrides())
+    experiment = "experiment one { on = data  run = reads  cache = cold  repeat = 3 }\n"
+    checked = programs.check(Source("program.zexp", HEAD + READS + experiment + clauses), Overrides())
     places = [(finding.code.id, finding.span) for finding in programs.lint(checked)]
-    assert [f"{id_} {span.source.text[span.start : span.end]}" for id_, span in places] == left
+    assert [f"{id_} {span.source.text[span.start : span.end]}" for id_, span in places] == remaining
 
 
 def test_rules_are_weighed_on_the_command_line() -> None:
@@ -153,7 +153,8 @@ def test_a_plan_keeps_what_was_found_what_is_denied_and_why_it_is_allowed(tmp_pa
     checked = programs.check(Source(str(tmp_path / "program.zexp"), text + EXPERIMENT), Overrides())
     planned = plans.plan(checked, programs.choose(checked, None), plans.DEFAULT_SEED, Overrides())
     assert [
-        (one.name, one.severity, one.place.rsplit("/", 1)[1], one.allowed) for one in planned.plan.header.findings
+        (finding.name, finding.severity, finding.place.rsplit("/", 1)[1], finding.allowed)
+        for finding in planned.plan.header.findings
     ] == [
         ("drift", "error", "program.zexp:1:1", ""),
         ("buffered-write-not-synced", "warning", "program.zexp:4:19", "memory is meant"),
@@ -170,7 +171,8 @@ def test_what_stands_on_no_host_is_on_this_machine() -> None:
     )
     checked = programs.check(Source("program.zexp", text), Overrides())
     assert [
-        (one.code.id, one.span.source.position(one.span.start)[0]) for one in programs.lint(checked, {}, machine)
+        (finding.code.id, finding.span.source.position(finding.span.start)[0])
+        for finding in programs.lint(checked, {}, machine)
     ] == [
         ("ZL001", 3),
         ("ZL012", 4),
@@ -189,9 +191,9 @@ def test_no_finding_changes_with_layout_order_or_names(rule: Rule) -> None:
     laid_out = formatting.program(Source("program.zexp", renamed)).text
     assert laid_out != wrong
     allowed = [comment.text for comment in checked.program.trees[0].comments]
-    said = sorted((id_, message.replace("_2", "")) for id_, _, message in lint("\n".join([*allowed, "", laid_out])))
-    assert said == sorted((id_, message) for id_, _, message in lint(wrong))
-    assert rule.lint.id in {id_ for id_, _ in said}
+    findings = sorted((id_, message.replace("_2", "")) for id_, _, message in lint("\n".join([*allowed, "", laid_out])))
+    assert findings == sorted((id_, message) for id_, _, message in lint(wrong))
+    assert rule.lint.id in {id_ for id_, _ in findings}
 
 
 COMMITS = "fio commits { rw = randwrite  fdatasync = 1 }\n"
@@ -233,15 +235,15 @@ def test_a_write_latency_without_that_of_the_syncs(load: str, clause: str, hint:
     text = HEAD + load + f"experiment one {{\n on = data\n run = commits\n repeat = 3\n {clause}\n}}\n"
     checked = programs.check(Source("program.zexp", text), Overrides())
     assert checked.is_sound, [finding.message for finding in checked.findings]
-    said = [finding.hint for finding in programs.lint(checked) if finding.code.id == "ZL078"]
-    assert said == ([] if hint is None else [hint])
+    hints = [finding.hint for finding in programs.lint(checked) if finding.code.id == "ZL078"]
+    assert hints == ([] if hint is None else [hint])
 
 
 ROOM = 'import fio\nimport zfs\ndir here { path = "." }\npool tank on here { size = 2GiB }\ndataset work on tank\n'
 
 
 @pytest.mark.parametrize(
-    ("targets", "on", "said"),
+    ("targets", "on", "messages"),
     [
         (
             "file a on work { size = 1500MiB }\nfile b on work { size = 1GiB }\n",
@@ -257,9 +259,9 @@ ROOM = 'import fio\nimport zfs\ndir here { path = "." }\npool tank on here { siz
         ("file a on work { size = 1500MiB }\nfile b on here { size = 1GiB }\n", "[a, b]", []),
     ],
 )
-def test_what_is_measured_at_the_same_time_has_to_fit(targets: str, on: str, said: list[str]) -> None:
+def test_what_is_measured_at_the_same_time_has_to_fit(targets: str, on: str, messages: list[str]) -> None:
     reads = f"fio reads {{ rw = randread }}\nexperiment one {{ on = {on}  run = reads  cache = cold  repeat = 3 }}\n"
-    assert [message for id_, _, message in lint(ROOM + targets + reads) if id_ == "ZL042"] == said
+    assert [message for id_, _, message in lint(ROOM + targets + reads) if id_ == "ZL042"] == messages
 
 
 @pytest.mark.parametrize(
@@ -275,13 +277,13 @@ def test_what_is_measured_at_the_same_time_has_to_fit(targets: str, on: str, sai
 def test_copies_that_read_one_file_are_in_lock_step(target: str, load: str, jobs: int | None) -> None:
     text = f'import fio\ndir here {{ path = "." }}\nfile data on here {{ size = 1GiB  {target} }}\n'
     text += f"fio reads {{ {load} }}\nexperiment one {{ on = data  run = reads  cache = cold  repeat = 3 }}\n"
-    said = [message for id_, _, message in lint(text) if id_ == "ZL006"]
+    messages = [message for id_, _, message in lint(text) if id_ == "ZL006"]
     sentence = f"{jobs} jobs read the same offsets of `data` in lock-step, most from the cache"
-    assert said == ([] if jobs is None else [sentence])
+    assert messages == ([] if jobs is None else [sentence])
 
 
 @pytest.mark.parametrize(
-    ("settings", "load", "found"),
+    ("settings", "load", "codes"),
     [
         ("direct = always", "", {"ZL020", "ZL026"}),
         ("direct = standard", "direct = on", {"ZL020", "ZL026"}),
@@ -289,7 +291,7 @@ def test_copies_that_read_one_file_are_in_lock_step(target: str, load: str, jobs
         ("direct = standard", "", set()),
     ],
 )
-def test_the_dataset_decides_whether_writes_bypass_its_cache(settings: str, load: str, found: set[str]) -> None:
+def test_the_dataset_decides_whether_writes_bypass_its_cache(settings: str, load: str, codes: set[str]) -> None:
     text = (
         'import fio\nimport zfs\nhost box { zfs = "2.3.1" }\ndir here on box { path = "." }\n'
         f"pool tank on here {{ size = 4GiB }}\ndataset work on tank {{ dedup = on  {settings} }}\n"
@@ -297,7 +299,7 @@ def test_the_dataset_decides_whether_writes_bypass_its_cache(settings: str, load
         f"fio writes {{ rw = randwrite  bs = 4KiB  end_fsync = on  {load} }}\n"
         "experiment one { on = data  run = writes  repeat = 3 }\n"
     )
-    assert {id_ for id_, _, _ in lint(text)} & {"ZL020", "ZL026"} == found
+    assert {id_ for id_, _, _ in lint(text)} & {"ZL020", "ZL026"} == codes
 
 
 OWN = """
@@ -343,7 +345,7 @@ PART = ", in 3 of 6 trials, where"
 
 
 @pytest.mark.parametrize(
-    ("stack", "said"),
+    ("stack", "messages"),
     [
         (
             "loop disk on here { size = 256MiB | 300MiB }\nxfs volume on disk\n",
@@ -360,12 +362,12 @@ PART = ", in 3 of 6 trials, where"
         ),
     ],
 )
-def test_what_is_too_small_to_be_made(stack: str, said: list[str]) -> None:
+def test_what_is_too_small_to_be_made(stack: str, messages: list[str]) -> None:
     text = (
         'import fio\nimport filesystems\ndir here { path = "." }\n' + stack + "file data on volume { size = 1MiB }\n"
         "fio reads { rw = randread }\nexperiment one { on = data  run = reads  cache = cold  repeat = 3 }\n"
     )
-    assert [message for id_, _, message in lint(text) if id_ == "ZL042"] == said
+    assert [message for id_, _, message in lint(text) if id_ == "ZL042"] == messages
 
 
 def test_an_offset_is_not_rounded() -> None:
@@ -378,5 +380,5 @@ def test_an_offset_is_not_rounded() -> None:
     experiment e { on = raw  run = reads  repeat = 3 }
     """
     checked = programs.check(Source("offset.zexp", text), Overrides())
-    (found,) = [one for one in programs.lint(checked, {}) if one.code.id == "ZL023"]
-    assert found.message == "`raw` starts at 1049088B, which is not a multiple of 4KiB"
+    (finding,) = [candidate for candidate in programs.lint(checked, {}) if candidate.code.id == "ZL023"]
+    assert finding.message == "`raw` starts at 1049088B, which is not a multiple of 4KiB"

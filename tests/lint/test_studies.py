@@ -17,9 +17,12 @@ def test_the_studies_have_exactly_these_findings() -> None:
     lines = []
     for path in STUDIES:
         checked = programs.check(programs.read(str(path)), Overrides())
-        found = [one for one in programs.lint(checked) if isinstance(one.code, Lint)]
-        lines += [path.stem, *(f"  {one.code.severity.value}: {one.code.name}: {one.message}" for one in found)]
-    said = "\n".join([*lines, ""])
+        findings = [finding for finding in programs.lint(checked) if isinstance(finding.code, Lint)]
+        lines += [
+            path.stem,
+            *(f"  {finding.code.severity.value}: {finding.code.name}: {finding.message}" for finding in findings),
+        ]
+    text = "\n".join([*lines, ""])
     if os.environ.get("BLESS"):
-        GOLDEN.write_text(said, "utf-8")
-    assert said == GOLDEN.read_text("utf-8")
+        GOLDEN.write_text(text, "utf-8")
+    assert text == GOLDEN.read_text("utf-8")

@@ -45,7 +45,7 @@ def places(node: object) -> object:
     return tuple(map(places, node)) if isinstance(node, tuple) else str(node)
 
 
-def told(findings: list[Diagnostic] | tuple[Diagnostic, ...]) -> list[str]:
+def as_texts(findings: list[Diagnostic] | tuple[Diagnostic, ...]) -> list[str]:
     return sorted(repr(places(finding)) for finding in findings)
 
 
@@ -76,12 +76,14 @@ def test_nothing_else_is_found_than_by_a_check_from_the_beginning(file: Path) ->
         source = Source(path, opened.source.text)
         findings, _, problem = plans.report(programs.check(source, Overrides()))
         assert analysis is not None
-        assert told(analysis.findings) == told(findings), text
+        assert as_texts(analysis.findings) == as_texts(findings), text
         assert str(analysis.problem) == str(problem)
         parsed = parse.program(source)
         assert places(opened.parsed.tree.entries) == places(parsed.tree.entries), text
         assert places(opened.parsed.tree.comments) == places(parsed.tree.comments), text
-        assert (told(opened.parsed.findings), opened.parsed.broken) == (told(parsed.findings), parsed.broken), text
+        assert (as_texts(opened.parsed.findings), opened.parsed.broken) == (as_texts(parsed.findings), parsed.broken), (
+            text
+        )
 
 
 class Checks:

@@ -60,14 +60,14 @@ def editor(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Editor]:
 def said_by_check(file: Path, capsys: pytest.CaptureFixture[str]) -> list[tuple[str, str, int, int]]:
     capsys.readouterr()
     guarded(["check", "--format", "json", str(file)])
-    found = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    return sorted((item["rule"] or item["code"], item["severity"], item["line"], item["column"]) for item in found)
+    findings = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    return sorted((item["rule"] or item["code"], item["severity"], item["line"], item["column"]) for item in findings)
 
 
-def as_check_says_it(text: str, found: list[types.Diagnostic]) -> list[tuple[str, str, int, int]]:
+def as_check_says_it(text: str, diagnostics: list[types.Diagnostic]) -> list[tuple[str, str, int, int]]:
     severities = {1: "error", 2: "warning", 3: "note"}
     result = []
-    for item in found:
+    for item in diagnostics:
         offset = TextLines(text).offset(item.range.start)
         line, column = Source("", text).position(offset)
         assert item.severity is not None
@@ -275,8 +275,8 @@ def test_names_are_found_in_folders_that_are_added(editor: Editor, tmp_path: Pat
     (tmp_path / "elsewhere.zexp").write_text("let uncommon_name = 1\n")
 
     def names() -> list[str]:
-        found = editor.wait(editor.client.workspace_symbol_async(types.WorkspaceSymbolParams("uncommon_name")))
-        return [item.name for item in found]
+        symbols = editor.wait(editor.client.workspace_symbol_async(types.WorkspaceSymbolParams("uncommon_name")))
+        return [item.name for item in symbols]
 
     assert names() == []
     folder = types.WorkspaceFolder(tmp_path.as_uri(), "more")
@@ -351,8 +351,8 @@ def test_the_shape_of_a_program(settled: Editor) -> None:
     where = types.SelectionRangeParams(document, [place(STUDY, STUDY.index("8KiB |"))])
     (selection,) = study.wait(client.text_document_selection_range_async(where))
     assert selection.parent.parent.parent.range.start.line == 9
-    found = study.wait(client.workspace_symbol_async(types.WorkspaceSymbolParams("stud")))
-    assert "study" in [item.name for item in found]
+    named = study.wait(client.workspace_symbol_async(types.WorkspaceSymbolParams("stud")))
+    assert "study" in [item.name for item in named]
 
 
 def test_colours_cover_each_word_once_and_count_in_utf_16(study: Editor) -> None:
@@ -396,8 +396,8 @@ def test_a_finding_can_be_mended_allowed_and_formatted(editor: Editor) -> None:
         end,
         "fio writes { rw = randwrite  size = 512KiB }\nexperiment e { on = data  run = writes }\n",
     )
-    found = editor.said_of("wrong.zexp")
-    lint = next(item for item in found if item.code == "buffered-write-not-synced")
+    diagnostics = editor.said_of("wrong.zexp")
+    lint = next(item for item in diagnostics if item.code == "buffered-write-not-synced")
     where = types.CodeActionParams(editor.document("wrong.zexp"), lint.range, types.CodeActionContext([lint]))
     titles = [action.title for action in editor.wait(editor.client.text_document_code_action_async(where))]
     assert "allow buffered-write-not-synced here" in titles
