@@ -58,12 +58,12 @@ class ZfsFuse:
 
     def failed(self) -> list[str]:
         """Why trials of the last run do not count."""
-        return [one["why"] for one in json.loads(self.zlang("status", self.last_run(), "--json"))["failed"]]
+        return [failure["why"] for failure in json.loads(self.zlang("status", self.last_run(), "--json"))["failed"]]
 
     def answers(self, sql: str) -> list[list[object]]:
         """The rows of an answer."""
-        said = self.zlang("sql", sql, "--format", "json")
-        rows, _ = json.JSONDecoder().raw_decode(said[said.index("[") :])  # warnings follow
+        output = self.zlang("sql", sql, "--format", "json")
+        rows, _ = json.JSONDecoder().raw_decode(output[output.index("[") :])  # warnings follow
         return [list(row.values()) for row in rows]
 
     def pools(self) -> list[str]:
@@ -91,5 +91,5 @@ def started(place: Path, arc_mb: int, *options: str) -> Iterator[ZfsFuse]:
 
 def loops(place: Path) -> list[str]:
     """The loop devices whose files are in a directory."""
-    said = subprocess.run(["losetup", "--noheadings", "--output", "BACK-FILE"], capture_output=True, text=True)
-    return [line for line in said.stdout.splitlines() if str(place) in line]
+    listing = subprocess.run(["losetup", "--noheadings", "--output", "BACK-FILE"], capture_output=True, text=True)
+    return [line for line in listing.stdout.splitlines() if str(place) in line]

@@ -97,7 +97,7 @@ class RunBuilder:
         identity: str,
         replicate: int,
         levels: Mapping[str, Scalar],
-        said: str,
+        message: str,
         *,
         rc: int = 1,
         attempt: str = "a1",
@@ -106,7 +106,7 @@ class RunBuilder:
         trial = self.trial(identity, replicate, levels)
         out = f"{trial.place}/{attempt}"
         self._begin(trial, out)
-        self.write(f"{out}/measure.err", said)
+        self.write(f"{out}/measure.err", message)
         self.ran("measure", out, rc)
         self.events.append(Fail(self.tick(), identity, replicate, out, "measure"))
         return self
@@ -133,11 +133,11 @@ class RunBuilder:
             points=len({i for i, _ in self.trials}), repeat=2, trials=len(self.trials), factors=self.factors,
             sources=self.sources, facts=facts,
             tools={"fio": "3.33"}, findings=self.findings, metrics=self.metrics, settings=self.settings,
-            expectations=tuple(one for one in self.clauses if isinstance(one, Expectation)),
-            tables=tuple(one for one in self.clauses if isinstance(one, Table)),
-            plots=tuple(one for one in self.clauses if isinstance(one, Plot)),
-            until=next((one for one in self.clauses if isinstance(one, Until)), None),
-            search=next((one for one in self.clauses if isinstance(one, Search)), None),
+            expectations=tuple(clause for clause in self.clauses if isinstance(clause, Expectation)),
+            tables=tuple(clause for clause in self.clauses if isinstance(clause, Table)),
+            plots=tuple(clause for clause in self.clauses if isinstance(clause, Plot)),
+            until=next((clause for clause in self.clauses if isinstance(clause, Until)), None),
+            search=next((clause for clause in self.clauses if isinstance(clause, Search)), None),
         )  # fmt: skip
         items: list[Setup | Trial] = [*self.setups, *self.trials.values()]
         Folder(self.path).write_plan(Plan(header, lambda: iter(items)))
@@ -155,20 +155,20 @@ MakeRun = Callable[..., RunBuilder]
 def judged_by_what_was_printed(trial: Trial, out: Path, window: tuple[float, float] | None) -> Judgement:
     """Stand in for the readers: what the measurement printed is the reading, as JSON."""
     assert window is None or window[0] < window[1]
-    told = orjson.loads((out / "measure.out").read_bytes())
+    printed = orjson.loads((out / "measure.out").read_bytes())
     resident = (out / "cold.out").read_text().strip()
     problems = [f"cache not cold: {resident} bytes resident"] if resident != "0" else []
-    problems += told.get("problems", ())
+    problems += printed.get("problems", ())
     return Judgement(
         valid=not problems,
         why_not="; ".join(problems),
         cache_state="not cold" if resident != "0" else "cold",
         cache_evidence=f"{resident} bytes resident",
-        metrics={k: float(v) for k, v in told.get("metrics", {}).items()},
+        metrics={k: float(v) for k, v in printed.get("metrics", {}).items()},
         latency=tuple(
-            Histogram(metric, {int(ns): n for ns, n in bins.items()}) for metric, bins in told.get("latency", ())
+            Histogram(metric, {int(ns): n for ns, n in bins.items()}) for metric, bins in printed.get("latency", ())
         ),
-        samples=tuple(Sample(*s) for s in told.get("samples", ())),
-        notes=tuple(told.get("notes", ())),
+        samples=tuple(Sample(*s) for s in printed.get("samples", ())),
+        notes=tuple(printed.get("notes", ())),
         window=window,
     )

@@ -107,10 +107,10 @@ def test_what_is_drawn_from_is_sound() -> None:
 
 def difference(text: str, other: str) -> str:
     """Where plans differ, in a few words; empty where they do not."""
-    for one, two in zip(planned(text), planned(other), strict=True):
-        if repr(one) != repr(two):
-            at = next(i for i, (a, b) in enumerate(zip(repr(one), repr(two), strict=False)) if a != b)
-            return f"{repr(one)[max(0, at - 60) : at + 60]}\n{repr(two)[max(0, at - 60) : at + 60]}"
+    for ours, two in zip(planned(text), planned(other), strict=True):
+        if repr(ours) != repr(two):
+            at = next(i for i, (a, b) in enumerate(zip(repr(ours), repr(two), strict=False)) if a != b)
+            return f"{repr(ours)[max(0, at - 60) : at + 60]}\n{repr(two)[max(0, at - 60) : at + 60]}"
     return ""
 
 
@@ -133,7 +133,7 @@ def _with_lists(text: str) -> list[str]:
     items = [item for entry in entries if isinstance(entry, tree.ExperimentDef) for item in entry.items]
     values = [item.value for item in items if isinstance(item, tree.Field) and item.name.text in FIELDS[:-1]]
     spans = [value.span for value in values if "[" not in text[value.span.start : value.span.end]]
-    return [f"{text[: one.start]}[{text[one.start : one.end]}]{text[one.end :]}" for one in spans]
+    return [f"{text[: span.start]}[{text[span.start : span.end]}]{text[span.end :]}" for span in spans]
 
 
 @pytest.mark.parametrize("part", range(_PARTS))

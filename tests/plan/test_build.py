@@ -35,10 +35,10 @@ experiment e {
 
 
 def plan_of(text: str, seed: int = 1, **values: str) -> Plan:
-    said = Overrides(values)
-    checked = programs.check(Source("program.zexp", text), said)
+    overrides = Overrides(values)
+    checked = programs.check(Source("program.zexp", text), overrides)
     assert checked.findings == ()
-    return plans.plan(checked, programs.choose(checked, None), seed, said).plan
+    return plans.plan(checked, programs.choose(checked, None), seed, overrides).plan
 
 
 def trials(plan: Plan) -> list[Trial]:
@@ -115,13 +115,13 @@ experiment e { on = data  run = work }
 def test_it_is_worked_out_with_what_another_thing_has() -> None:
     (trial,) = trials(plan_of(TWICE))
     assert trial.steps[-1].command == "lay 3145728"
-    for wrong, said in (
+    for wrong, message in (
         ("+ 2s", "`+` needs two values of the same type, not a size and a duration"),
         ("* at.dir", "for numbers"),
     ):
         with pytest.raises(ProgramError) as caught:
             trials(plan_of(TWICE.replace("* 2 + more", wrong)))
-        assert said in caught.value.diagnostic.message
+        assert message in caught.value.diagnostic.message
 
 
 def test_no_other_kind_asks_for_what_is_no_part_of_the_measurement() -> None:
@@ -161,15 +161,15 @@ def test_no_replicate_replays_the_offsets_of_another() -> None:
 
 def test_replicates_replay_the_offsets_of_the_first_where_they_are_told_to() -> None:
     def seeds(plan: Plan) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {}
+        seeds_of: dict[str, set[str]] = {}
         for trial in trials(plan):
             words = [word for step in trial.steps for word in step.command.split()]
             assert not any(word.startswith("--seed") for word in words)
-            found.setdefault(trial.identity, set()).update(word for word in words if word.startswith("--randseed="))
-        return found
+            seeds_of.setdefault(trial.identity, set()).update(word for word in words if word.startswith("--randseed="))
+        return seeds_of
 
-    told = (READS.replace("iodepth", f"seed = {word}  iodepth") for word in ("fresh", "replay"))
-    fresh, replayed = map(seeds, map(plan_of, told))
+    programs_of_words = (READS.replace("iodepth", f"seed = {word}  iodepth") for word in ("fresh", "replay"))
+    fresh, replayed = map(seeds, map(plan_of, programs_of_words))
     assert {len(drawn) for drawn in fresh.values()} == {2}
     assert {len(drawn) for drawn in replayed.values()} == {1}
     assert len({seed for drawn in replayed.values() for seed in drawn}) == len(replayed) == len(fresh)
@@ -191,16 +191,16 @@ def test_a_trial_flushes_verifies_collects_and_measures() -> None:
 
 def replayed(plan: Plan) -> Iterator[tuple[Trial, int]]:
     """Each trial with how often the data were laid out for it, by the state that the runner keeps."""
-    state, known = State(), dict[str, Setup]()
+    state, setups = State(), dict[str, Setup]()
     for item in plan.items():
         if isinstance(item, Setup):
-            known[item.signature] = item
+            setups[item.signature] = item
             continue
         made = 0
-        for change in state.changes([known[signature] for signature in item.setups]):
+        for change in state.changes([setups[signature] for signature in item.setups]):
             state = state.after(change)
             made += isinstance(change, Make) and change.setup.key == "data"
-        assert all(state.has(known[signature]) for signature in item.setups)
+        assert all(state.has(setups[signature]) for signature in item.setups)
         yield item, made
         state = state.invalidate(item.invalidates)
 
@@ -346,9 +346,9 @@ def test_a_protocol_of_ones_own() -> None:
     assert [(trial.cache, trial.cache_state) for trial in (cold, *rested)] == [("cold",) * 2, *[("rested", "cold")] * 2]
     assert len({trial.identity for trial in (cold, *rested)}) == 3
     for trial in rested:
-        (rest,) = (step for step in trial.steps if step.name.startswith("rest-"))
-        assert rest.command == f"sleep {trial.factors['pause']:.0f}; test -e data"
-        assert [step for step in trial.steps if step is not rest] == [*cold.steps[:-1], trial.steps[-1]]
+        (pause,) = (step for step in trial.steps if step.name.startswith("rest-"))
+        assert pause.command == f"sleep {trial.factors['pause']:.0f}; test -e data"
+        assert [step for step in trial.steps if step is not pause] == [*cold.steps[:-1], trial.steps[-1]]
 
 
 def test_a_protocol_that_verifies_nothing_claims_nothing() -> None:
@@ -373,9 +373,9 @@ def test_what_is_made_is_known_before_anything_is_made() -> None:
     fio reads { rw = read }
     experiment e { on = data  run = reads }
     """
-    said = Overrides()
-    checked = programs.check(Source("program.zexp", text), said)
-    planned = plans.plan(checked, programs.choose(checked, None), 1, said)
+    overrides = Overrides()
+    checked = programs.check(Source("program.zexp", text), overrides)
+    planned = plans.plan(checked, programs.choose(checked, None), 1, overrides)
     made = {setup.creates.split(" ")[0] for setup in plans.setups_by_branch(planned)}
     assert made == {"dir", "loop", "ext4", "xfs", "file"}
 

@@ -77,16 +77,16 @@ class Machine:
 
     def run(self, step: Step) -> None:
         verb, *words = step.command.split()
-        said = dict(word.split("=") for word in words if "=" in word)
+        settings = dict(word.split("=") for word in words if "=" in word)
         match verb:
             case "make":
                 assert not self.things, "a place is made where nothing stands"
-                self.things[words[0]] = said
+                self.things[words[0]] = settings
             case "lay":
                 assert words[0] not in self.things
-                self.things[words[0]] = {**said, "chunk": self.things["pool"]["chunk"]}
+                self.things[words[0]] = {**settings, "chunk": self.things["pool"]["chunk"]}
             case "set":
-                self.things[words[0]] |= said
+                self.things[words[0]] |= settings
             case "age":
                 tree = self.things["tree"]
                 assert "age" not in tree, "what is aged was laid out anew"
@@ -98,14 +98,14 @@ class Machine:
 
 def check(machine: Machine, trial: Trial) -> None:
     """The machine is as the factors say, and so it was when the tree was laid out, but for what holds at once."""
-    asked = {name: str(value) for name, value in trial.factors.items()}
+    wanted = {name: str(value) for name, value in trial.factors.items()}
     pool, tree = machine.things["pool"], machine.things["tree"]
     assert {name: pool[name] for name in ("disks", "sync", "chunk")} == {
-        n: asked[n] for n in ("disks", "sync", "chunk")
+        n: wanted[n] for n in ("disks", "sync", "chunk")
     }
-    assert (tree["files"], tree["depth"], tree["chunk"]) == (asked["files"], asked["depth"], asked["chunk"])
-    assert tree["hint"] in {asked["sync"], "0"}
-    assert ("age" in tree) == (asked.get("before") == "aged")
+    assert (tree["files"], tree["depth"], tree["chunk"]) == (wanted["files"], wanted["depth"], wanted["chunk"])
+    assert tree["hint"] in {wanted["sync"], "0"}
+    assert ("age" in tree) == (wanted.get("before") == "aged")
 
 
 @pytest.mark.parametrize("hint", ["off", "on"])
@@ -122,14 +122,14 @@ def test_no_trial_is_measured_in_another_state_than_its_own(
 ) -> None:
     text = PROGRAM.replace("HINT", hint).replace("BEFORE", before).replace("SPOILS", "on" if invalidates else "off")
     plan = plan_of(text, seed, order)
-    machine, state, known, chance = Machine(), State(), dict[str, Setup](), random.Random(seed)
+    machine, state, setups, chance = Machine(), State(), dict[str, Setup](), random.Random(seed)
     seen = Counter[tuple[str, int]]()
     for item in plan.items():
         if isinstance(item, Setup):
-            known[item.signature] = item
+            setups[item.signature] = item
             continue
         seen[item.identity, item.replicate] += 1
-        for change in state.changes([known[signature] for signature in item.setups]):
+        for change in state.changes([setups[signature] for signature in item.setups]):
             is_broken = isinstance(change, Alter) and chance.random() < faults
             for step in change.steps[:1] if is_broken else change.steps:
                 machine.run(step)
@@ -150,12 +150,12 @@ def test_no_trial_is_measured_in_another_state_than_its_own(
 
 def counted(text: str, order: Order = Order.PLANNED, seed: int = 1) -> Counter[str]:
     """How often each thing is made, altered and unmade in a plan."""
-    state, known, counts = State(), dict[str, Setup](), Counter[str]()
+    state, setups, counts = State(), dict[str, Setup](), Counter[str]()
     for item in plan_of(text, seed, order).items():
         if isinstance(item, Setup):
-            known[item.signature] = item
+            setups[item.signature] = item
             continue
-        for change in state.changes([known[signature] for signature in item.setups]):
+        for change in state.changes([setups[signature] for signature in item.setups]):
             state = state.after(change)
             counts[f"{type(change).__name__} {change.setup.key}"] += 1
         state = state.invalidate(item.invalidates)
@@ -230,18 +230,18 @@ def test_what_a_person_does_is_asked_once_for_each_state() -> None:
     experiment e { on = machine  run = work  repeat = 2 }
     """
     for seed in range(5):
-        state, known, done = State(), dict[str, Setup](), list[str]()
+        state, setups, done = State(), dict[str, Setup](), list[str]()
         for item in plan_of(text, seed).items():
             if isinstance(item, Setup):
-                known[item.signature] = item
+                setups[item.signature] = item
                 continue
-            for change in state.changes([known[signature] for signature in item.setups]):
+            for change in state.changes([setups[signature] for signature in item.setups]):
                 state = state.after(change)
                 done += [step.command or step.why for step in change.steps]
             state = state.invalidate(item.invalidates)
-        asked = [text for text in done if text.startswith("fit")]
-        assert sorted(asked) == [f"fit {number} cards into machine" for number in range(3)]
-        places = [place for place, text in enumerate(done) if text in asked]
+        requests = [text for text in done if text.startswith("fit")]
+        assert sorted(requests) == [f"fit {number} cards into machine" for number in range(3)]
+        places = [place for place, text in enumerate(done) if text in requests]
         assert all(done[place - 1] == "remove" for place in places if place)
         assert done.count("make 1") == done.count("make 2") == 12
 

@@ -21,10 +21,10 @@ experiment e { on = target  run = w  repeat = 2  design = DESIGN  where w.iodept
 
 
 def plan_of(design: str, seed: int = 1, text: str = PROGRAM) -> Plan:
-    said = Overrides()
-    checked = programs.check(Source("t.zexp", text.replace("DESIGN", design)), said)
+    overrides = Overrides()
+    checked = programs.check(Source("t.zexp", text.replace("DESIGN", design)), overrides)
     assert not checked.findings
-    return plans.plan(checked, programs.choose(checked, None), seed, said).plan
+    return plans.plan(checked, programs.choose(checked, None), seed, overrides).plan
 
 
 def trials(plan: Plan) -> list[Trial]:

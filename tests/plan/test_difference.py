@@ -25,14 +25,14 @@ def _keys(points: list[tuple[str, int, int]]) -> list[TrialKey]:
 
 @given(SIDES, SIDES)
 def test_every_trial_is_counted_once(was: list[tuple[str, int, int]], now: list[tuple[str, int, int]]) -> None:
-    found = difference(_keys(was), _keys(now))
-    changed = sum(point.replicates for point in found.changed)
-    come, go = (sum(point.replicates for point in some) for some in (found.come, found.go))
-    assert found.same + changed + come == len(_keys(now))
-    assert found.same + changed + go == len(_keys(was))
+    counts = difference(_keys(was), _keys(now))
+    changed = sum(point.replicates for point in counts.changed)
+    come, go = (sum(point.replicates for point in some) for some in (counts.come, counts.go))
+    assert counts.same + changed + come == len(_keys(now))
+    assert counts.same + changed + go == len(_keys(was))
     before, after = ({identity: repeat for identity, _, repeat in side} for side in (was, now))
-    assert found.same == sum(min(repeat, after.get(identity, 0)) for identity, repeat in before.items())
-    for point in found.changed:
+    assert counts.same == sum(min(repeat, after.get(identity, 0)) for identity, repeat in before.items())
+    for point in counts.changed:
         (level,) = point.factors.values()
         assert {old for old, at, _ in was if at == level} != {new for new, at, _ in now if at == level}
 
@@ -44,7 +44,7 @@ def test_another_order_is_said_where_nothing_else_differs(points: list[tuple[str
     draw.shuffle(mixed)  # type: ignore[attr-defined]
     assert difference(keys, keys).is_none
     assert difference(keys, mixed).is_reordered == (
-        [(one.identity, one.replicate) for one in keys] != [(one.identity, one.replicate) for one in mixed]
+        [(key.identity, key.replicate) for key in keys] != [(key.identity, key.replicate) for key in mixed]
     )
 
 

@@ -82,17 +82,17 @@ def test_machines_begin_at_the_instant_that_each_is_told(tmp_path: Path, shell: 
     """Their clocks differ, and so do the instants; what began too late does not count."""
     trial = trials_of(plan_of(EACH))[2]
     begun = [_started(shell, step, tmp_path / step.host) for step in measured(trial)]
-    instant, (one, two) = time.time() + 0.3, [step.host for step in measured(trial)]
-    for process, host in zip(begun, (one, two), strict=True):
+    instant, (first, two) = time.time() + 0.3, [step.host for step in measured(trial)]
+    for process, host in zip(begun, (first, two), strict=True):
         gate = tmp_path / host / "gate"
         while not (gate / "met").exists():
             assert process.poll() is None
             time.sleep(0.01)
         (gate / "instant").write_text(f"{round(instant * 1e9)}\n")
     assert [process.wait() for process in begun] == [0, 0]
-    began = [float((tmp_path / host / f"stream{n}" / "began").read_text()) for n, host in enumerate((one, two), 1)]
+    began = [float((tmp_path / host / f"stream{n}" / "began").read_text()) for n, host in enumerate((first, two), 1)]
     assert all(at >= instant for at in began)
-    assert not (tmp_path / one / "gate").exists()
+    assert not (tmp_path / first / "gate").exists()
 
 
 @pytest.mark.parametrize(("late", "why"), [(0.01, ""), (0.2, "the machines began 200 ms apart")])

@@ -156,8 +156,8 @@ def test_parts_have_every_trial_once_and_no_whole_plot_is_cut(order: str, most: 
     assert [item for part in items for item in part] == trials(planned)
     assert [part.plan.header.trials for part in parts] == [len(part) for part in items]
     assert [part.plan.header.part for part in parts] == [f"{n}/{len(parts)}" for n in range(1, len(parts) + 1)]
-    for one, after in itertools.pairwise(items):
-        assert (one[-1].block, one[-1].whole_plot) != (after[0].block, after[0].whole_plot)
+    for before, after in itertools.pairwise(items):
+        assert (before[-1].block, before[-1].whole_plot) != (after[0].block, after[0].whole_plot)
     needed = {signature for item in items[-1] for signature in item.setups}
     assert needed == {item.signature for item in parts[-1].plan.items() if isinstance(item, Setup)}
     if order == "blocked" and most == 3:

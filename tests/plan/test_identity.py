@@ -141,38 +141,38 @@ def done(text: str) -> dict[str, Hashable]:
     """What is carried out at each point of a program, and the values that it reaches, by identity."""
     items = list(plan_of(text).items())
     setups = {item.signature: item for item in items if isinstance(item, Setup)}
-    found: dict[str, Hashable] = {}
+    contents: dict[str, Hashable] = {}
     for trial in (item for item in items if isinstance(item, Trial)):
         steps: list[tuple[Step, ...]] = []
         for signature in trial.setups:
             setup = setups[signature]
             steps += [setup.make, *(setting.steps for setting in setup.settings), setup.unmake]
         # The last word of a command that draws.
-        every = [step.command for one in (*steps, trial.steps) for step in one]
+        every = [step.command for part in (*steps, trial.steps) for step in part]
         seeds = {command.split(" ")[-1] for command in every if command.startswith(("shake", "draw"))}
-        shown = tuple(tuple(of_steps(one, seeds)) for one in (*steps, trial.steps))
+        shown = tuple(tuple(of_steps(part, seeds)) for part in (*steps, trial.steps))
         values = ("held = 3" in text, "heap" in text)
-        found[trial.identity] = (shown, values)
-    return found
+        contents[trial.identity] = (shown, values)
+    return contents
 
 
 def test_there_are_as_many_identities_as_different_points() -> None:
-    known = done(PROGRAM)
-    assert len(known) == len(set(known.values())) == 2
+    contents = done(PROGRAM)
+    assert len(contents) == len(set(contents.values())) == 2
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_an_identity_changes_just_where_something_else_is_carried_out(seed: int) -> None:
     drawn = random.Random(seed)
-    known = done(PROGRAM)
+    contents = done(PROGRAM)
     changed = same = 0
     for count in (1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3):
         text = PROGRAM
         for old, new in drawn.sample(EDITS, count):
             text = text.replace(old, new)
         for identity, shown in done(text).items():
-            alike = [name for name, one in known.items() if one == shown]
-            assert alike == ([identity] if identity in known else []), text
+            alike = [name for name, content in contents.items() if content == shown]
+            assert alike == ([identity] if identity in contents else []), text
             changed += not alike
             same += len(alike)
     assert changed
@@ -182,19 +182,21 @@ def test_an_identity_changes_just_where_something_else_is_carried_out(seed: int)
 @pytest.mark.parametrize(("old", "new"), EDITS)
 def test_one_edit_changes_an_identity_just_where_something_else_is_carried_out(old: str, new: str) -> None:
     assert old in PROGRAM
-    known = done(PROGRAM)
+    contents = done(PROGRAM)
     for identity, shown in done(PROGRAM.replace(old, new)).items():
-        assert [name for name, one in known.items() if one == shown] == ([identity] if identity in known else [])
+        assert [name for name, content in contents.items() if content == shown] == (
+            [identity] if identity in contents else []
+        )
 
 
 def test_names_seeds_and_format_are_no_part_of_an_identity() -> None:
-    known = done(PROGRAM).keys()
+    identities = done(PROGRAM).keys()
     text = PROGRAM
     for name in ("data", "here", "shaken", "drawn"):
         text = text.replace(f" {name} ", f" another_{name} ")
-    for one in (text, formatting.program(Source("program.zexp", PROGRAM)).text):
-        assert done(one).keys() == known
-    assert {item.identity for item in plan_of(PROGRAM, 9).items() if isinstance(item, Trial)} == known
+    for same in (text, formatting.program(Source("program.zexp", PROGRAM)).text):
+        assert done(same).keys() == identities
+    assert {item.identity for item in plan_of(PROGRAM, 9).items() if isinstance(item, Trial)} == identities
 
 
 TWO = """

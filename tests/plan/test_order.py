@@ -49,11 +49,11 @@ def test_an_order_can_be_entered_anywhere(
     rounds = bisection.rounds(levels)
     # What is too long to be shuffled has plots of one size.
     with mock.patch.object(order, "LONGEST_SHUFFLE", 4 if len(set(sizes)) == 1 else 1000):
-        whole, rest = (
+        whole, tail = (
             list(order.order(Layout(len(sizes), sizes.__getitem__, repeat, 1, rounds=rounds), how, at))
             for at in (0, start)
         )
-    assert rest == whole[start:]
+    assert tail == whole[start:]
 
 
 @given(
@@ -63,7 +63,7 @@ def test_an_order_can_be_entered_anywhere(
 def test_a_round_of_a_search_is_whole_before_the_next(how: Order, plots: list[int], repeat: int, levels: int) -> None:
     sizes = plots if how.has_plots else [sum(plots)]
     rounds = bisection.rounds(levels)
-    numbers = {level: number for number, one in enumerate(rounds) for level in one}
+    numbers = {level: number for number, round_ in enumerate(rounds) for level in round_}
     places = list(order.order(Layout(len(sizes), sizes.__getitem__, repeat, 1, rounds=rounds), how))
     seen = Counter((p.plot, p.replicate, p.point, p.level) for p in places)
     assert set(seen.values()) == {1}
@@ -71,7 +71,7 @@ def test_a_round_of_a_search_is_whole_before_the_next(how: Order, plots: list[in
     by_point: dict[tuple[int, int], list[int]] = {}
     for place in places:
         by_point.setdefault((place.plot, place.point), []).append(numbers[place.level])
-    assert all(one == sorted(one) for one in by_point.values())
+    assert all(numbers == sorted(numbers) for numbers in by_point.values())
 
 
 def test_a_plot_is_not_left_before_it_is_done_and_its_replicates_are_blocks() -> None:
@@ -152,12 +152,12 @@ def setups(chain: tuple[str, ...]) -> list[Setup]:
 
 def made(needs: Iterable[tuple[str, ...]]) -> list[str]:
     """What has to be made, by the algorithm that is carried out."""
-    state, found = State(), list[str]()
+    state, signatures = State(), list[str]()
     for chain in needs:
         for change in state.changes(setups(chain)):
             state = state.after(change)
-            found += [change.setup.signature] if isinstance(change, Make) else []
-    return found
+            signatures += [change.setup.signature] if isinstance(change, Make) else []
+    return signatures
 
 
 @given(chains(), st.integers())

@@ -66,7 +66,7 @@ def test_what_is_dropped_takes_no_time() -> None:
 def test_machines_that_work_at_the_same_time_need_less() -> None:
     trials = [trial(number, "a", host=host) for number, host in enumerate(["x", "y"] * 4)]
     pace = Pace(trials)
-    for one in trials[:4]:
-        pace.end(one.place, 0.0, 5.0)
+    for ended in trials[:4]:
+        pace.end(ended.place, 0.0, 5.0)
     assert pace.seconds_left(10.0) == pytest.approx(10)
     assert pace.seconds_left(12.0, under_way=4.0) == pytest.approx(10)

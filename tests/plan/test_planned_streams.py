@@ -119,9 +119,9 @@ def test_names_do_not_decide_what_is_measured() -> None:
 
 
 def test_which_target_a_stream_runs_on_decides_what_is_measured() -> None:
-    (one,) = trials_of("experiment e { on = data  run = [oltp, backup] }")
+    (first,) = trials_of("experiment e { on = data  run = [oltp, backup] }")
     (other,) = trials_of("experiment e { on = data  run = [oltp, placed] }")
-    assert one.identity != other.identity
+    assert first.identity != other.identity
 
 
 def test_copies_share_the_first_file() -> None:

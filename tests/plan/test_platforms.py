@@ -141,5 +141,5 @@ def test_the_library_says_of_hosts_what_hosts_say_of_themselves() -> None:
     facts = shipped.kind("host").properties
     assert tuple(word.name for word in facts["platform"].type.words) == PLATFORMS
     for name in shipped.names():
-        said = {one.since[0] for one in shipped.kind(name).properties.values() if one.since}
-        assert said <= {fact for fact, one in facts.items() if "version" in one.type.scalars}
+        names = {property_.since[0] for property_ in shipped.kind(name).properties.values() if property_.since}
+        assert names <= {name for name, fact in facts.items() if "version" in fact.type.scalars}

@@ -43,10 +43,10 @@ experiment e { on = data  run = work  repeat = 2 }
 
 
 def counted(levels: str, order: Order = Order.PLANNED, past: Past = Past(), text: str = PROGRAM) -> PlanEstimate:  # noqa: B008
-    said = Overrides()
-    checked = programs.check(Source("t.zexp", text.replace("LEVELS", levels)), said)
+    overrides = Overrides()
+    checked = programs.check(Source("t.zexp", text.replace("LEVELS", levels)), overrides)
     assert not checked.findings
-    planned = plans.plan(checked, programs.choose(checked, None), 1, said, order=order)
+    planned = plans.plan(checked, programs.choose(checked, None), 1, overrides, order=order)
     builder = Builder(planned.schedule)
     return estimate.estimate(survey.sample(builder, planned.schedule), planned.plan.header.facts, past, {})
 
@@ -72,22 +72,22 @@ def test_what_is_seldom_as_written_is_drawn_too(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_was_measured_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = Overrides()
-    checked = programs.check(Source("t.zexp", PROGRAM.replace("LEVELS", "2..13")), said)
-    planned = plans.plan(checked, programs.choose(checked, None), 1, said)
+    overrides = Overrides()
+    checked = programs.check(Source("t.zexp", PROGRAM.replace("LEVELS", "2..13")), overrides)
+    planned = plans.plan(checked, programs.choose(checked, None), 1, overrides)
     builder, header = Builder(planned.schedule), planned.plan.header
     trials = [item for item in planned.plan.items() if isinstance(item, Trial)]
 
-    def left(but: list[Trial]) -> PlanEstimate:
+    def remaining_without(but: list[Trial]) -> PlanEstimate:
         sampled = survey.sample(builder, planned.schedule, {trial.place for trial in but})
         return estimate.estimate(sampled, header.facts, Past(), {})
 
-    half = left([trial for trial in trials if trial.factors["files"] in {1, 2}])
+    half = remaining_without([trial for trial in trials if trial.factors["files"] in {1, 2}])
     assert (half.trials, half.made) == (len(trials) * 3 / 5, 3 + 9)
     monkeypatch.setattr(survey, "EXACT", 0)
-    drawn = left([trial for trial in trials if trial.factors["files"] in {1, 2}])
+    drawn = remaining_without([trial for trial in trials if trial.factors["files"] in {1, 2}])
     assert drawn.trials == pytest.approx(half.trials, rel=0.25)
-    assert left(trials[:1]).made >= 1
+    assert remaining_without(trials[:1]).made >= 1
 
 
 def test_short_plans_are_counted() -> None:
@@ -97,9 +97,9 @@ def test_short_plans_are_counted() -> None:
 
 
 def test_a_trillion_trials_are_surveyed() -> None:
-    found = counted("1..1000000", Order.RANDOM)
-    assert 60_000_000 * 0.5 < found.made < 60_000_000 * 2
-    assert found.trials == pytest.approx(60_000_000)
+    estimate = counted("1..1000000", Order.RANDOM)
+    assert 60_000_000 * 0.5 < estimate.made < 60_000_000 * 2
+    assert estimate.trials == pytest.approx(60_000_000)
 
 
 TRAITS = """
@@ -142,40 +142,40 @@ def of(place: str, work: str, past: Past = Past()) -> PlanEstimate:  # noqa: B00
 
 
 def test_what_is_stated_is_added_up() -> None:
-    found = of("speed = 1GiB/s", "time = 9s  amount = 2GiB")
+    estimate = of("speed = 1GiB/s", "time = 9s  amount = 2GiB")
     # Each of ten trials writes, so that the data are laid out ten times.
-    assert found.seconds["measuring"] == pytest.approx(10 * 10, rel=0.01)
-    assert found.seconds["writing data"] == pytest.approx(5 * 1 + 5 * 3, rel=0.1)
-    assert found.written == {"place disk": (5 * 1 + 5 * 3 + 10 * 2) << 30}
-    assert found.space == {"place disk": 3 << 30}
-    assert (found.unknown_seconds, found.unknown_bytes) == (0, 0)
+    assert estimate.seconds["measuring"] == pytest.approx(10 * 10, rel=0.01)
+    assert estimate.seconds["writing data"] == pytest.approx(5 * 1 + 5 * 3, rel=0.1)
+    assert estimate.written == {"place disk": (5 * 1 + 5 * 3 + 10 * 2) << 30}
+    assert estimate.space == {"place disk": 3 << 30}
+    assert (estimate.unknown_seconds, estimate.unknown_bytes) == (0, 0)
 
 
 def test_what_is_not_known_is_counted() -> None:
-    found = of("", "")
-    assert found.seconds["writing data"] < 1
-    assert found.unknown_seconds == 2 + 10
+    estimate = of("", "")
+    assert estimate.seconds["writing data"] < 1
+    assert estimate.unknown_seconds == 2 + 10
     assert of("", "time = 1s", Past(rate=float(1 << 30))).seconds["writing data"] == pytest.approx(4, rel=0.1)
 
 
 def test_the_same_step_takes_what_it_took() -> None:
     once = counted("", text=TRAITS.replace("PLACE", "").replace("WORK", ""))
     assert once.unknown_seconds
-    said = Overrides()
-    checked = programs.check(Source("t.zexp", TRAITS.replace("PLACE", "").replace("WORK", "")), said)
-    items = list(plans.plan(checked, programs.choose(checked, None), 1, said).plan.items())
+    overrides = Overrides()
+    checked = programs.check(Source("t.zexp", TRAITS.replace("PLACE", "").replace("WORK", "")), overrides)
+    items = list(plans.plan(checked, programs.choose(checked, None), 1, overrides).plan.items())
     owners = {(item.signature, step.name): 7.0 for item in items if isinstance(item, Setup) for step in item.make}
     owners |= {(item.identity, step.name): 5.0 for item in items if isinstance(item, Trial) for step in item.steps}
-    found = of("", "", Past(owners))
-    assert found.seconds["measuring"] == pytest.approx(50, rel=0.01)
-    assert found.seconds["writing data"] == pytest.approx(14, rel=0.01)
-    assert found.unknown_seconds == 0
+    estimate = of("", "", Past(owners))
+    assert estimate.seconds["measuring"] == pytest.approx(50, rel=0.01)
+    assert estimate.seconds["writing data"] == pytest.approx(14, rel=0.01)
+    assert estimate.unknown_seconds == 0
 
 
 def test_more_than_a_device_is_to_bear_is_refused() -> None:
-    said = Overrides()
-    checked = programs.check(Source("t.zexp", TRAITS.replace("PLACE", "most = 3GiB").replace("WORK", "")), said)
-    planned = plans.plan(checked, programs.choose(checked, None), 1, said)
+    overrides = Overrides()
+    checked = programs.check(Source("t.zexp", TRAITS.replace("PLACE", "most = 3GiB").replace("WORK", "")), overrides)
+    planned = plans.plan(checked, programs.choose(checked, None), 1, overrides)
     with pytest.raises(RunError, match=r"4,294,967,296 bytes, 133% of its endurance, .* place disk"):
         costs.require_endurance(planned.plan.header, of("most = 3GiB", ""))
     costs.require_endurance(planned.plan.header, PlanEstimate(written={"place disk": 3 << 30}))

@@ -31,9 +31,9 @@ def trial(*steps: Step, cache: str = "as_is") -> Trial:
 
 def read(directory: Path, tool: str, artefact: str, window: Window | None = None, **args: Any) -> Reading:
     """What a tool's reader makes of a file."""
-    one = step("measure", tool, artefact, **args)
-    assert one.reader is not None
-    return READERS[tool](directory, one.reader, one, window)
+    measuring = step("measure", tool, artefact, **args)
+    assert measuring.reader is not None
+    return READERS[tool](directory, measuring.reader, measuring, window)
 
 
 def fio(tmp_path: Path, name: str, **args: Any) -> Reading:

@@ -211,7 +211,7 @@ _THREE = "n = 3 from 1000000 to 3000000 with the mean 2000000.0"
 _NOT_COUNTED: dict[str, object] = {"read__short_ios": None, "read__drop_ios": None}
 _MORE = {"read__clat_ns__N": 104, "read__clat_ns__bins": {"1003520": 104}}
 _NONE = {"N": 0, "min": 0, "max": 0, "mean": 0.0, "stddev": 0.0}
-SAID: list[tuple[dict[str, object], list[str]]] = [
+CONTRADICTIONS: list[tuple[dict[str, object], list[str]]] = [
     ({}, []),
     ({"usr_cpu": 65.0}, []),
     ({"usr_cpu": 65.1}, ["`usr_cpu` and `sys_cpu` of job j are 65.1 % and 40.0 %"]),
@@ -361,9 +361,9 @@ SAID: list[tuple[dict[str, object], list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("changes", "said"), SAID)
-def test_what_is_said_of_figures_that_disagree(changes: dict[str, object], said: list[str]) -> None:
-    assert list(fio_figures.contradictions(_job(**changes))) == said
+@pytest.mark.parametrize(("changes", "sentences"), CONTRADICTIONS)
+def test_what_is_said_of_figures_that_disagree(changes: dict[str, object], sentences: list[str]) -> None:
+    assert list(fio_figures.contradictions(_job(**changes))) == sentences
 
 
 def test_one_entry_for_all_jobs_moves_what_all_of_them_move() -> None:
@@ -396,8 +396,8 @@ def test_a_job_of_both_directions_does_both() -> None:
 def test_entries_of_a_job_are_counted_by_its_workers(workers: str | None, entries: int, *, is_taken: bool) -> None:
     shared = {"numjobs": workers} if workers else None
     for job in (_job(), _job(**{"job options": None})):
-        said = [] if is_taken else [f"there are {entries} entries of job j, which has 1"]
-        assert list(fio_figures.doubled([job] * entries, shared)) == said
+        sentences = [] if is_taken else [f"there are {entries} entries of job j, which has 1"]
+        assert list(fio_figures.doubled([job] * entries, shared)) == sentences
 
 
 LATENCIES: list[tuple[dict[str, object], str]] = [
@@ -435,13 +435,13 @@ AGREEING: list[tuple[dict[str, object], str]] = [
 """Latencies at the edge of what fio rounds."""
 
 
-@pytest.mark.parametrize(("changes", "said"), LATENCIES)
-def test_what_is_said_of_latencies_that_disagree(changes: dict[str, object], said: str) -> None:
+@pytest.mark.parametrize(("changes", "beginning"), LATENCIES)
+def test_what_is_said_of_latencies_that_disagree(changes: dict[str, object], beginning: str) -> None:
     job = _job()
     job["read"]["clat_ns"] |= changes
     job["read"]["lat_ns"] = {"N": 0, "max": 0}
     sentences = list(fio_figures.contradictions(job))
-    assert any(sentence.startswith(f"read of job j: `clat_ns`: {said}") for sentence in sentences), sentences
+    assert any(sentence.startswith(f"read of job j: `clat_ns`: {beginning}") for sentence in sentences), sentences
 
 
 @pytest.mark.parametrize(("changes", "unsaid"), AGREEING)
@@ -454,5 +454,5 @@ def test_what_is_not_said_of_latencies_that_agree(changes: dict[str, object], un
 
 
 def test_options_of_all_jobs_hold_for_a_job_without_its_own() -> None:
-    (said,) = fio_figures.contradictions(_job(**{"job options": None}), {"bs": "8k"})
-    assert said == "read of job j: 409600 bytes do not match 100 operations of 8192 bytes"
+    (sentence,) = fio_figures.contradictions(_job(**{"job options": None}), {"bs": "8k"})
+    assert sentence == "read of job j: 409600 bytes do not match 100 operations of 8192 bytes"

@@ -50,7 +50,7 @@ def test_a_part_has_the_operations_that_the_raw_log_has(measured: Path) -> None:
     assert reading.window is not None
     begin, _ = reading.window
     # The edges lie in pauses, so it does not matter how exactly both clocks agree.
-    edges = [every[0] - 0.5, *((one + other) / 2 for one, other in pairwise(every) if other - one > 0.8)]
+    edges = [every[0] - 0.5, *((instant + other) / 2 for instant, other in pairwise(every) if other - instant > 0.8)]
     for first, last in combinations(edges, 2):
         cut = reading.intervals.cut([(begin + first, begin + last)]).metrics
         logged = sum(first <= t < last for t in every)

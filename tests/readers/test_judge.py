@@ -26,7 +26,7 @@ def out(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("cache", "expect", "found", "state", "evidence", "why_not"),
+    ("cache", "expect", "printed", "state", "evidence", "why_not"),
     [
         ("cold", "0", "   0\n", "cold", "0 bytes resident", ""),
         ("cold", "0", "4096\n", "not cold", "4096 bytes resident", "cache not cold: 4096 bytes resident"),
@@ -47,10 +47,10 @@ def out(tmp_path: Path) -> Path:
     ],
 )
 def test_the_cache(
-    out: Path, cache: str, expect: str, found: str | None, state: str, evidence: str, why_not: str
+    out: Path, cache: str, expect: str, printed: str | None, state: str, evidence: str, why_not: str
 ) -> None:
-    if found is not None:
-        (out / "verify-1.out").write_text(found)
+    if printed is not None:
+        (out / "verify-1.out").write_text(printed)
     verdict = judge(samples.trial(samples.check("verify-1", expect), MEASURE, cache=cache), out, None)
     assert (verdict.cache_state, verdict.cache_evidence) == (state, evidence)
     assert (verdict.valid, verdict.why_not) == (not why_not, why_not)
@@ -253,8 +253,8 @@ def test_data_that_a_cold_load_read_came_from_devices(
         samples.check("verify-1", "0"),
         samples.step("measure", "fio", "fio.json", jobs=1, runtime=1, counted="io"),
     ]
-    for when, said in zip(("before", "after"), counted, strict=False):
-        (out / f"counted-pool-{when}.out").write_text(f"{said}\n")
+    for when, printed in zip(("before", "after"), counted, strict=False):
+        (out / f"counted-pool-{when}.out").write_text(f"{printed}\n")
         steps.append(Step(f"counted-pool-{when}", Action.COLLECT, "true", "a test", 10))
     trial = replace(samples.trial(*steps, cache="cold"), fetch=Fetch(share, most))
     verdict = judge(trial, out, None)

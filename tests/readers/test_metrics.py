@@ -45,8 +45,8 @@ def test_every_reader_is_declared() -> None:
 @pytest.mark.parametrize("tool", [name for name in READERS if DECLARED[name]])
 def test_a_reader_yields_the_metrics_that_it_declares(tool: str) -> None:
     assert tool in SAMPLES, f"record output in tests/readers/data, and name it in SAMPLES as output of `{tool}`"
-    declared = {one.name for one in metrics.in_trials(DECLARED[tool])}
-    distributions = {one.name for one in DECLARED[tool] if one.is_distribution}
+    declared = {metric.name for metric in metrics.in_trials(DECLARED[tool])}
+    distributions = {metric.name for metric in DECLARED[tool] if metric.is_distribution}
     yielded: set[str] = set()
     for artefact, args in SAMPLES[tool]:
         reading = samples.read(samples.DATA, tool, artefact, **args)
@@ -78,42 +78,46 @@ def test_the_values_of_metrics_are_as_blessed() -> None:
 def test_a_command_has_the_metrics_that_it_declares(tmp_path: Path) -> None:
     (tmp_path / "out").write_text('n = 5\n{"hits": {"l2.arc": 7}}\nslept 250 ms\n')
     (tmp_path / "times.txt").write_text("0m0.00s 0m0.00s\n0m1.50s 0m0.25s\n")
-    told: list[Any] = ["time", ["regex", "n=n = (.*)"], ["json", 'l2.hits=hits["l2.arc"]']]
-    told += [["regex", "slept: duration in ms=slept ([0-9]+)"], ["regex", "too: duration in ns=slept (.*)"]]
-    reading = samples.read(tmp_path, "shell", "out", (1.0, 3.0), metrics=told)
+    declarations: list[Any] = ["time", ["regex", "n=n = (.*)"], ["json", 'l2.hits=hits["l2.arc"]']]
+    declarations += [["regex", "slept: duration in ms=slept ([0-9]+)"], ["regex", "too: duration in ns=slept (.*)"]]
+    reading = samples.read(tmp_path, "shell", "out", (1.0, 3.0), metrics=declarations)
     assert reading.problems == ()
     times = {"elapsed": 2.0, "user_s": 1.5, "sys_s": 0.25}
     assert dict(reading.metrics) == {**times, "n": 5, "l2.hits": 7, "slept": 0.25, "too": 250e6}
-    assert set(times) == {one.name for one in DECLARED["shell"]}
+    assert set(times) == {metric.name for metric in DECLARED["shell"]}
     assert metrics.column("l2.hits") == "l2_hits"
 
 
 def test_every_declared_metric_is_described_and_has_a_unit_of_its_type() -> None:
-    every = [one for declared in DECLARED.values() for one in metrics.in_trials(declared)]
-    assert [one.name for one in every if not one.doc] == []
-    assert {one.type for one in every} <= NUMERIC
-    assert [one.name for one in every if one.unit != SCALARS[one.type].unit and STORED[one.unit][0] != one.type] == []
-    (percentile,) = (one for one in every if one.name == "read_clat_p999")
+    every = [metric for declared in DECLARED.values() for metric in metrics.in_trials(declared)]
+    assert [metric.name for metric in every if not metric.doc] == []
+    assert {metric.type for metric in every} <= NUMERIC
+    assert [
+        metric.name
+        for metric in every
+        if metric.unit != SCALARS[metric.type].unit and STORED[metric.unit][0] != metric.type
+    ] == []
+    (percentile,) = (metric for metric in every if metric.name == "read_clat_p999")
     assert percentile.doc == "read latency from submission to completion, percentile 99.9"
     assert (percentile.unit, percentile.better, percentile.means) == ("ns", "lower", "read.completion.p999")
 
 
 def test_no_two_readers_declare_a_metric_differently() -> None:
-    known: dict[str, metrics.Metric] = {}
+    by_name: dict[str, metrics.Metric] = {}
     for declared in DECLARED.values():
-        for one in metrics.in_trials(declared):
-            assert known.setdefault(one.name, one) == one
+        for metric in metrics.in_trials(declared):
+            assert by_name.setdefault(metric.name, metric) == metric
 
 
 def test_metrics_of_a_kind_are_read_in_the_units_that_the_tool_prints(tmp_path: Path) -> None:
     (tmp_path / "out").write_text('took 18.5 ms\n{"lat": 1500}\n')
     (tmp_path / "x.csv").write_text("a,t\n1,250\n2,500\n")
-    found = [
+    declarations = [
         ["took", "duration", "regex", r"took ([0-9.]+) (\w+)", "", "stdout"],
         ["lat", "duration", "json", "lat", "ns", "stdout"],
         ["t", "duration", "csv", "t", "us", "./x.csv"],
     ]
-    reading = samples.read(tmp_path, "shell", "out", found=found)
+    reading = samples.read(tmp_path, "shell", "out", found=declarations)
     assert reading.problems == ()
     assert dict(reading.metrics) == {"took": 0.0185, "lat": 1500, "t": 0.0005}
 
@@ -130,7 +134,7 @@ def test_the_rows_of_a_series_are_samples_and_its_metric_is_their_mean_over_time
     reading = samples.read(tmp_path, "shell", "out", (1000.0, 1003.0), found=SERIES)
     assert reading.problems == ()
     assert dict(reading.metrics) == pytest.approx({"ops": (50 + 100 + 800) / 3, "lat": (250e-6 + 2 * 500e-6) / 3})
-    assert [(one.t, one.metric, one.value) for one in reading.samples] == [
+    assert [(sample.t, sample.metric, sample.value) for sample in reading.samples] == [
         (1000.5, "ops", 100),
         (1001.0, "ops", 200),
         (1003.0, "ops", 400),
@@ -142,10 +146,10 @@ def test_the_rows_of_a_series_are_samples_and_its_metric_is_their_mean_over_time
 
 def test_times_of_a_series_can_be_since_1970(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("t,ops\n1700000001,100\n1700000002,300\n1700000009,900\n")
-    found = [["ops", "iops", "csv", "ops", "", "stdout", "t"]]
-    reading = samples.read(tmp_path, "shell", "out", (1700000000.0, 1700000002.0), found=found)
+    declarations = [["ops", "iops", "csv", "ops", "", "stdout", "t"]]
+    reading = samples.read(tmp_path, "shell", "out", (1700000000.0, 1700000002.0), found=declarations)
     assert dict(reading.metrics) == {"ops": 200}
-    assert [one.t for one in reading.samples] == [1700000001, 1700000002]
+    assert [sample.t for sample in reading.samples] == [1700000001, 1700000002]
 
 
 @pytest.mark.parametrize(

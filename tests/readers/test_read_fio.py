@@ -31,12 +31,12 @@ needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not i
 
 def test_one_job_gives_what_fio_printed(tmp_path: Path) -> None:
     reading = samples.fio(tmp_path, "single", jobs=1, runtime=1)
-    said = samples.report("single")["jobs"][0]
+    job = samples.report("single")["jobs"][0]
     assert reading.problems == ()
     for name in ("read", "write"):
-        part, clat = said[name], said[name]["clat_ns"]
-        found = {k.removeprefix(f"{name}_"): v for k, v in reading.metrics.items() if k.startswith(f"{name}_")}
-        assert found == {
+        part, clat = job[name], job[name]["clat_ns"]
+        figures = {k.removeprefix(f"{name}_"): v for k, v in reading.metrics.items() if k.startswith(f"{name}_")}
+        assert figures == {
             "iops": part["iops"],
             "bw": part["bw_bytes"],
             "bytes": part["io_bytes"],
@@ -52,9 +52,9 @@ def test_one_job_gives_what_fio_printed(tmp_path: Path) -> None:
             "lat_max": part["lat_ns"]["max"],
         }
     others = {k: v for k, v in reading.metrics.items() if not k.startswith(("read_", "write_"))}
-    assert others == {"fio_runtime": 1.001} | {k: said[k] for k in ("usr_cpu", "sys_cpu", "ctx", "majf", "minf")}
+    assert others == {"fio_runtime": 1.001} | {k: job[k] for k in ("usr_cpu", "sys_cpu", "ctx", "majf", "minf")}
     assert [h.metric for h in reading.latency] == ["read_clat", "write_clat"]
-    assert sum(reading.latency[0].bins.values()) == said["read"]["total_ios"]
+    assert sum(reading.latency[0].bins.values()) == job["read"]["total_ios"]
 
 
 def test_a_direction_without_io_has_no_metrics(tmp_path: Path) -> None:
@@ -307,10 +307,10 @@ def test_the_syncs_of_a_real_run_are_a_distribution_of_their_own(tmp_path: Path)
     reading = samples.read(tmp_path, "fio", "fio.json", jobs=1)
     assert reading.problems == ()
     (syncs,) = [histogram for histogram in reading.latency if histogram.metric == "sync_lat"]
-    said = json.loads((tmp_path / "fio.json").read_bytes())["jobs"][0]["sync"]
-    assert sum(syncs.bins.values()) == said["lat_ns"]["N"] >= 15
-    assert reading.metrics["sync_lat_mean"] == said["lat_ns"]["mean"]
-    assert reading.metrics["sync_lat_max"] == said["lat_ns"]["max"]
+    syncs_of_fio = json.loads((tmp_path / "fio.json").read_bytes())["jobs"][0]["sync"]
+    assert sum(syncs.bins.values()) == syncs_of_fio["lat_ns"]["N"] >= 15
+    assert reading.metrics["sync_lat_mean"] == syncs_of_fio["lat_ns"]["mean"]
+    assert reading.metrics["sync_lat_max"] == syncs_of_fio["lat_ns"]["max"]
     assert reading.metrics["sync_lat_p50"] <= reading.metrics["sync_lat_p99"] <= reading.metrics["sync_lat_max"] * 1.02
 
 

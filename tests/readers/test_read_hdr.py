@@ -136,14 +136,19 @@ def test_a_trial_does_not_count_for_its_reason(tmp_path: Path) -> None:
     assert (dict(reading.metrics), reading.latency) == ({}, ())
     assert reading.problems == ("lat: the log has no interval with the tag `write`; tags of the log: none, `read`",)
     (tmp_path / "x.hlog").unlink()
-    found = [["lat", "duration", "hdr", "", "us", "./x.hlog"]]
-    assert samples.read(tmp_path, "shell", "out", found=found).problems == ("lat: x.hlog was not written",)
+    declarations = [["lat", "duration", "hdr", "", "us", "./x.hlog"]]
+    assert samples.read(tmp_path, "shell", "out", found=declarations).problems == ("lat: x.hlog was not written",)
 
 
 def test_a_kind_has_other_metrics_and_several_distributions(tmp_path: Path) -> None:
     shutil.copy(samples.DATA / "hdr-us.hlog", tmp_path / "x.hlog")
     (tmp_path / "out").write_text("ops=5\n")
-    found = [["ops", "count", "regex", "ops=(.*)", "", "stdout"], ["all", "duration", "hdr", "", "us", "./x.hlog"]]
-    reading = samples.read(tmp_path, "shell", "out", found=[*found, ["read", *found[1][1:3], "read", *found[1][4:]]])
+    declarations = [
+        ["ops", "count", "regex", "ops=(.*)", "", "stdout"],
+        ["all", "duration", "hdr", "", "us", "./x.hlog"],
+    ]
+    reading = samples.read(
+        tmp_path, "shell", "out", found=[*declarations, ["read", *declarations[1][1:3], "read", *declarations[1][4:]]]
+    )
     assert (reading.metrics["ops"], reading.metrics["all_p50"], reading.metrics["read_p50"]) == (5, 628_000, 671_000)
     assert [histogram.metric for histogram in reading.latency] == ["all", "read"]

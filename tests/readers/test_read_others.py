@@ -29,7 +29,7 @@ from zlang.run import hashes
 
 def declared(reader: str) -> set[str]:
     """The metrics that the library says a reader has."""
-    return {one.name for one in in_trials(library.load().readers[reader])}
+    return {metric.name for metric in in_trials(library.load().readers[reader])}
 
 
 def test_vmstat_rows_but_the_first() -> None:
@@ -62,8 +62,8 @@ def test_a_torn_table_gives_the_same_rows_or_fewer(
         whole = (samples.DATA / f"{tool}.txt").read_bytes()
         path = tmp_path_factory.mktemp(tool) / "t"
         path.write_bytes(whole[: data.draw(st.integers(0, len(whole)))])
-        found = samples.read(path.parent, tool, "t").samples
-        assert set(found) <= set(samples.read(samples.DATA, tool, f"{tool}.txt").samples)
+        samples_ = samples.read(path.parent, tool, "t").samples
+        assert set(samples_) <= set(samples.read(samples.DATA, tool, f"{tool}.txt").samples)
 
 
 @pytest.mark.skipif(shutil.which("vmstat") is None, reason="vmstat is not installed")
@@ -153,11 +153,13 @@ def test_a_real_sysstat_however_it_is_ended(tmp_path: Path) -> None:
 
 
 def test_what_iostat_says_of_disks_and_what_stands_on_them(tmp_path: Path) -> None:
-    one = (
+    template = (
         '{{"disk_device": "{}", "r/s": {}, "w/s": 0.0, "rkB/s": {}, "wkB/s": 0.0, "r_await": {}, "w_await": 0.0, '
         '"aqu-sz": 1.5, "util": {}}}'
     )
-    disks = [one.format(*words) for words in (("loop0", 9, 9, 9, 9), ("sda", 10, 40, 1, 20), ("sdb", 30, 60, 5, 70))]
+    disks = [
+        template.format(*words) for words in (("loop0", 9, 9, 9, 9), ("sda", 10, 40, 1, 20), ("sdb", 30, 60, 5, 70))
+    ]
     report = f'{{"timestamp": "2026-11-21T00:00:01+0000", "disk": [{", ".join(disks)}]}}'
     # It was begun just before midnight.
     (tmp_path / "i").write_text(f'@ 1795219199.75\n{{"sysstat": {{"statistics": [{report}')
@@ -194,9 +196,13 @@ def test_a_filers_sysstat_whatever_its_head(tmp_path: Path) -> None:
     (tmp_path / "s").write_text(text.replace("    FCP iSCSI   FCP  kB/s iSCSI  kB/s", ""))
     cut = samples.read(tmp_path, "sysstat_x", "s", interval=1)
     assert cut.metrics == {name: value for name, value in reading.metrics.items() if not re.search("fcp|iscsi", name)}
-    found = samples.read(samples.DATA, "sysstat_x", "sysstat_x-wide.txt", interval=1).metrics
-    assert (found["ontap_iscsi_iops"], found["ontap_iscsi_in_bw"], found["ontap_other_iops"]) == (5, 128 * 1024, 8)
-    assert "ontap_cache_age_s" not in found, "more than 60 minutes is not a number"
+    figures = samples.read(samples.DATA, "sysstat_x", "sysstat_x-wide.txt", interval=1).metrics
+    assert (figures["ontap_iscsi_iops"], figures["ontap_iscsi_in_bw"], figures["ontap_other_iops"]) == (
+        5,
+        128 * 1024,
+        8,
+    )
+    assert "ontap_cache_age_s" not in figures, "more than 60 minutes is not a number"
     (tmp_path / "s").write_text(text.partition("\n")[2])
     assert samples.read(tmp_path, "sysstat_x", "s").problems == ("s does not begin with `@ SECONDS`",)
 
@@ -310,8 +316,8 @@ def test_shell_takes_the_last_match_and_the_path(tmp_path: Path) -> None:
     ],
 )
 def test_shell_says_what_is_not_there(tmp_path: Path, metric: list[str], problem: str) -> None:
-    found, problems = _shell(tmp_path, metric)
-    assert found == {}
+    figures, problems = _shell(tmp_path, metric)
+    assert figures == {}
     assert problem in str(problems)
 
 
@@ -322,10 +328,10 @@ def test_shell_time(tmp_path: Path) -> None:
         command = [shell, "sh", "-c"] if shell == "busybox" else [shell, "-c"]
         busy = "i=0; while [ $i -lt 90000 ]; do i=$((i+1)); done"
         subprocess.run([*command, f"sh -c '{busy}'; times > times.txt"], cwd=tmp_path, check=True)
-        found, problems = _shell(tmp_path, ["time"], window=window)
+        figures, problems = _shell(tmp_path, ["time"], window=window)
         assert problems == ""
-        assert isinstance(found, dict)
-        assert 0.01 < found["user_s"] + found["sys_s"] < 5
+        assert isinstance(figures, dict)
+        assert 0.01 < figures["user_s"] + figures["sys_s"] < 5
     (tmp_path / "times.txt").write_text("0m0.00s 0m0.01s\n1m2.50s 0m0.25s\n")
     assert _shell(tmp_path, ["time"], window=window)[0] == {"elapsed": 2.5, "user_s": 62.5, "sys_s": 0.25}
     (tmp_path / "times.txt").write_text("")

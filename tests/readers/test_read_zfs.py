@@ -107,5 +107,5 @@ def test_a_torn_text_gives_the_same_samples_or_fewer(
         whole = (samples.DATA / name).read_bytes()
         path = tmp_path_factory.mktemp(tool) / "t"
         path.write_bytes(whole[: data.draw(st.integers(0, len(whole)))])
-        found = {sample.metric for sample in samples.read(path.parent, tool, "t").samples}
-        assert found <= {sample.metric for sample in samples.read(samples.DATA, tool, name).samples}
+        read = {sample.metric for sample in samples.read(path.parent, tool, "t").samples}
+        assert read <= {sample.metric for sample in samples.read(samples.DATA, tool, name).samples}

@@ -64,12 +64,12 @@ def plain(directory: Path) -> tuple[Path, Path]:
 def hostile(directory: Path) -> tuple[Path, Path]:
     """The same with all of these words as title, factor, program, fact, clause and reason, and each as a level."""
     words = " ".join(HOSTILE)
-    asked = FactorRef(words, ("rand.bs",), "word")
+    word_factor = FactorRef(words, ("rand.bs",), "word")
     measure = Measure(words, Term("median", (Term("metric", name="read_iops"),), words), "iops")
     clauses: tuple[Clause, ...] = (
-        Table(f"table {words}", (measure,), (asked,)),
-        Plot(f"plot {words}", (measure,), FactorRef("depth", ("rand.depth",), "count"), (asked,), None),
-        Plot(f"plot {words}", (measure,), asked, (), FactorRef("depth", ("rand.depth",), "count")),
+        Table(f"table {words}", (measure,), (word_factor,)),
+        Plot(f"plot {words}", (measure,), FactorRef("depth", ("rand.depth",), "count"), (word_factor,), None),
+        Plot(f"plot {words}", (measure,), word_factor, (), FactorRef("depth", ("rand.depth",), "count")),
     )
     run = RunBuilder(
         directory / "runs" / "r",

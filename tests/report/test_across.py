@@ -150,9 +150,9 @@ def test_it_is_the_ratio_of_compare(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_compared_is_refused(clause: str, message: str) -> None:
-    said = findings(clause)
-    assert bool(said) == bool(message)
-    assert message in "".join(said)
+    messages = findings(clause)
+    assert bool(messages) == bool(message)
+    assert message in "".join(messages)
 
 
 def test_an_experiment_below_is_not_measured_yet() -> None:

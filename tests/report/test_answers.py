@@ -80,9 +80,9 @@ def answered(text: str, tmp_path: Path, measured: Measured = MEASURED) -> Trials
             if value is None:
                 run.failed(f"p{i}", replicate, levels, "no space")
                 continue
-            told = {"metrics": {"read_iops": value, "read_bw": value * bs, "read_clat_p99": 5e6, "usr_cpu": 40}}
+            printed = {"metrics": {"read_iops": value, "read_bw": value * bs, "read_clat_p99": 5e6, "usr_cpu": 40}}
             bins = {"1000000": 98, f"{bs * 1000}": 2 if replicate == 1 else 1}
-            run.measured(f"p{i}", replicate, levels, orjson.dumps({**told, "latency": [["read_clat", bins]]}))
+            run.measured(f"p{i}", replicate, levels, orjson.dumps({**printed, "latency": [["read_clat", bins]]}))
     run.done()
     ingest(tmp_path / "runs", tmp_path / "db")
     return known_runs.trials_of(tmp_path / "db", None)
@@ -154,10 +154,10 @@ def test_a_verdict_that_contradicts_the_figures_shown_is_inconclusive(tmp_path: 
 )
 def test_a_margin_names_its_sides(condition: str, margin: str, tmp_path: Path) -> None:
     (judged,) = judging.judge(answered(f"expect {condition}", tmp_path))
-    found = judged.findings[0].margin
-    assert found.startswith(margin)
-    assert bool(found) == bool(margin)
-    assert not found or found.endswith(" (by means)" if "mean(" in condition else " (by geometric means)")
+    shown = judged.findings[0].margin
+    assert shown.startswith(margin)
+    assert bool(shown) == bool(margin)
+    assert not shown or shown.endswith(" (by means)" if "mean(" in condition else " (by geometric means)")
 
 
 def test_a_factor_that_one_side_lacks_matches_each_of_its_levels(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "mixed"),
+    ("columns", "mixed"),
     [
         ("read_iops", True),
         ("p99(read_clat) by bs", True),
@@ -230,14 +230,14 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
     ],
 )
 def test_a_table_says_where_a_row_mixes_trials_with_and_without_a_factor(
-    asked: str, mixed: bool, tmp_path: Path
+    columns: str, mixed: bool, tmp_path: Path
 ) -> None:
-    (table,) = answers.tables(answered(f"table {asked}", tmp_path))
+    (table,) = answers.tables(answered(f"table {columns}", tmp_path))
     assert ("that have `content` with trials that do not" in table.note) == mixed
 
 
 @pytest.mark.parametrize(
-    ("asked", "lacks"),
+    ("columns", "lacks"),
     [
         ("read_iops by target, bs", True),
         ("read_iops by target, bs, rwmixread", False),
@@ -245,19 +245,21 @@ def test_a_table_says_where_a_row_mixes_trials_with_and_without_a_factor(
         ("read_iops", False),
     ],
 )
-def test_rows_that_pool_different_levels_are_not_shown_as_alike(asked: str, lacks: bool, tmp_path: Path) -> None:
+def test_rows_that_pool_different_levels_are_not_shown_as_alike(columns: str, lacks: bool, tmp_path: Path) -> None:
     note = "not all rows have every level of `rwmixread`, so rows also differ by these"
-    trials = answered(f"table {asked}", tmp_path)
+    trials = answered(f"table {columns}", tmp_path)
     (table,) = answers.tables(trials)
     assert (note in table.note) == lacks
     if lacks:
-        (plot,) = answers.asked_now(trials, asked.replace("by target, bs", "over bs by target"))
+        (plot,) = answers.asked_now(trials, columns.replace("by target, bs", "over bs by target"))
         assert "; not all points have every level of `rwmixread`" in plot.note
 
 
 def test_what_is_asked_on_several_lines_is_said_on_one(tmp_path: Path) -> None:
-    (one,) = judging.judge(answered('expect "so" median(\n    read_iops where target == soft\n  ) > 1/s', tmp_path))
-    assert one.expectation.text == 'expect "so" median(read_iops where target == soft) > 1/s'
+    (judgement,) = judging.judge(
+        answered('expect "so" median(\n    read_iops where target == soft\n  ) > 1/s', tmp_path)
+    )
+    assert judgement.expectation.text == 'expect "so" median(read_iops where target == soft) > 1/s'
 
 
 def test_a_table_asked_for_now_is_as_one_of_the_experiment(tmp_path: Path) -> None:
@@ -275,7 +277,7 @@ def test_a_plot_asked_for_now_shows_what_one_of_the_experiment_does(tmp_path: Pa
     text = "read_iops, p99(read_clat where rwmixread == 70%) over bs by target, facet content"
     trials = answered(f"plot {text}", tmp_path)
     (drawn,) = answers.plots(trials)
-    assert [one.name for one in drawn.columns] == ["bs", "target", "content"]
+    assert [column.name for column in drawn.columns] == ["bs", "target", "content"]
     assert [row[:3] for row in drawn.rows][:2] == [(4096, "plain", None), (4096, "soft", "compressible(50%)")]
     (now,) = answers.asked_now(trials, text)
     assert (now.rows, now.columns, now.plot) == (drawn.rows, drawn.columns, drawn.plot)
@@ -403,8 +405,8 @@ def of_readers_and_writers(text: str, tmp_path: Path, *, every: bool = False) ->
         run.traits = {"reads": is_reader}
         for replicate, value in enumerate((100.0, 101.0, 102.0), 1):
             metrics = {"read_iops": value if is_reader else None, "usr_cpu": 40}
-            told = {"metrics": {name: number for name, number in metrics.items() if number is not None}}
-            run.measured(f"p{bs}", replicate, {"bs": bs, "rwmixread": 70}, orjson.dumps(told))
+            printed = {"metrics": {name: number for name, number in metrics.items() if number is not None}}
+            run.measured(f"p{bs}", replicate, {"bs": bs, "rwmixread": 70}, orjson.dumps(printed))
     run.done()
     ingest(tmp_path / "runs", tmp_path / "db")
     return known_runs.trials_of(tmp_path / "db", None)

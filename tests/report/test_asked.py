@@ -65,12 +65,12 @@ def test_a_question_is_about_what_the_experiment_names_and_varies(
 ) -> None:
     run = make_run("r", factors=(factor("bs", "size", levels=(4096, 8192)),), clauses=clauses)
     for n in range(6):
-        told = {name: value * (1 if name == "made" else 1 + n / 100) for name, value in metrics.items() if value}
+        printed = {name: value * (1 if name == "made" else 1 + n / 100) for name, value in metrics.items() if value}
         tick = run.tick
         monkeypatch.setattr(run, "tick", lambda tick=tick, n=n: tick() + n * (run.clock % 1))
-        run.measured(f"p{n % 2}", n // 2 + 1, {"bs": 4096 * (1 + n % 2)}, orjson.dumps({"metrics": told}))
+        run.measured(f"p{n % 2}", n // 2 + 1, {"bs": 4096 * (1 + n % 2)}, orjson.dumps({"metrics": printed}))
     run.done()
     results.ingest(runs, db)
-    assert {one.metric for one in results.compare(db, (), None, "r", None)[0]} == {expected}
+    assert {row.metric for row in results.compare(db, (), None, "r", None)[0]} == {expected}
     columns = results.conclude(Folder(runs / "r"), db).summary.columns
     assert next(column.name for column in columns if column.type == "estimate") == expected

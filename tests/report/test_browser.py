@@ -38,32 +38,32 @@ class Seen:
     """A page, and what it said and asked for."""
 
     page: Page
-    said: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    printed: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     def open(self, path: Path) -> None:
-        self.page.on("console", lambda message: self.said.append(message.text))
-        self.page.on("pageerror", lambda error: self.said.append(str(error)))
-        self.page.on("dialog", lambda dialog: self.said.append(dialog.message))
-        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.on("console", lambda message: self.printed.append(message.text))
+        self.page.on("pageerror", lambda error: self.printed.append(str(error)))
+        self.page.on("dialog", lambda dialog: self.printed.append(dialog.message))
+        self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.goto(path.as_uri())
 
     def asks(self, question: str) -> object:
-        found: object = self.page.evaluate(question)
-        return found
+        answer: object = self.page.evaluate(question)
+        return answer
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A plain report and a hostile one."""
     place = tmp_path_factory.mktemp("reports")
-    found = {}
+    pages = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("zlang.store.run_rows.judge", judged_by_what_was_printed)
         for name, make in (("plain", reports.plain), ("hostile", reports.hostile), ("wide", reports.wide)):
             db, runs = make(place / name)
-            (found[name],) = write_report(db, None, runs, "html", place / f"{name}.html")
-    return found
+            (pages[name],) = write_report(db, None, runs, "html", place / f"{name}.html")
+    return pages
 
 
 def test_it_is_quiet_and_keeps_to_itself(browser: Browser, written: dict[str, Path]) -> None:
@@ -74,8 +74,8 @@ def test_it_is_quiet_and_keeps_to_itself(browser: Browser, written: dict[str, Pa
                 seen.open(path)
                 page.wait_for_selector(DRAWN.format(scheme))
                 where = (name, scheme, width)
-                assert (seen.said, where) == ([], where)
-                assert [url for url in seen.asked if not url.startswith("data:")] == [path.as_uri()]
+                assert (seen.printed, where) == ([], where)
+                assert [url for url in seen.requests if not url.startswith("data:")] == [path.as_uri()]
                 assert page.title() in {"A title", " ".join(reports.HOSTILE)[:200]}
                 assert seen.asks("document.documentElement.scrollWidth") == width, where
                 figures = page.locator("figure").count()
@@ -153,15 +153,15 @@ def test_without_scripts_there_are_tables_and_pictures(browser: Browser, written
 def contrasts(page: Page) -> list[str]:
     """Pairs of the page's colours for text and what is behind it that are too near for text (WCAG 2: 4.5)."""
     colour = "getComputedStyle(document.documentElement).getPropertyValue"
-    found = {name: str(page.evaluate(f"{colour}('--{name}')")) for name in ("ink", "soft", "link", "paper", "shade")}
+    colours = {name: str(page.evaluate(f"{colour}('--{name}')")) for name in ("ink", "soft", "link", "paper", "shade")}
     return [
         f"{text} on {paper}"
         for text, paper in (("ink", "paper"), ("soft", "paper"), ("link", "paper"), ("ink", "shade"))
-        if (brightness(found[text], found[paper])) < 4.5
+        if (brightness(colours[text], colours[paper])) < 4.5
     ]
 
 
-def brightness(one: str, other: str) -> float:
+def brightness(first: str, other: str) -> float:
     """The ratio of two colours' luminances, as https://www.w3.org/TR/WCAG21/#dfn-contrast-ratio has it."""
 
     def luminance(colour: str) -> float:
@@ -172,5 +172,5 @@ def brightness(one: str, other: str) -> float:
         ]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
-    dark, light = sorted([luminance(one), luminance(other)])
+    dark, light = sorted([luminance(first), luminance(other)])
     return (light + 0.05) / (dark + 0.05)

@@ -23,28 +23,28 @@ TWO = (("bs", ("a", "b")), ("depth", (1, 32)))
 
 
 def test_a_paired_ratio_is_that_of_the_paired_t_test() -> None:
-    found = ratios.paired({(): [b - a for a, b in zip(*LOGS, strict=True)]})
-    assert found is not None
-    known = stats.ttest_rel(LOGS[1], LOGS[0]).confidence_interval(0.95)
-    assert found.interval() == pytest.approx((math.exp(known.low), math.exp(known.high)))
-    assert found.n == 4
+    ratio = ratios.paired({(): [b - a for a, b in zip(*LOGS, strict=True)]})
+    assert ratio is not None
+    expected = stats.ttest_rel(LOGS[1], LOGS[0]).confidence_interval(0.95)
+    assert ratio.interval() == pytest.approx((math.exp(expected.low), math.exp(expected.high)))
+    assert ratio.n == 4
     of_three = stats.ttest_rel(LOGS[1], LOGS[0]).confidence_interval(1 - 0.05 / 3)
-    assert found.interval(3) == pytest.approx((math.exp(of_three.low), math.exp(of_three.high)))
+    assert ratio.interval(3) == pytest.approx((math.exp(of_three.low), math.exp(of_three.high)))
 
 
 def test_a_ratio_of_what_is_apart_is_that_of_welchs_test() -> None:
-    found = ratios.apart({(): LOGS[0]}, {(): LOGS[1][:3]})
-    assert found is not None
-    known = stats.ttest_ind(LOGS[1][:3], LOGS[0], equal_var=False)
-    assert found.error is not None
-    assert found.log / found.error == pytest.approx(known.statistic)
-    assert 2 <= found.df <= 5
+    ratio = ratios.apart({(): LOGS[0]}, {(): LOGS[1][:3]})
+    assert ratio is not None
+    expected = stats.ttest_ind(LOGS[1][:3], LOGS[0], equal_var=False)
+    assert ratio.error is not None
+    assert ratio.log / ratio.error == pytest.approx(expected.statistic)
+    assert 2 <= ratio.df <= 5
 
 
 def test_what_differs_between_combinations_is_no_error() -> None:
-    one: dict[Hashable, list[float]] = {"a": [0.10, 0.11, 0.12]}
-    two: dict[Hashable, list[float]] = {**one, "b": [0.90, 0.91, 0.92]}
-    alone, both = ratios.paired(one), ratios.paired(two)
+    first: dict[Hashable, list[float]] = {"a": [0.10, 0.11, 0.12]}
+    two: dict[Hashable, list[float]] = {**first, "b": [0.90, 0.91, 0.92]}
+    alone, both = ratios.paired(first), ratios.paired(two)
     assert alone is not None
     assert both is not None
     assert both.log == pytest.approx(0.51)
@@ -85,24 +85,24 @@ def test_blocks_take_out_what_changes_between_them() -> None:
         def log(levels: Levels, replicate: int, _place: int, by: float = by) -> float:
             return by * replicate + (0.1 if levels[0] == "b" else 0)
 
-        (found,) = compare.factors(simulated(TWO, 4, log, noise=0.002), "bs", ("a", "b"))
-        assert found.verdict in {"10–11 % faster", "11 % faster", "10 % faster"}
+        (comparison,) = compare.factors(simulated(TWO, 4, log, noise=0.002), "bs", ("a", "b"))
+        assert comparison.verdict in {"10–11 % faster", "11 % faster", "10 % faster"}
 
 
 def test_every_factor_is_compared_and_the_intervals_are_wider_for_it() -> None:
     design = simulated((("bs", ("a", "b", "c")), ("depth", (1, 32))), 3, lambda *_: 0.0)
-    found = compare.factors(design, None, ())
-    assert [(one.factor, one.first, one.second) for one in found] == [
+    comparisons = compare.factors(design, None, ())
+    assert [(comparison.factor, comparison.first, comparison.second) for comparison in comparisons] == [
         ("bs", "a", "b"),
         ("bs", "a", "c"),
         ("depth", "1", "32"),
     ]
     (alone,) = compare.factors(design, "depth", ())
     assert alone.ratio is not None
-    one, three = alone.ratio.interval(1), alone.ratio.interval(3)
-    assert one is not None
+    single, three = alone.ratio.interval(1), alone.ratio.interval(3)
+    assert single is not None
     assert three is not None
-    assert three[0] < one[0] < one[1] < three[1]
+    assert three[0] < single[0] < single[1] < three[1]
 
 
 def test_a_factor_of_setups_is_compared_over_setups() -> None:
@@ -115,16 +115,16 @@ def test_a_factor_of_setups_is_compared_over_setups() -> None:
 
     factors = (("compression", ("lz4", "zstd")), ("recordsize", ("4k", "8k", "16k", "32k")), ("rw", ("read", "write")))
     design = simulated(factors, 10, log, noise=0.001, whole=2)
-    (found,) = compare.factors(design, "compression", ())
-    assert found.ratio is not None
-    assert (found.ratio.n, found.note) == (4, "compared over 4 setups of each level")
-    assert "were detectable" in found.verdict
+    (comparison,) = compare.factors(design, "compression", ())
+    assert comparison.ratio is not None
+    assert (comparison.ratio.n, comparison.note) == (4, "compared over 4 setups of each level")
+    assert "were detectable" in comparison.verdict
     (cheap,) = compare.factors(design, "rw", ())
     assert cheap.ratio is not None
     assert cheap.ratio.n == 80
-    told = {one.name: one for one in effects.effects(design)}
-    assert told["compression"].is_of_setups
-    assert (told["compression"].p or 0) > 0.05
+    by_name = {effect.name: effect for effect in effects.effects(design)}
+    assert by_name["compression"].is_of_setups
+    assert (by_name["compression"].p or 0) > 0.05
 
 
 OATS = """
@@ -144,21 +144,21 @@ def test_whole_plots_are_tested_as_in_the_textbook_of_split_plots() -> None:
     factors = (("block", (1, 2, 3, 4, 5, 6)), ("variety", ("victory", "golden", "marvel")), ("amount", (0, 2, 4, 6)))
     place = {level: n for _, levels in factors for n, level in enumerate(levels)}
 
-    def told(levels: Levels, _replicate: int, _place: int) -> float:
+    def model(levels: Levels, _replicate: int, _place: int) -> float:
         block, variety, amount = levels
         return table[int(str(block)) - 1][4 * place[variety] + int(str(amount)) // 2]
 
-    design = simulated(factors, 1, told, noise=0.0, whole=2)
-    variety = next(one for one in effects.effects(design) if one.name == "variety")
+    design = simulated(factors, 1, model, noise=0.0, whole=2)
+    variety = next(effect for effect in effects.effects(design) if effect.name == "variety")
     assert (variety.df, variety.is_of_setups) == (2, True)
     assert variety.p == pytest.approx(0.2724, abs=1e-4)
-    (found,) = compare.factors(design, "variety", ("golden", "marvel"))
-    assert found.ratio is not None
+    (comparison,) = compare.factors(design, "variety", ("golden", "marvel"))
+    assert comparison.ratio is not None
     plots = [[sum(line[n : n + 4]) / 4 for line in table] for n in (4, 8)]
-    known = stats.ttest_rel(plots[1], plots[0])
-    assert found.ratio.error is not None
-    assert found.ratio.log / found.ratio.error == pytest.approx(known.statistic)
-    assert found.ratio.df == known.df
+    expected = stats.ttest_rel(plots[1], plots[0])
+    assert comparison.ratio.error is not None
+    assert comparison.ratio.log / comparison.ratio.error == pytest.approx(expected.statistic)
+    assert comparison.ratio.df == expected.df
 
 
 def test_a_hard_factor_is_compared_over_its_setups_in_blocks() -> None:
@@ -171,18 +171,18 @@ def test_a_hard_factor_is_compared_over_its_setups_in_blocks() -> None:
 
     factors = (("compression", ("lz4", "zstd")), ("bs", (1, 2, 3, 4)))
     design = simulated(factors, 5, log, whole=1, is_blocked=True)
-    (found,) = compare.factors(design, "compression", ())
+    (comparison,) = compare.factors(design, "compression", ())
     means = [
         [sum(r.log for r in design.rows if r.levels[0] == c and r.replicate == n) / 4 for n in range(1, 6)]
         for c in ("lz4", "zstd")
     ]
-    known = stats.ttest_rel(means[1], means[0])
-    assert found.ratio is not None
-    assert found.ratio.error is not None
-    assert (found.ratio.df, found.note) == (4, "compared over 5 setups of each level")
-    assert found.ratio.log / found.ratio.error == pytest.approx(known.statistic)
-    told = {one.name: one for one in effects.effects(design)}
-    assert told["compression"].p == pytest.approx(known.pvalue)
+    expected = stats.ttest_rel(means[1], means[0])
+    assert comparison.ratio is not None
+    assert comparison.ratio.error is not None
+    assert (comparison.ratio.df, comparison.note) == (4, "compared over 5 setups of each level")
+    assert comparison.ratio.log / comparison.ratio.error == pytest.approx(expected.statistic)
+    by_name = {effect.name: effect for effect in effects.effects(design)}
+    assert by_name["compression"].p == pytest.approx(expected.pvalue)
 
 
 def test_what_setups_differ_by_is_no_error_of_what_varies_within_them() -> None:
@@ -196,9 +196,9 @@ def test_what_setups_differ_by_is_no_error_of_what_varies_within_them() -> None:
             return times * offsets[replicate, str(levels[0])] + 0.02 * (levels[1] == 3)
 
         design = simulated(factors, 5, log, whole=1, is_blocked=True)
-        told = {one.name: one.p for one in effects.effects(design)}
+        p_values = {effect.name: effect.p for effect in effects.effects(design)}
         within = ("bs", "rw", "bs × rw", "compression × bs", "compression × rw", "interactions of three or more")
-        chances.append([told[name] for name in within])
+        chances.append([p_values[name] for name in within])
     assert chances[1] == pytest.approx(chances[0])
     assert (chances[0][0] or 1) < 0.05
 
@@ -207,8 +207,8 @@ def test_datasets_on_one_pool_are_not_setups_of_the_pool() -> None:
     design = simulated((("pool", ("p", "q")), ("dataset", ("a", "b", "c"))), 4, lambda *_: 0.0, whole=2)
     pools = {"p": 100, "q": 200}
     rows = tuple(replace(row, setups=(pools[str(row.levels[0])], *row.setups)) for row in design.rows)
-    (found,) = compare.factors(replace(design, rows=rows), "pool", ())
-    assert found.verdict == "inconclusive: set up once"
+    (comparison,) = compare.factors(replace(design, rows=rows), "pool", ())
+    assert comparison.verdict == "inconclusive: set up once"
 
 
 def test_runs_are_compared_by_the_means_of_their_blocks() -> None:
@@ -218,14 +218,14 @@ def test_runs_are_compared_by_the_means_of_their_blocks() -> None:
         made = simulated(TWO, 4, lambda _levels, replicate, _place: by[replicate], seed, noise=0.01)
         return replace(made, rows=tuple(replace(row, run=name) for row in made.rows))
 
-    one, other = in_run("r1", 1), in_run("r2", 2)
-    found = compare.compare_runs(("r1", "r2"), one, other)
-    means = [[sum(r.log for r in d.rows if r.block == n) / 4 for n in range(1, 5)] for d in (one, other)]
-    known = stats.ttest_ind(means[1], means[0], equal_var=False)
-    assert found.ratio is not None
-    assert found.ratio.error is not None
-    assert found.ratio.log / found.ratio.error == pytest.approx(known.statistic)
-    assert found.ratio.df <= 6
+    first, other = in_run("r1", 1), in_run("r2", 2)
+    comparison = compare.compare_runs(("r1", "r2"), first, other)
+    means = [[sum(r.log for r in d.rows if r.block == n) / 4 for n in range(1, 5)] for d in (first, other)]
+    expected = stats.ttest_ind(means[1], means[0], equal_var=False)
+    assert comparison.ratio is not None
+    assert comparison.ratio.error is not None
+    assert comparison.ratio.log / comparison.ratio.error == pytest.approx(expected.statistic)
+    assert comparison.ratio.df <= 6
 
 
 @pytest.mark.parametrize("is_blocked", [True, False])
@@ -242,21 +242,21 @@ def test_runs_are_compared_over_their_setups(*, is_blocked: bool) -> None:
         made = simulated(factors, 5, log, noise=0.001, whole=1, is_blocked=is_blocked)
         return replace(made, rows=tuple(replace(row, run=name) for row in made.rows))
 
-    found = compare.compare_runs(("r1", "r2"), in_run("r1"), in_run("r2"))
-    assert not found.is_significant
-    assert found.is_judged == is_blocked
+    comparison = compare.compare_runs(("r1", "r2"), in_run("r1"), in_run("r2"))
+    assert not comparison.is_significant
+    assert comparison.is_judged == is_blocked
     if is_blocked:
-        assert found.note.startswith("compared over 5 setups or blocks of each run")
+        assert comparison.note.startswith("compared over 5 setups or blocks of each run")
     else:
-        assert found.verdict == "inconclusive: set up once in a run"
-        assert "--order blocked" in found.note
+        assert comparison.verdict == "inconclusive: set up once in a run"
+        assert "--order blocked" in comparison.note
 
 
 def test_of_one_setup_of_each_it_is_said() -> None:
     design = simulated((("compression", ("lz4", "zstd")), ("rw", ("read", "write"))), 3, lambda *_: 0.0, whole=1)
-    (found,) = compare.factors(design, "compression", ())
-    assert found.verdict == "inconclusive: set up once"
-    assert "--order blocked" in found.note
+    (comparison,) = compare.factors(design, "compression", ())
+    assert comparison.verdict == "inconclusive: set up once"
+    assert "--order blocked" in comparison.note
 
 
 def test_names_that_are_wrong() -> None:
@@ -295,24 +295,24 @@ def test_effects_are_those_of_the_analysis_of_variance() -> None:
     total = sum((row.log - grand) ** 2 for row in design.rows)
     of_bs = 10 * sum((sum(v for k, v in cells.items() if k[0] == bs) / 2 - grand) ** 2 for bs in ("a", "b"))
     contrast = cells["a", 1] - cells["b", 1] - cells["a", 32] + cells["b", 32]
-    told = {one.name: one for one in effects.effects(design)}
-    assert told["bs"].share == pytest.approx(of_bs / total)
-    assert told["bs × depth"].share == pytest.approx(5 * contrast**2 / 4 / total)
-    assert sum(one.share for one in told.values()) == pytest.approx(1)
+    by_name = {effect.name: effect for effect in effects.effects(design)}
+    assert by_name["bs"].share == pytest.approx(of_bs / total)
+    assert by_name["bs × depth"].share == pytest.approx(5 * contrast**2 / 4 / total)
+    assert sum(effect.share for effect in by_name.values()) == pytest.approx(1)
     groups = list(logs.values())
     anova = stats.f_oneway(*groups)
-    errors = [told["blocks"], told["replicates"]]
-    between = sum(one.share for one in told.values() if one not in errors)
-    error = sum(one.share for one in errors) / sum(one.df for one in errors)
+    errors = [by_name["blocks"], by_name["replicates"]]
+    between = sum(effect.share for effect in by_name.values() if effect not in errors)
+    error = sum(effect.share for effect in errors) / sum(effect.df for effect in errors)
     assert between / 3 / error == pytest.approx(anova.statistic)
 
 
 def test_blocks_are_taken_out_of_the_error() -> None:
     design = simulated((("bs", ("a", "b")),), 6, lambda levels, n, _: 0.3 * n + 0.03 * (levels[0] == "b"), noise=0.02)
     sides = [[row.log for row in sorted(design.rows, key=lambda r: r.block) if row.levels == (bs,)] for bs in "ab"]
-    told = {one.name: one for one in effects.effects(design)}
-    assert told["bs"].p == pytest.approx(stats.ttest_rel(sides[0], sides[1]).pvalue)
-    assert told["blocks"].share > 0.9
+    by_name = {effect.name: effect for effect in effects.effects(design)}
+    assert by_name["bs"].p == pytest.approx(stats.ttest_rel(sides[0], sides[1]).pvalue)
+    assert by_name["blocks"].share > 0.9
 
 
 def test_a_factor_of_one_branch_leaves_its_branch_what_is_its_own() -> None:
@@ -321,10 +321,10 @@ def test_a_factor_of_one_branch_leaves_its_branch_what_is_its_own() -> None:
         (("volume", ("ext4", "zfs")), ("recordsize", ("4k", "8k"))), 4, lambda levels, *_: 0.5 * (levels[0] == "zfs")
     )
     rows = [replace(row, levels=("ext4", None)) if row.levels[0] == "ext4" else row for row in design.rows]
-    told = {one.name: one for one in effects.effects(replace(design, rows=tuple(rows)))}
-    assert told["volume"].share > 0.98
-    assert told["recordsize"].df == 1
-    assert "confounded factors" not in told
+    by_name = {effect.name: effect for effect in effects.effects(replace(design, rows=tuple(rows)))}
+    assert by_name["volume"].share > 0.98
+    assert by_name["recordsize"].df == 1
+    assert "confounded factors" not in by_name
 
 
 def test_factors_that_are_constant_in_every_setup_take_nothing_from_those_within() -> None:
@@ -332,7 +332,7 @@ def test_factors_that_are_constant_in_every_setup_take_nothing_from_those_within
     factors = (("rs", (8, 16, 128)), ("pool", ("a", "b")), ("bs", (4, 64)))
     design = simulated(factors, 3, lambda *_: 0.0, whole=2)
     unblocked = replace(design, rows=tuple(replace(row, block=1) for row in design.rows))
-    own = {one.name: one for one in effects.effects(unblocked)}["bs"]
+    own = {effect.name: effect for effect in effects.effects(unblocked)}["bs"]
     logs = [[row.log for row in design.rows if row.levels[2] == bs] for bs in (4, 64)]
     cells: dict[object, list[float]] = {}
     for row in design.rows:
@@ -346,10 +346,10 @@ def test_a_factor_of_one_branch_is_judged_by_the_setups_of_this_branch() -> None
     """Each record size is set up once: the trials of the other branch do not tell how much setups differ."""
     design = simulated((("volume", ("ext4", "zfs")), ("rs", (8, 16, 128))), 4, lambda *_: 0.0, whole=2)
     rows = [replace(row, levels=("ext4", None), setups=()) if row.levels[0] == "ext4" else row for row in design.rows]
-    own = {one.name: one for one in effects.effects(replace(design, rows=tuple(rows)))}
+    own = {effect.name: effect for effect in effects.effects(replace(design, rows=tuple(rows)))}
     assert own["rs"].p is None
     again = [replace(row, setups=(row.position,)) if row.setups else row for row in rows]
-    own = {one.name: one for one in effects.effects(replace(design, rows=tuple(again)))}
+    own = {effect.name: effect for effect in effects.effects(replace(design, rows=tuple(again)))}
     groups = [[row.log for row in rows if row.levels == ("zfs", rs)] for rs in (8, 16, 128)]
     assert own["rs"].p == pytest.approx(stats.f_oneway(*groups).pvalue)
 
@@ -357,7 +357,7 @@ def test_a_factor_of_one_branch_is_judged_by_the_setups_of_this_branch() -> None
 def test_a_level_that_was_set_up_once_has_no_p() -> None:
     design = simulated((("fs", ("ext4", "zfs")), ("bs", (4, 64))), 4, lambda *_: 0.0, whole=1)
     rows = [replace(row, setups=(row.position,)) if row.levels[0] == "ext4" else row for row in design.rows]
-    own = {one.name: one for one in effects.effects(replace(design, rows=tuple(rows)))}
+    own = {effect.name: effect for effect in effects.effects(replace(design, rows=tuple(rows)))}
     assert own["fs"].p is None
     assert own["bs"].p is not None
     (note,) = effects.notes(design, list(own.values()))
@@ -388,11 +388,11 @@ def test_a_level_with_few_trials_is_compared_within_the_blocks_that_it_has(kept:
 
     design = simulated(TWO, 5, log, is_blocked=True, noise=0.001)
     rows = [row for row in design.rows if row.levels[0] != "a" or row.replicate <= kept]
-    (found,) = compare.factors(replace(design, rows=tuple(rows)), "bs", ())
-    assert found.ratio is not None
-    assert found.ratio.n == n
-    assert found.ratio.log == pytest.approx(0, abs=0.005)
-    assert found.verdict.startswith("no significant difference")
+    (comparison,) = compare.factors(replace(design, rows=tuple(rows)), "bs", ())
+    assert comparison.ratio is not None
+    assert comparison.ratio.n == n
+    assert comparison.ratio.log == pytest.approx(0, abs=0.005)
+    assert comparison.verdict.startswith("no significant difference")
 
 
 def test_factors_come_before_interactions_that_a_few_combinations_cannot_tell_from_them() -> None:
@@ -400,7 +400,7 @@ def test_factors_come_before_interactions_that_a_few_combinations_cannot_tell_fr
     factors = (("bs", ("a", "b")), ("depth", (1, 2)), ("jobs", (1, 2)))
     design = simulated(factors, 4, lambda levels, *_: 0.5 * (levels[0] == "b"), noise=0.02)
     rows = [row for row in design.rows if (row.levels[0] == "b") ^ (row.levels[1] == 2) ^ (row.levels[2] == 2)]
-    own = {one.name: one for one in effects.effects(replace(design, rows=tuple(rows)))}
+    own = {effect.name: effect for effect in effects.effects(replace(design, rows=tuple(rows)))}
     assert own["bs"].share > 0.95
     assert own["bs"].p is not None
     assert own["bs"].p < 0.001
@@ -413,20 +413,20 @@ def test_what_two_factors_explain_alike_is_said() -> None:
     """A factor that exists under one level of another only: the shares are of the whole all the same."""
     design = simulated(TWO, 5, lambda levels, *_: (levels[0] == "b") * 0.2 + (levels[1] == 32) * 0.2, noise=0.01)
     kept = tuple(row for row in design.rows if row.levels != ("a", 32))
-    told = {one.name: one for one in effects.effects(replace(design, rows=kept))}
-    assert told["confounded factors"].share > 0.1
-    note = effects.notes(replace(design, rows=kept), list(told.values()))[-1]
+    by_name = {effect.name: effect for effect in effects.effects(replace(design, rows=kept))}
+    assert by_name["confounded factors"].share > 0.1
+    note = effects.notes(replace(design, rows=kept), list(by_name.values()))[-1]
     assert "bs and depth (combinations are missing; `design = full` measures all)" in note
-    assert sum(one.share for one in told.values()) == pytest.approx(1)
+    assert sum(effect.share for effect in by_name.values()) == pytest.approx(1)
 
 
 def test_shares_that_add_up_to_more_than_all_are_explained() -> None:
     """Two factors with opposite effects hide each other where their levels go together."""
     design = simulated(TWO, 5, lambda levels, *_: (levels[0] == "b") * 0.2 - (levels[1] == 32) * 0.2, noise=0.01)
     kept = replace(design, rows=tuple(row for row in design.rows if row.levels != ("a", 32)))
-    told = effects.effects(kept)
-    assert sum(one.share for one in told) > 1.1
-    assert any(note.startswith("the shares add up to") for note in effects.notes(kept, told))
+    listed = effects.effects(kept)
+    assert sum(effect.share for effect in listed) > 1.1
+    assert any(note.startswith("the shares add up to") for note in effects.notes(kept, listed))
 
 
 def test_levels_without_a_common_combination_are_left_to_effects() -> None:
@@ -434,9 +434,11 @@ def test_levels_without_a_common_combination_are_left_to_effects() -> None:
     factors = (("bs", ("a", "b")), ("depth", (1, 2)), ("jobs", (1, 2)))
     design = simulated(factors, 4, lambda levels, *_: 0.5 * (levels[0] == "b"), noise=0.02)
     rows = [row for row in design.rows if (row.levels[0] == "b") ^ (row.levels[1] == 2) ^ (row.levels[2] == 2)]
-    found = compare.factors(replace(design, rows=tuple(rows)), "bs", ())
-    assert [one.verdict for one in found] == ["inconclusive: no combination of the other factors has both"]
-    assert "`zlang effects`" in found[0].note
+    comparisons = compare.factors(replace(design, rows=tuple(rows)), "bs", ())
+    assert [comparison.verdict for comparison in comparisons] == [
+        "inconclusive: no combination of the other factors has both"
+    ]
+    assert "`zlang effects`" in comparisons[0].note
     single = replace(design, rows=tuple(row for row in rows if row.replicate == 1))
     (once,) = compare.factors(single, "bs", ())
     assert "`repeat = 3`" in once.note
@@ -447,13 +449,13 @@ def test_without_repetitions_it_is_said_what_cannot_be_told_apart() -> None:
     design = simulated(TWO, 1, lambda levels, *_: 0.5 * (levels[0] == "b"), noise=0.02)
     (by_depth,) = compare.factors(design, "depth", ())
     assert by_depth.note.startswith("nothing was repeated: judged by how the ratio differs between combinations")
-    told = effects.effects(design)
-    assert all(one.p is None for one in told)
-    (note,) = effects.notes(design, told)
+    listed = effects.effects(design)
+    assert all(effect.p is None for effect in listed)
+    (note,) = effects.notes(design, listed)
     assert note.startswith("nothing was repeated, so interactions cannot be told from chance")
     one_factor = simulated(TWO[:1], 1, lambda levels, *_: 0.5 * (levels[0] == "b"), noise=0.02)
-    (found,) = compare.factors(one_factor, "bs", ())
-    assert (found.verdict, "`repeat = 3`" in found.note) == ("inconclusive: nothing was repeated", True)
+    (comparison,) = compare.factors(one_factor, "bs", ())
+    assert (comparison.verdict, "`repeat = 3`" in comparison.note) == ("inconclusive: nothing was repeated", True)
     assert not effects.notes(simulated(TWO, 3, lambda *_: 0.0), effects.effects(simulated(TWO, 3, lambda *_: 0.0)))
 
 
@@ -474,7 +476,7 @@ def test_what_setups_differ_by_is_no_noise_if_most_trials_have_a_counterpart() -
 
         design = simulated((("fs", ("ext4", "xfs")), ("bs", (4096, 65536))), 5, log, whole=1, is_blocked=True)
         rows = tuple(row for row in design.rows if row.levels[1] == 4096 or row.replicate <= 2)
-        own = next(one for one in effects.effects(replace(design, rows=rows)) if one.name == "bs")
+        own = next(effect for effect in effects.effects(replace(design, rows=rows)) if effect.name == "bs")
         return own.p or 0.0
 
     assert p_value(1.0) == pytest.approx(p_value(0.0))

@@ -41,8 +41,8 @@ def drawn(over: FactorRef = BS, levels: tuple[Cell, ...] = (4096, 8192, 65536)) 
     return Drawn(Plot(text, measures, over, (RW,), DIRECT), "A title", (over, RW, DIRECT), tuple(rows))
 
 
-def text_of(one: Drawn, *, is_coloured: bool = False) -> str:
-    return terminal.draw(one, 80, is_coloured=is_coloured)
+def text_of(plot: Drawn, *, is_coloured: bool = False) -> str:
+    return terminal.draw(plot, 80, is_coloured=is_coloured)
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_a_measure_without_values_has_no_picture(tmp_path: Path) -> None:
 
 
 def test_a_title_that_is_too_wide_is_not_lost() -> None:
-    one = replace(drawn(), title="what do block sizes do " * 10)
-    for picture in drawing.pictures(one):
-        assert f"{picture.measure}: {picture.named(one.title)}" in text_of(one)
+    long = replace(drawn(), title="what do block sizes do " * 10)
+    for picture in drawing.pictures(long):
+        assert f"{picture.measure}: {picture.named(long.title)}" in text_of(long)
 
 
 def test_colours_are_those_that_all_can_tell_apart() -> None:
@@ -106,9 +106,9 @@ def test_any_factor_can_be_drawn_over(over: FactorRef, levels: tuple[Cell, ...],
     assert "<script" not in svg
 
 
-def views(one: Drawn) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(json.dumps(vega.specification([one])))["vconcat"]
-    return found
+def views(plot: Drawn) -> list[dict[str, Any]]:
+    views_of_plot: list[dict[str, Any]] = json.loads(json.dumps(vega.specification([plot])))["vconcat"]
+    return views_of_plot
 
 
 def test_pictures_of_a_measure_share_their_axis_which_has_zero_on_it() -> None:
@@ -118,9 +118,9 @@ def test_pictures_of_a_measure_share_their_axis_which_has_zero_on_it() -> None:
 
 
 def test_pictures_of_a_plot_share_their_axes_and_colours() -> None:
-    one = drawn()
-    kept = tuple(row for row in one.rows if row[2] or (row[1] == NAMES[1] and row[0] == 65536))
-    every = views(replace(one, rows=kept))
+    plot = drawn()
+    kept = tuple(row for row in plot.rows if row[2] or (row[1] == NAMES[1] and row[0] == 65536))
+    every = views(replace(plot, rows=kept))
     assert [view["encoding"]["x"]["scale"]["domain"] for view in every] == [[4096, 65536]] * 4
     domains = [view["encoding"]["color"]["scale"]["domain"] for view in every]
     assert domains == [domains[0]] * 4
@@ -128,53 +128,53 @@ def test_pictures_of_a_plot_share_their_axes_and_colours() -> None:
 
 
 def test_an_interval_that_is_far_longer_than_the_values_does_not_hide_them() -> None:
-    one = drawn(levels=(4096,))
-    wide = tuple((*row[:3], Estimate(2, 10.0, 0.1, 1e6), row[4]) for row in one.rows if row[1] == "read")
-    (view, *_) = views(replace(one, rows=wide))
+    plot = drawn(levels=(4096,))
+    wide = tuple((*row[:3], Estimate(2, 10.0, 0.1, 1e6), row[4]) for row in plot.rows if row[1] == "read")
+    (view, *_) = views(replace(plot, rows=wide))
     assert view["layer"][-1]["encoding"]["y"]["scale"]["domain"] == [0, 20]
     assert view["layer"][0]["mark"]["clip"]
-    assert re.search(r"^ *20┤", text_of(replace(one, rows=wide)), re.MULTILINE)
+    assert re.search(r"^ *20┤", text_of(replace(plot, rows=wide)), re.MULTILINE)
 
 
 def test_a_picture_says_that_it_cuts_intervals() -> None:
     sentence = "intervals at the edge of the plot extend beyond it"
-    one = drawn(levels=(4096,))
-    wide = tuple((*row[:3], Estimate(2, 10.0, 0.1, 1e6), row[4]) for row in one.rows if row[1] == "read")
-    assert sentence not in text_of(one)
-    assert f"  pooled over `fs`; {sentence}\n" in text_of(replace(one, rows=wide, note="pooled over `fs`"))
-    title = vega.specification([replace(one, rows=wide)])["vconcat"][0]["title"]  # type: ignore[index]
+    plot = drawn(levels=(4096,))
+    wide = tuple((*row[:3], Estimate(2, 10.0, 0.1, 1e6), row[4]) for row in plot.rows if row[1] == "read")
+    assert sentence not in text_of(plot)
+    assert f"  pooled over `fs`; {sentence}\n" in text_of(replace(plot, rows=wide, note="pooled over `fs`"))
+    title = vega.specification([replace(plot, rows=wide)])["vconcat"][0]["title"]  # type: ignore[index]
     assert title["subtitle"][1:] == [sentence]
-    narrow, cut = (views(each)[0]["layer"][-1]["encoding"]["y"]["scale"] for each in (one, replace(one, rows=wide)))
+    narrow, cut = (views(each)[0]["layer"][-1]["encoding"]["y"]["scale"] for each in (plot, replace(plot, rows=wide)))
     assert (narrow["nice"], cut["nice"]) == (True, False), "the axis ends where the interval is cut"
 
 
 def test_a_logarithmic_axis_holds_all_values_and_no_zero() -> None:
-    one = drawn()
-    one = replace(one, plot=replace(one.plot, is_log=True))
-    axis = views(one)[0]["layer"][-1]["encoding"]["y"]
+    plot = drawn()
+    plot = replace(plot, plot=replace(plot.plot, is_log=True))
+    axis = views(plot)[0]["layer"][-1]["encoding"]["y"]
     assert axis["scale"]["type"] == "log"
     least, most = axis["scale"]["domain"]
     assert 0 < least <= 0.9
     assert most >= 33
-    marks = re.findall(r"^ *([\d.]+)┤", text_of(one), re.MULTILINE)
+    marks = re.findall(r"^ *([\d.]+)┤", text_of(plot), re.MULTILINE)
     assert {"1", "2", "5", "10", "20"} <= set(marks)
     assert "0" not in marks
 
 
 def test_a_logarithmic_axis_has_room_for_a_wide_interval() -> None:
-    one = drawn()
-    wide = tuple((*row[:3], Estimate(2, 10.0, 0.5, 200.0), row[4]) for row in one.rows)
-    one = replace(one, plot=replace(one.plot, is_log=True), rows=wide)
-    least, most = views(one)[0]["layer"][-1]["encoding"]["y"]["scale"]["domain"]
+    plot = drawn()
+    wide = tuple((*row[:3], Estimate(2, 10.0, 0.5, 200.0), row[4]) for row in plot.rows)
+    plot = replace(plot, plot=replace(plot.plot, is_log=True), rows=wide)
+    least, most = views(plot)[0]["layer"][-1]["encoding"]["y"]["scale"]["domain"]
     assert least <= 0.5
     assert most >= 200
-    assert not drawing.caption(one)
+    assert not drawing.caption(plot)
 
 
 def test_a_short_logarithmic_axis_has_marks_at_its_ends() -> None:
-    one = drawn(levels=(4096,))
-    one = replace(one, plot=replace(one.plot, is_log=True), rows=one.rows[:1])
-    marks = re.findall(r"^ *([\d.]+)┤", text_of(one), re.MULTILINE)
+    plot = drawn(levels=(4096,))
+    plot = replace(plot, plot=replace(plot.plot, is_log=True), rows=plot.rows[:1])
+    marks = re.findall(r"^ *([\d.]+)┤", text_of(plot), re.MULTILINE)
     assert marks[:2] == ["1.1", "0.9"]
 
 

@@ -34,8 +34,8 @@ TRAITS = {"workers": 4, "depth": 8, "paced": False, "random": True, "seeks": 200
 Log = Callable[[Levels, int, int], float]
 
 
-def found(design: Design) -> set[str]:
-    return {one.lint.id for one in findings.find(Results(design, ()))}
+def codes_of(design: Design) -> set[str]:
+    return {finding.lint.id for finding in findings.find(Results(design, ()))}
 
 
 def test_every_rule_that_has_a_name_is_there() -> None:
@@ -47,7 +47,7 @@ def test_every_rule_that_has_a_name_is_there() -> None:
 @pytest.mark.parametrize("lint", explaining.after_a_run(), ids=lambda lint: lint.id)
 def test_a_page_has_data_in_which_it_is_found_and_data_in_which_nothing_is(lint: Lint) -> None:
     page = explaining.page_of_data(lint)
-    assert [one.lint for one in findings.find(examples.results(page.observed))] == [lint], (
+    assert [finding.lint for finding in findings.find(examples.results(page.observed))] == [lint], (
         "if nothing is found: a column is a metric only if its name is declared in stdlib, "
         "and the rule knows it only by its meaning there (`means = …`), not by its name"
     )
@@ -63,14 +63,14 @@ def test_a_rule_on_data_that_it_was_not_written_with(lint: Lint) -> None:
     parts = re.split(r"^#! (found|silent)\n", (CORPUS / f"{lint.id}.txt").read_text("utf-8"), flags=re.MULTILINE)[1:]
     assert min(parts.count("found"), parts.count("silent")) >= 2
     for expected, table in zip(parts[::2], parts[1::2], strict=True):
-        codes = {one.lint.id for one in findings.find(examples.results(table))}
+        codes = {finding.lint.id for finding in findings.find(examples.results(table))}
         assert (lint.id in codes) is (expected == "found"), table
 
 
 @pytest.mark.parametrize("repeat", [3, 5, 10])
 def test_hardly_any_is_found_in_clean_data(repeat: int) -> None:
     designs = (simulated(FACTORS, repeat, lambda levels, *_: len(str(levels)) / 3, seed) for seed in range(60))
-    assert sum(bool(found(design)) for design in designs) <= 4
+    assert sum(bool(codes_of(design)) for design in designs) <= 4
 
 
 @pytest.mark.parametrize(
@@ -83,20 +83,20 @@ def test_hardly_any_is_found_in_clean_data(repeat: int) -> None:
     ],
 )
 def test_what_is_found_in_simulated_runs(code: str, log: Log) -> None:
-    assert code in found(simulated(FACTORS, 6, log))
+    assert code in codes_of(simulated(FACTORS, 6, log))
 
 
 def test_few_repetitions_and_levels_in_their_order() -> None:
-    assert found(simulated(FACTORS, 2, lambda *_: 0.0)) == {"R105"}
-    assert found(simulated(FACTORS, 3, lambda *_: 0.0, whole=1, shuffled=False)) == {"R106"}
+    assert codes_of(simulated(FACTORS, 2, lambda *_: 0.0)) == {"R105"}
+    assert codes_of(simulated(FACTORS, 3, lambda *_: 0.0, whole=1, shuffled=False)) == {"R106"}
 
 
 def test_blocks_and_setups_that_differ_by_chance_do_not_drift() -> None:
     """Half the noise of 200 runs is that of blocks, and of what is set up; 5 % of runs may have a finding."""
     for how in ({}, {"is_blocked": True}):
-        told = [found(blocks_differ(seed, **how)) for seed in range(200)]
-        assert sum("R101" in one for one in told) <= 10
-        assert sum("R104" in one for one in told) <= 10
+        codes_of_runs = [codes_of(blocks_differ(seed, **how)) for seed in range(200)]
+        assert sum("R101" in codes_of_run for codes_of_run in codes_of_runs) <= 10
+        assert sum("R104" in codes_of_run for codes_of_run in codes_of_runs) <= 10
 
 
 def blocks_differ(seed: int, *, is_blocked: bool = False) -> Design:
@@ -105,7 +105,7 @@ def blocks_differ(seed: int, *, is_blocked: bool = False) -> Design:
     of_setups = [draw.gauss(0, 0.1) for _ in range(50)]
     clean = simulated(FACTORS, 5, lambda *_: 0.0, seed, noise=0.1, whole=1, is_blocked=is_blocked)
     rows = [
-        replace(row, log=row.log + of_blocks[row.block] + sum(of_setups[one] for one in row.setups))
+        replace(row, log=row.log + of_blocks[row.block] + sum(of_setups[setup] for setup in row.setups))
         for row in clean.rows
     ]
     return replace(clean, rows=tuple(rows))
@@ -117,9 +117,9 @@ def test_drift_of_one_point_is_a_line() -> None:
 
     draw = random.Random(5)
     for _ in range(20):
-        told = [draw.gauss(0.1 * n, 1) for n in range(30)]
-        rows = [Row("p", "r", n + 1, n, 1, "", (), one) for n, one in enumerate(told)]
-        expected = linregress(range(30), told)
+        values = [draw.gauss(0.1 * n, 1) for n in range(30)]
+        rows = [Row("p", "r", n + 1, n, 1, "", (), value) for n, value in enumerate(values)]
+        expected = linregress(range(30), values)
         slope, p = order.trend(rows)
         assert (slope, p) == pytest.approx((expected.slope, min(1.0, 2 * expected.pvalue)))
 
@@ -140,27 +140,27 @@ def test_three_trials_of_one_level_before_three_of_another_go_with_the_order() -
         )
 
     in_turn = [1, 2, 3, 1, 2, 3]
-    assert found(design([0, 1, 2, 3, 4, 5], in_turn)) == {"R106"}
-    assert found(design([0, 3, 4, 1, 2, 5], [1, 1, 2, 2, 3, 3])) == set()
+    assert codes_of(design([0, 1, 2, 3, 4, 5], in_turn)) == {"R106"}
+    assert codes_of(design([0, 3, 4, 1, 2, 5], [1, 1, 2, 2, 3, 3])) == set()
     # A random order does that in one of ten runs.
-    assert found(design([0, 1, 2, 3, 4, 5], [3, 1, 2, 1, 3, 2])) == set()
+    assert codes_of(design([0, 1, 2, 3, 4, 5], [3, 1, 2, 1, 3, 2])) == set()
 
 
 # -- through the database
 
 SIZES = (1024, 2048, 4096, 8192, 16384, 32768)
-Told = Callable[[int, int, int], dict[str, object]]
+Printed = Callable[[int, int, int], dict[str, object]]
 
 
 def measure(
-    make_run: MakeRun, name: str, order: list[tuple[int, int]], told: Told, said: tuple[Finding, ...] = ()
+    make_run: MakeRun, name: str, order: list[tuple[int, int]], printed: Printed, before: tuple[Finding, ...] = ()
 ) -> None:
     """A run of several block sizes in this order of sizes and replicates; two hosts share the sizes."""
-    run = make_run(name, factors=(factor("bs", "size"),), findings=said)
+    run = make_run(name, factors=(factor("bs", "size"),), findings=before)
     run.traits = TRAITS
     for place, (bs, replicate) in enumerate(order):
         run.host = "old" if name == "bad" and bs < 8192 else "new"
-        run.measured(f"p{bs}", replicate, {"bs": bs}, orjson.dumps(told(bs, replicate, place)))
+        run.measured(f"p{bs}", replicate, {"bs": bs}, orjson.dumps(printed(bs, replicate, place)))
     run.done()
 
 
@@ -211,7 +211,7 @@ def test_all_is_found_in_what_is_confounded_drifting_and_cached(
     order = [(bs, replicate) for bs in SIZES for replicate in (1, 2, 3, 4)]
     measure(make_run, "bad", [*order, (65536, 1), (65536, 2)], confounded)
     results.ingest(runs, db)
-    codes = sorted({one.lint.id for one in results.findings(db, "bad")})
+    codes = sorted({finding.lint.id for finding in results.findings(db, "bad")})
     assert set(codes) >= FOUND_IN_THEM
     assert guarded(["findings", "bad", "--json", "--db", str(db)]) == 0
     assert sorted({json.loads(line)["code"] for line in capsys.readouterr().out.splitlines()}) == codes
@@ -223,19 +223,19 @@ def test_all_is_found_in_what_is_confounded_drifting_and_cached(
 @pytest.mark.usefixtures("judged_by_print")
 def test_what_the_program_allows_is_not_said(make_run: MakeRun, runs: Path, db: Path) -> None:
     allowed = Finding("ZL045", "roofline", "warning", "it may be found", "", "program.zexp:1:1", "the cache is meant")
-    measure(make_run, "bad", [(bs, 1) for bs in SIZES], confounded, said=(allowed,))
+    measure(make_run, "bad", [(bs, 1) for bs in SIZES], confounded, before=(allowed,))
     results.ingest(runs, db)
-    assert {one.lint.name for one in results.findings(db, "bad")} >= {"littles-law", "generator-limited"}
-    assert "roofline" not in {one.lint.name for one in results.findings(db, "bad")}
-    assert "roofline" not in {one.lint.name for one in results.compare(db, (), None, "bad", None)[1]}
+    assert {finding.lint.name for finding in results.findings(db, "bad")} >= {"littles-law", "generator-limited"}
+    assert "roofline" not in {finding.lint.name for finding in results.findings(db, "bad")}
+    assert "roofline" not in {finding.lint.name for finding in results.compare(db, (), None, "bad", None)[1]}
 
 
 @pytest.mark.usefixtures("judged_by_print")
 def test_what_the_project_denies_fails_the_run(make_run: MakeRun, runs: Path, db: Path) -> None:
     denied = Finding("ZL076", "littles-law", "error", "it is looked for", "", "program.zexp:1:1", "")
-    measure(make_run, "bad", [(bs, 1) for bs in SIZES], confounded, said=(denied,))
+    measure(make_run, "bad", [(bs, 1) for bs in SIZES], confounded, before=(denied,))
     results.ingest(runs, db)
-    assert [one.lint.name for one in results.findings(db, "bad") if one.is_denied] == ["littles-law"]
+    assert [finding.lint.name for finding in results.findings(db, "bad") if finding.is_denied] == ["littles-law"]
     assert guarded(["findings", "bad", "--db", str(db)]) == 1
     assert answering.close(results.conclude(Folder(runs / "bad"), db), failures=0, is_whole=True) == 1
 

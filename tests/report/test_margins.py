@@ -51,9 +51,9 @@ def test_a_limit_is_judged_over_setups() -> None:
     logs = [[shift + draw.gauss(0, 0.01) for _ in range(3)] for shift in (draw.gauss(0, 0.3) for _ in range(4))]
     own = [TrialTerms((), ("a",), (None, ("r", n)), (math.exp(log),)) for n, made in enumerate(logs) for log in made]
     margin = of_a_limit(own)
-    known = stats.ttest_1samp([math.fsum(made) / 3 for made in logs], 0)
+    expected = stats.ttest_1samp([math.fsum(made) / 3 for made in logs], 0)
     assert margin.error is not None
-    assert margin.value / margin.error == pytest.approx(known.statistic)
+    assert margin.value / margin.error == pytest.approx(expected.statistic)
     assert margin.df == pytest.approx(3)
 
 
@@ -76,7 +76,7 @@ def test_combinations_that_share_setups_are_not_independent() -> None:
         sums.append(math.fsum(logs) / 2)
         own += [TrialTerms((), (bs,), (None, ("r", made)), (math.exp(log),)) for bs, log in enumerate(logs)]
     margin = of_a_limit(own)
-    known = stats.ttest_1samp(sums, 0)
+    expected = stats.ttest_1samp(sums, 0)
     assert margin.error is not None
-    assert margin.value / margin.error == pytest.approx(known.statistic)
+    assert margin.value / margin.error == pytest.approx(expected.statistic)
     assert margin.df == pytest.approx(3)

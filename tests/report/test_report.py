@@ -53,7 +53,7 @@ class Page(HTMLParser):
 
     def of(self, tag: str, name: str) -> list[str]:
         """The values of an attribute of all elements of a kind."""
-        return [str(found[name]) for kind, found in self.attributes if kind == tag and name in found]
+        return [str(attributes[name]) for kind, attributes in self.attributes if kind == tag and name in attributes]
 
 
 def test_figures_lead_to_their_trials_and_trials_to_their_raw_files(tmp_path: Path) -> None:
@@ -152,8 +152,8 @@ def test_an_answer_about_two_levels_has_their_interval_even_if_it_is_inconclusiv
 
 def test_an_answer_that_is_inconclusive_says_why() -> None:
     expected = Expectation("it is faster", "", Term("value"), ())
-    found = JudgedCombination((), judging.Verdict.INCONCLUSIVE, (), "set up once", "a / b = 3.6 (by means)")
-    judged = judging.Judged(expected, found.verdict, (found,))
+    combination = JudgedCombination((), judging.Verdict.INCONCLUSIVE, (), "set up once", "a / b = 3.6 (by means)")
+    judged = judging.Judged(expected, combination.verdict, (combination,))
     assert answer.outcome(judged) == "it is faster: inconclusive, a / b = 3.6 (by means, n = 0): set up once."
 
 
@@ -170,8 +170,8 @@ def test_an_end_of_a_very_wide_interval_has_no_digits(tmp_path: Path) -> None:
 def test_every_table_is_a_csv_file(tmp_path: Path) -> None:
     db, runs = plain(tmp_path)
     files = reports.write_report(db, None, runs, "csv", tmp_path / "tables")
-    (found,) = [file for file in files if "read-iops-by-bs" in file.name]
-    rows = list(csv.DictReader(found.read_text("utf-8").splitlines()))
+    (table,) = [file for file in files if "read-iops-by-bs" in file.name]
+    rows = list(csv.DictReader(table.read_text("utf-8").splitlines()))
     assert [(row["bs"], row["n"]) for row in rows] == [("4096", "3"), ("65536", "3")]
     assert [float(row["read_iops"]) for row in rows] == pytest.approx([100, 50], rel=0.01)
 
@@ -188,8 +188,8 @@ def test_what_people_named_is_text(tmp_path: Path) -> None:
     (target,) = reports.write_report(db, None, runs, "html", tmp_path / "report.html")
     text = target.read_text("utf-8")
     seen = Page(text)
-    assert {tag for tag, _ in seen.attributes} == KNOWN
-    assert not [name for _, found in seen.attributes for name in found if name.startswith("on")]
+    assert {tag for tag, _ in seen.attributes} == ATTRIBUTES
+    assert not [name for _, attributes in seen.attributes for name in attributes if name.startswith("on")]
     assert not [link for link in seen.of("a", "href") if not re.match("#|data:text/csv|runs/", link)]
     assert len(seen.of("script", "type")) == text.count("</script>") - 1
     markdown = page.markdown(reports.report(db, None, runs, tmp_path))
@@ -198,7 +198,7 @@ def test_what_people_named_is_text(tmp_path: Path) -> None:
     assert not re.search(r"(?<!\\)<(?!runs/)|(?<!\\)&", re.sub(r"\]\(<[^>]*>\)", "", fences))
 
 
-KNOWN = {
+ATTRIBUTES = {
     "html", "head", "meta", "title", "style", "body", "header", "h1", "p", "nav", "a", "main", "section", "h2", "h3",
     "div", "details", "summary", "pre", "table", "thead", "tr", "th", "tbody", "td", "figure", "figcaption", "img",
     "script", "footer", "code",
@@ -249,4 +249,4 @@ def test_a_bundle_has_what_its_page_links_to(tmp_path: Path) -> None:
         links = Page(bundle.read("report.html").decode()).of("a", "href")
     files = {unquote(link) for link in links if link.startswith("runs/") and "plan.sh" not in link}
     assert any(name.endswith("measure.out") for name in files)
-    assert [name for name in files if name not in names and not any(one.startswith(name) for one in names)] == []
+    assert [name for name in files if name not in names and not any(other.startswith(name) for other in names)] == []

@@ -37,9 +37,9 @@ def trials(tmp_path: Path) -> Trials:
         bins = {str(ns): count for ns, count in BINS[bs, replicate].items()} if depth == 1 else {}
         begun = run.clock + 2.0  # when the measurement begins, after the steps before it
         samples = [[begun + second + 0.25, "vda", "vmstat_us", 10.0 * replicate] for second in (0, 0.2)]
-        told = {"metrics": {"read_iops": iops, "vmstat_us": 1.0}, "latency": [["read_clat", bins]] if bins else []}
-        printed = orjson.dumps({**told, "samples": samples})
-        run.measured(f"p{bs}{depth}", replicate, {"bs": bs, "depth": depth}, printed)
+        printed = {"metrics": {"read_iops": iops, "vmstat_us": 1.0}, "latency": [["read_clat", bins]] if bins else []}
+        output = orjson.dumps({**printed, "samples": samples})
+        run.measured(f"p{bs}{depth}", replicate, {"bs": bs, "depth": depth}, output)
     run.done()
     ingest(tmp_path / "runs", tmp_path / "db")
     return known_runs.trials_of(tmp_path / "db", None)
@@ -105,19 +105,19 @@ def test_over_seconds_it_is_what_was_sampled_over_trials(tmp_path: Path) -> None
 )
 def test_they_are_drawn_everywhere(text: str, tmp_path: Path) -> None:
     every = answers.asked_now(trials(tmp_path), text)
-    for one in every:
-        assert one.plot.measures[0].name in terminal.draw(one, 80, is_coloured=False)
+    for plot in every:
+        assert plot.plot.measures[0].name in terminal.draw(plot, 80, is_coloured=False)
     vega.write(every, tmp_path / "a.svg")
     assert (tmp_path / "a.svg").read_text("utf-8").startswith("<svg")
 
 
 def test_a_heat_map_is_of_two_factors(tmp_path: Path) -> None:
-    known = trials(tmp_path)
-    (drawn,) = answers.fields(answers.asked_now(known, "read_iops over bs by depth"))
+    measured = trials(tmp_path)
+    (drawn,) = answers.fields(answers.asked_now(measured, "read_iops over bs by depth"))
     text = terminal.draw(drawn, 80, is_coloured=False)
     assert [line.replace(" ", "") for line in text.splitlines()[1:3]] == ["2│200│40│", "1│100│20│"], text
     with pytest.raises(RunError, match="a heat map needs two factors"):
-        answers.fields(answers.asked_now(known, "read_iops over bs"))
+        answers.fields(answers.asked_now(measured, "read_iops over bs"))
 
 
 @pytest.mark.parametrize(
@@ -148,5 +148,5 @@ def test_a_curve_has_points_where_few_operations_are() -> None:
 def test_a_band_of_latencies_contains_its_curve() -> None:
     """One trial of many operations pulls the curve away from the middle of the trials."""
     for share in (5.0, 50.0, 95.0):
-        found = series.around(share, Estimate(6, 50.0, 40.0, 60.0))
-        assert (found.low, found.value, found.high) == (min(40.0, share), share, max(60.0, share))
+        band = series.around(share, Estimate(6, 50.0, 40.0, 60.0))
+        assert (band.low, band.value, band.high) == (min(40.0, share), share, max(60.0, share))

@@ -48,12 +48,12 @@ def test_a_table_by_factor(run: RunBuilder, tmp_path: Path, db: Path) -> None:
     assert summary.rows[1][3] == Estimate(0, None, None, None)
     logs = [math.log(v) for v in (100, 110, 130)]
     half = T_975_2 * statistics.stdev(logs) / math.sqrt(3)
-    found = summary.rows[2][3]
-    assert isinstance(found, Estimate)
-    assert (found.n, found.statistic) == (3, "geomean")
-    assert found.value == pytest.approx(statistics.geometric_mean((100, 110, 130)))
-    assert found.low == pytest.approx(math.exp(statistics.fmean(logs) - half))
-    assert found.high == pytest.approx(math.exp(statistics.fmean(logs) + half))
+    cell = summary.rows[2][3]
+    assert isinstance(cell, Estimate)
+    assert (cell.n, cell.statistic) == (3, "geomean")
+    assert cell.value == pytest.approx(statistics.geometric_mean((100, 110, 130)))
+    assert cell.low == pytest.approx(math.exp(statistics.fmean(logs) - half))
+    assert cell.high == pytest.approx(math.exp(statistics.fmean(logs) + half))
     assert (summary.experiment, summary.trials, summary.valid, summary.invalid) == ("quickstart", 7, 4, 3)
     assert summary.reasons == (("measure: no space", 2), ("cache not cold: 5 bytes resident", 1))
 
@@ -98,18 +98,20 @@ def test_hostile_names_and_no_factors(tmp_path: Path, db: Path) -> None:
 
 @given(st.lists(st.floats(1e-3, 1e9), min_size=2, max_size=9))
 def test_an_interval_holds_its_statistic(values: list[float]) -> None:
-    found = estimate(values)
-    assert found.value == pytest.approx((statistics.median if len(values) > 5 else statistics.geometric_mean)(values))
-    if found.value is not None and found.low is not None and found.high is not None:
-        assert found.low <= found.value * (1 + 1e-9)
-        assert found.high >= found.value * (1 - 1e-9)
+    interval = estimate(values)
+    assert interval.value == pytest.approx(
+        (statistics.median if len(values) > 5 else statistics.geometric_mean)(values)
+    )
+    if interval.value is not None and interval.low is not None and interval.high is not None:
+        assert interval.low <= interval.value * (1 + 1e-9)
+        assert interval.high >= interval.value * (1 - 1e-9)
 
 
 @pytest.mark.parametrize(("n", "rank"), [(6, 1), (8, 1), (9, 2), (20, 6), (50, 18)])
 def test_the_interval_of_a_median_is_that_of_the_tables(n: int, rank: int) -> None:
     """Ranks as in table A3 of Conover, Practical Nonparametric Statistics: the binomial of one half, at 95 %."""
-    found = estimate([float(value) for value in range(1, n + 1)])
-    assert (found.low, found.high, found.statistic) == (rank, n + 1 - rank, "median")
+    interval = estimate([float(value) for value in range(1, n + 1)])
+    assert (interval.low, interval.high, interval.statistic) == (rank, n + 1 - rank, "median")
 
 
 @pytest.mark.parametrize("values", [[0.0, 1.0], [-1.0, 2.0], [math.inf, 1.0], [1e-300, 1e300]])
@@ -130,9 +132,9 @@ def test_a_heading_says_what_is_shown(run: RunBuilder, tmp_path: Path, db: Path)
 
 
 def test_equal_values_have_an_interval_without_width() -> None:
-    found = estimate([5.0, 5.0, 5.0])
-    assert found.low == pytest.approx(5.0)
-    assert found.high == pytest.approx(5.0)
+    interval = estimate([5.0, 5.0, 5.0])
+    assert interval.low == pytest.approx(5.0)
+    assert interval.high == pytest.approx(5.0)
 
 
 def test_a_run_of_which_nothing_could_be_measured(tmp_path: Path, db: Path) -> None:

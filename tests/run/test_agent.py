@@ -216,7 +216,7 @@ def test_a_link_on_the_way_is_followed_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "left"),
+    ("make", "remaining"),
     [
         ('cd "$OUT" && touch a .b made leaves && ln -s made link', {"made", "leaves", "link"}),
         ('cd "$OUT" && mkdir d leaves && touch a d/x d/leaves d/made leaves/y', {"d/leaves", "d/made"}),
@@ -225,14 +225,16 @@ def test_a_link_on_the_way_is_followed_once(tmp_path: Path) -> None:
     ids=["flat", "deep", "many"],
 )
 def test_what_was_fetched_is_removed_but_not_what_says_who_made_what(
-    agent: Agent, tmp_path: Path, make: str, left: set[str]
+    agent: Agent, tmp_path: Path, make: str, remaining: set[str]
 ) -> None:
     agent.start(1, make.encode())
     assert agent.hear()[2] == "0"
     (out,) = tmp_path.rglob("trials/t/1/a1")
     agent.write(b"drop trials/t/1/a1\nclock 1\n")
     agent.hear()
-    assert {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_symlink() or path.is_file()} == left
+    assert {
+        path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_symlink() or path.is_file()
+    } == remaining
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")

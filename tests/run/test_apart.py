@@ -101,11 +101,11 @@ def test_a_death_is_said(number: signal.Signals) -> None:
 
 
 def test_what_an_aborting_library_says_is_the_reason() -> None:
-    told = b'terminate called\n  what():  {"exception_type":"IO","exception_message":"Cannot open file: EMFILE"}\n'
+    message = b'terminate called\n  what():  {"exception_type":"IO","exception_message":"Cannot open file: EMFILE"}\n'
 
     def work() -> None:
         faulthandler.disable()
-        os.write(2, told)
+        os.write(2, message)
         os.abort()
 
     with pytest.raises(RunError, match=r"SIGABRT: Cannot open file: EMFILE$"):

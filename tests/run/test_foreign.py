@@ -28,7 +28,7 @@ experiment slow { on = some  run = waits }
 
 
 @pytest.fixture
-def left(tmp_path: Path) -> Zlang:
+def killed(tmp_path: Path) -> Zlang:
     """A run whose clean-up failed, so that something is left to remove."""
     zlang = Zlang(tmp_path)
     zlang("run", zlang.program(STUCK), code=1)
@@ -50,60 +50,60 @@ def inject(folder: Path, place: Path) -> Path:
 @pytest.mark.parametrize(
     "words", [("clean",), ("clean", "--json"), ("resume",), ("resume", "--yes"), ("resume", "--failed")]
 )
-def test_a_command_put_into_a_plan_is_not_carried_out(left: Zlang, words: tuple[str, ...]) -> None:
-    proof = inject(left.folder(), left.at)
-    said = left(*words, code=1)
-    assert "was changed after it was sealed" in said.err
-    assert "--trust" in said.err
+def test_a_command_put_into_a_plan_is_not_carried_out(killed: Zlang, words: tuple[str, ...]) -> None:
+    proof = inject(killed.folder(), killed.at)
+    refused = killed(*words, code=1)
+    assert "was changed after it was sealed" in refused.err
+    assert "--trust" in refused.err
     assert not proof.exists()
-    assert list(left.at.glob("zlang-*/made"))
+    assert list(killed.at.glob("zlang-*/made"))
 
 
-def test_a_foreign_folder_is_looked_at_and_trusted_only_when_told(left: Zlang) -> None:
-    proof = inject(left.folder(), left.at)
-    left.environment["XDG_STATE_HOME"] = str(left.at / "other")
-    assert "by another user or on another machine" in left("clean", code=1).err
-    left("status")
-    left("status", left.folder().name)
-    left("ingest")
+def test_a_foreign_folder_is_looked_at_and_trusted_only_when_told(killed: Zlang) -> None:
+    proof = inject(killed.folder(), killed.at)
+    killed.environment["XDG_STATE_HOME"] = str(killed.at / "other")
+    assert "by another user or on another machine" in killed("clean", code=1).err
+    killed("status")
+    killed("status", killed.folder().name)
+    killed("ingest")
     assert not proof.exists()
-    left("clean", "--trust")
+    killed("clean", "--trust")
     assert proof.exists()
-    left("clean")
+    killed("clean")
 
 
-def test_an_earlier_key_that_is_lost(left: Zlang) -> None:
-    shutil.rmtree(left.at / "state", ignore_errors=True)
-    left.environment["XDG_STATE_HOME"] = str(left.at / "new")
-    left("clean", code=1)
-    left("clean", "--trust")
-    assert list(left.at.glob("zlang-*")) == []
+def test_an_earlier_key_that_is_lost(killed: Zlang) -> None:
+    shutil.rmtree(killed.at / "state", ignore_errors=True)
+    killed.environment["XDG_STATE_HOME"] = str(killed.at / "new")
+    killed("clean", code=1)
+    killed("clean", "--trust")
+    assert list(killed.at.glob("zlang-*")) == []
 
 
 def test_without_a_place_for_a_key_a_run_is_carried_out_and_says_so(tmp_path: Path) -> None:
     zlang = Zlang(tmp_path, environment={"XDG_STATE_HOME": "/proc/none"})
-    said = zlang("run", zlang.program(STUCK.replace("test -e allow && ", "")))
-    assert "this run is not sealed" in said.err
-    assert "set XDG_STATE_HOME" in said.err
+    done = zlang("run", zlang.program(STUCK.replace("test -e allow && ", "")))
+    assert "this run is not sealed" in done.err
+    assert "set XDG_STATE_HOME" in done.err
     assert "no seal" in zlang("clean", code=1).err
     zlang("clean", "--trust")
 
 
-def test_a_renamed_folder_removes_what_its_run_made(left: Zlang) -> None:
-    folder = left.folder()
+def test_a_renamed_folder_removes_what_its_run_made(killed: Zlang) -> None:
+    folder = killed.folder()
     folder.rename(folder.with_name("other"))
-    said = json.loads(left("clean", "--json").out)
-    assert said["removed"][-1] == f"dir here (./zlang-{folder.name})"
-    assert list(left.at.glob("zlang-*")) == []
+    cleaned = json.loads(killed("clean", "--json").out)
+    assert cleaned["removed"][-1] == f"dir here (./zlang-{folder.name})"
+    assert list(killed.at.glob("zlang-*")) == []
 
 
-def test_a_renamed_run_is_resumed_and_shows_its_results(left: Zlang) -> None:
-    folder = left.folder()
+def test_a_renamed_run_is_resumed_and_shows_its_results(killed: Zlang) -> None:
+    folder = killed.folder()
     other = Folder(folder.rename(folder.with_name("other")))
     assert runs.still_standing(other)[0] == f"dir here (./zlang-{folder.name})"
-    said = left("resume", "other")
-    assert said.out.startswith("n   elapsed\n")
-    assert "error" not in said.err
+    resumed = killed("resume", "other")
+    assert resumed.out.startswith("n   elapsed\n")
+    assert "error" not in resumed.err
 
 
 def test_a_run_whose_folder_is_renamed_meanwhile_is_resumed_by_its_new_name(tmp_path: Path) -> None:
@@ -111,8 +111,8 @@ def test_a_run_whose_folder_is_renamed_meanwhile_is_resumed_by_its_new_name(tmp_
     place = tmp_path / "runs"
     renames = f'shell renames {{ command = "test -d {place}/other || mv {place}/slow-* {place}/other" }}'
     text = f'dir here {{ path = "." }}\n{renames}\nexperiment slow {{ on = here  run = renames  repeat = 2 }}\n'
-    said = zlang("run", zlang.program(text), code=1)
-    assert said.err.endswith("was renamed or deleted. To continue: zlang resume NAME, with its new name\n")
+    stopped = zlang("run", zlang.program(text), code=1)
+    assert stopped.err.endswith("was renamed or deleted. To continue: zlang resume NAME, with its new name\n")
     assert "2 of 2 trials count" in zlang("resume", "other").out
     assert list(tmp_path.glob("zlang-*")) == []
 
@@ -127,25 +127,25 @@ def _lose_setups(journal: bytes) -> bytes:
 
 @pytest.mark.parametrize("lose", [_lose_session, _lose_setups, lambda _: b"", None])
 def test_what_a_damaged_journal_does_not_name_is_removed(
-    left: Zlang, lose: Callable[[bytes], bytes] | None, tmp_path: Path
+    killed: Zlang, lose: Callable[[bytes], bytes] | None, tmp_path: Path
 ) -> None:
-    journal = left.folder() / "journal.jsonl"
+    journal = killed.folder() / "journal.jsonl"
     if lose is None:
         journal.unlink()
     else:
         journal.write_bytes(lose(journal.read_bytes()))
-    said = json.loads(left("clean", "--json").out)
-    assert len(said["removed"]) >= 1
+    cleaned = json.loads(killed("clean", "--json").out)
+    assert len(cleaned["removed"]) >= 1
     assert list(tmp_path.glob("zlang-*")) == []
 
 
 @pytest.mark.parametrize("way", ["fifo", "link"])
-def test_what_others_put_among_the_outputs_is_not_read(left: Zlang, way: str) -> None:
-    (made,) = left.folder().glob("setups/*/*/made")
+def test_what_others_put_among_the_outputs_is_not_read(killed: Zlang, way: str) -> None:
+    (made,) = killed.folder().glob("setups/*/*/made")
     made.unlink()
     os.mkfifo(made) if way == "fifo" else made.symlink_to("/dev/zero")
-    assert "is not a regular file" in left("clean", code=1).err
-    assert list(left.at.glob("zlang-*/made"))
+    assert "is not a regular file" in killed("clean", code=1).err
+    assert list(killed.at.glob("zlang-*/made"))
 
 
 def test_results_of_a_changed_folder_are_not_taken_over(tmp_path: Path) -> None:

@@ -135,48 +135,48 @@ def _read(path: Path, lines: list[bytes]) -> tuple[list[float], list[str], int]:
     """The times of the events, the gaps, and how many lines were torn."""
     path.write_bytes(b"".join(lines))
     read = journal.Lines(path)
-    found = list(read)
-    gaps = [str(one) for one in found if isinstance(one, journal.Gap)]
-    return [one.t for one in found if not isinstance(one, journal.Gap)], gaps, read.torn
+    lines_and_gaps = list(read)
+    gaps = [str(line) for line in lines_and_gaps if isinstance(line, journal.Gap)]
+    return [line.t for line in lines_and_gaps if not isinstance(line, journal.Gap)], gaps, read.torn
 
 
 def test_a_line_that_is_missing_altered_doubled_or_moved_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    one, two, three, four = _write(path, *(Finish(float(n)) for n in (1, 2, 3, 4)))
+    first, two, three, four = _write(path, *(Finish(float(n)) for n in (1, 2, 3, 4)))
     flipped = two.replace(b"2.0", b"3.0")
     missing = "line 2 of the journal is missing or broken"
-    assert _read(path, [one, two, three, four]) == ([1, 2, 3, 4], [], 0)
-    assert _read(path, [one, three, four]) == ([1, 3, 4], [missing], 0)
-    assert _read(path, [one, flipped, three, four]) == ([1, 3, 4], [missing], 0)
-    assert _read(path, [one, b"\0" * 5_000_000 + b"\n", three, four]) == ([1, 3, 4], [missing], 0)
-    assert _read(path, [one, four]) == ([1, 4], ["lines 2 to 3 of the journal are missing or broken"], 0)
+    assert _read(path, [first, two, three, four]) == ([1, 2, 3, 4], [], 0)
+    assert _read(path, [first, three, four]) == ([1, 3, 4], [missing], 0)
+    assert _read(path, [first, flipped, three, four]) == ([1, 3, 4], [missing], 0)
+    assert _read(path, [first, b"\0" * 5_000_000 + b"\n", three, four]) == ([1, 3, 4], [missing], 0)
+    assert _read(path, [first, four]) == ([1, 4], ["lines 2 to 3 of the journal are missing or broken"], 0)
     assert _read(path, [two, three]) == ([2, 3], ["line 1 of the journal is missing or broken"], 0)
     misplaced = "line 2 of the journal stands there twice or in the wrong place"
-    assert _read(path, [one, two, two, three]) == ([1, 2, 3], [misplaced], 0)
-    assert _read(path, [one, three, two, four]) == ([1, 3, 4], [missing, misplaced], 0)
-    assert _read(path, [one, two, b"junk\n", three]) == ([1, 2, 3], [], 1)
-    assert _read(path, [one, flipped]) == ([1], [missing], 0)
-    assert _read(path, [one, flipped, flipped, four]) == (
+    assert _read(path, [first, two, two, three]) == ([1, 2, 3], [misplaced], 0)
+    assert _read(path, [first, three, two, four]) == ([1, 3, 4], [missing, misplaced], 0)
+    assert _read(path, [first, two, b"junk\n", three]) == ([1, 2, 3], [], 1)
+    assert _read(path, [first, flipped]) == ([1], [missing], 0)
+    assert _read(path, [first, flipped, flipped, four]) == (
         [1, 4],
         ["lines 2 to 3 of the journal are missing or broken"],
         0,
     )
-    assert _read(path, [one, flipped, flipped]) == ([1], ["lines 2 to 3 of the journal are missing or broken"], 0)
-    assert _read(path, [one, two, b"junk\n", b"\n", b"junk\n", three]) == ([1, 2, 3], [], 2)
+    assert _read(path, [first, flipped, flipped]) == ([1], ["lines 2 to 3 of the journal are missing or broken"], 0)
+    assert _read(path, [first, two, b"junk\n", b"\n", b"junk\n", three]) == ([1, 2, 3], [], 2)
 
 
 def test_what_a_crash_tore_is_no_gap(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    one, two, three = _write(path, *(Finish(float(n)) for n in (1, 2, 3)))
+    first, two, three = _write(path, *(Finish(float(n)) for n in (1, 2, 3)))
     for torn in (two[:-1][:20], b"\0" * 4096, two[:10] + b"\0" * 4096):
-        assert _read(path, [one, torn]) == ([1], [], 1)
-        assert _read(path, [one, torn, b"\n", two, three]) == ([1, 2, 3], [], 1)
+        assert _read(path, [first, torn]) == ([1], [], 1)
+        assert _read(path, [first, torn, b"\n", two, three]) == ([1, 2, 3], [], 1)
 
 
 def test_a_gap_stays_when_a_run_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
-    one, two = _write(path, Finish(1.0), Finish(2.0))
-    path.write_bytes(one + two.replace(b"2.0", b"3.0"))
+    first, two = _write(path, Finish(1.0), Finish(2.0))
+    path.write_bytes(first + two.replace(b"2.0", b"3.0"))
     state = run_state.read(path)
     assert (state.damage, state.number) == (["line 2 of the journal is missing or broken"], 2)
     with journal.Writer(path, state.number) as writer:
@@ -187,12 +187,12 @@ def test_a_gap_stays_when_a_run_goes_on(tmp_path: Path) -> None:
 def test_an_older_journal_has_no_numbers(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     session = journal.encode(Session(3.0, "r", "b"))
-    one, two = journal.encode(Finish(1.0)), journal.encode(Finish(2.0))
-    assert _read(path, [one, two, session]) == ([1, 2, 3], [], 0)
-    assert _read(path, [one, two[:9] + b"\n", session]) == ([1, 3], [], 1)
-    assert _read(path, [one, two[:9] + b"\n", one]) == ([1, 1], ["line 2 of the journal is missing or broken"], 0)
-    assert _read(path, [one, two, journal.encode(Finish(3.0), 3)]) == ([1, 2, 3], [], 0)
-    assert _read(path, [one, journal.encode(Finish(2.0), 2), one]) == (
+    first, two = journal.encode(Finish(1.0)), journal.encode(Finish(2.0))
+    assert _read(path, [first, two, session]) == ([1, 2, 3], [], 0)
+    assert _read(path, [first, two[:9] + b"\n", session]) == ([1, 3], [], 1)
+    assert _read(path, [first, two[:9] + b"\n", first]) == ([1, 1], ["line 2 of the journal is missing or broken"], 0)
+    assert _read(path, [first, two, journal.encode(Finish(3.0), 3)]) == ([1, 2, 3], [], 0)
+    assert _read(path, [first, journal.encode(Finish(2.0), 2), first]) == (
         [1, 2],
         ["line 3 of the journal is missing or broken"],
         0,

@@ -15,7 +15,7 @@ from zlang.store.query import run_query
 REPORT = orjson.loads((Path(__file__).parents[1] / "store/fio.json").read_bytes())
 
 
-def left(place: Path, name: str, when: int, **options: str) -> None:
+def leave(place: Path, name: str, when: int, **options: str) -> None:
     """A report of a job with these options."""
     job = {**REPORT["jobs"][0], "job options": {**REPORT["jobs"][0].get("job options", {}), **options}}
     path = place / name
@@ -30,14 +30,14 @@ def test_what_differs_is_a_factor(tmp_path: Path) -> None:
     for system in ("ext4", "fs=xfs"):
         for size in ("4m", "1g"):
             for n in (2, 1):
-                left(reports, f"{system}/{size}-{n}.json", when + n, size=size, iodepth="8")
+                leave(reports, f"{system}/{size}-{n}.json", when + n, size=size, iodepth="8")
     (reports / "notes.json").write_text('{"jobs": []}')
     (reports / "notes.txt").write_text("{")
     folder, count = report_import.import_reports(runs, reports)
     assert (count, folder.name[:15]) == (8, "fio-my-reports-")
-    found = ingest(runs, db)
+    counts = ingest(runs, db)
     assert not run_query(db, "from problems").rows
-    assert (found.runs, found.trials, found.valid, found.problems) == (1, 8, 8, 0)
+    assert (counts.runs, counts.trials, counts.valid, counts.problems) == (1, 8, 8, 0)
     assert run_query(db, "from factors select name, type order by name").rows == (
         ("directory_1", "string"),
         ("fs", "string"),
@@ -51,12 +51,15 @@ def test_what_differs_is_a_factor(tmp_path: Path) -> None:
 
 def test_the_same_reports_come_in_once_and_a_file_that_says_more_is_a_factor(tmp_path: Path) -> None:
     for name in ("zfs-1.json", "zfs-2.json", "xfs-1.json"):
-        left(tmp_path / "r", name, 1_790_000_000_000)
+        leave(tmp_path / "r", name, 1_790_000_000_000)
     runs = tmp_path / "runs"
-    one, again = report_import.import_reports(runs, tmp_path / "r"), report_import.import_reports(runs, tmp_path / "r")
-    assert one == again
-    assert [path.name for path in runs.iterdir()] == [one[0].name]
-    header = one[0].read_plan().header
+    first, again = (
+        report_import.import_reports(runs, tmp_path / "r"),
+        report_import.import_reports(runs, tmp_path / "r"),
+    )
+    assert first == again
+    assert [path.name for path in runs.iterdir()] == [first[0].name]
+    header = first[0].read_plan().header
     assert [(factor.name, factor.type) for factor in header.factors] == [("file", "string")]
     assert (header.points, header.repeat, header.trials) == (2, 2, 3)
 
@@ -67,7 +70,7 @@ def test_the_directories_of_bench_fio_say_again_what_options_do(tmp_path: Path) 
             for mode in ("randread", "randwrite"):
                 for depth in ("1", "16"):
                     name = f"{target}/{mode}/{bs}/{mode}-{depth}-1.json"
-                    left(tmp_path / "r", name, 1_790_000_000_000, bs=bs, rw=mode, iodepth=depth, numjobs="1")
+                    leave(tmp_path / "r", name, 1_790_000_000_000, bs=bs, rw=mode, iodepth=depth, numjobs="1")
     folder, count = report_import.import_reports(tmp_path / "runs", tmp_path / "r")
     header = folder.read_plan().header
     assert {factor.name for factor in header.factors} == {"rw", "bs", "iodepth", "directory_1"}

@@ -115,28 +115,32 @@ def test_the_order_is_that_of_the_lines() -> None:
 
 def stands(events: Sequence[Recorded]) -> dict[str, tuple[str, str]]:
     """For each trial the directory of the attempt that stands for it and how it ended: list everything, then choose."""
-    told: dict[str, list[tuple[str, str]]] = {}
+    by_trial: dict[str, list[tuple[str, str]]] = {}
     for at, event in enumerate(events):
         if isinstance(event, Begin):
             later = events[at + 1 :]
-            ends = [one for one in later if isinstance(one, Commit | Fail) and one.out == event.out]
-            told.setdefault(event.trial, []).append((event.out, type(ends[0]).__name__ if ends else "nothing"))
+            ends = [
+                later_event
+                for later_event in later
+                if isinstance(later_event, Commit | Fail) and later_event.out == event.out
+            ]
+            by_trial.setdefault(event.trial, []).append((event.out, type(ends[0]).__name__ if ends else "nothing"))
         elif isinstance(event, Fail) and event.out.startswith("setups/"):
-            told.setdefault(event.trial, []).append((event.out, "Fail"))
+            by_trial.setdefault(event.trial, []).append((event.out, "Fail"))
     chosen = {}
-    for trial, attempts in told.items():
-        ended = [one for one in attempts if one[1] != "nothing"]
+    for trial, attempts in by_trial.items():
+        ended = [attempt for attempt in attempts if attempt[1] != "nothing"]
         chosen[trial] = (ended or attempts)[-1]
     return chosen
 
 
-def said(state: RunState) -> dict[str, tuple[str, str]]:
+def ends_of(state: RunState) -> dict[str, tuple[str, str]]:
     """The same, as the account has it; without what does not count because of damage."""
-    found = {}
-    for one in state.attempts.values():
-        end = "Commit" if one.is_committed else "Fail" if one.failed else "nothing"
-        found[one.trial] = one.out, "damaged" if one.problem else end
-    return found
+    ends = {}
+    for attempt in state.attempts.values():
+        end = "Commit" if attempt.is_committed else "Fail" if attempt.failed else "nothing"
+        ends[attempt.trial] = attempt.out, "damaged" if attempt.problem else end
+    return ends
 
 
 ENDS = ("commit", "commit", "commit", "fail", "setup", "stop", "kill", "skip")
@@ -184,8 +188,8 @@ def histories(draw: st.DrawFn) -> list[Recorded]:
 @given(histories())
 def test_the_account_is_that_of_a_plain_model(events: list[Recorded]) -> None:
     state = account(events)
-    assert said(state) == stands(events)
-    carried_out = {one.trial for one in state.ended.values()}
+    assert ends_of(state) == stands(events)
+    carried_out = {attempt.trial for attempt in state.ended.values()}
     assert {event.trial for event in state.skipped.values()} == {
         event.trial for event in events if isinstance(event, Skip) and event.trial not in carried_out
     }
@@ -239,14 +243,14 @@ def test_damage_never_makes_something_else_count(
     state = run_state.read(path)
     # What was cut off the end was never written, as far as anybody can tell; and a setup that failed leaves no
     # directory at its trial.
-    known = [event for event in events[: state.number] if not (isinstance(event, Fail) and event.out[:6] == "setups")]
-    truth = stands(known)
-    outs = {event.out for event in known if isinstance(event, Begin)}
-    for place, one in state.attempts.items():
+    kept = [event for event in events[: state.number] if not (isinstance(event, Fail) and event.out[:6] == "setups")]
+    truth = stands(kept)
+    outs = {event.out for event in kept if isinstance(event, Begin)}
+    for place, attempt in state.attempts.items():
         is_lost = state.gaps and any(out.startswith(f"{place}/") and out not in state.outs for out in outs)
-        if one.is_committed and not one.problem and not is_lost:
-            assert truth[one.trial] == (one.out, "Commit")
-            assert state.window(one.out, ["measure"]) == account(known).window(one.out, ["measure"])
+        if attempt.is_committed and not attempt.problem and not is_lost:
+            assert truth[attempt.trial] == (attempt.out, "Commit")
+            assert state.window(attempt.out, ["measure"]) == account(kept).window(attempt.out, ["measure"])
     if [line for line in lines if line.strip()] != [journal.encode(event, n) for n, event in enumerate(events, 1)]:
         is_only_unended = b"".join(lines).endswith(b"}")
         assert state.gaps or state.torn or state.number < len(events) or is_only_unended
@@ -302,7 +306,7 @@ def test_a_window_is_of_the_steps_that_are_asked_for_and_that_ended() -> None:
 def test_attempts_are_numbered_in_the_order_in_which_they_began() -> None:
     ended = attempt((1, 2, 3, 4), (1, 2, 3, 4), "x")
     state = account([*ended, Begin(5, "y", 1, 1, "trials/y/1/a1")])
-    assert [one.position for one in state.attempts.values()] == [2, 1]
+    assert [attempt.position for attempt in state.attempts.values()] == [2, 1]
     assert state.positions() == {"trials/x/1": 1, "trials/y/1": 2}
 
 
@@ -329,7 +333,7 @@ def test_an_end_without_a_beginning() -> None:
         End(4, "measure", OUT, 0),
         Unmade(5, "k", "s"),
     ])  # fmt: skip
-    problems = {one.trial: one.problem for one in state.ended.values()}
+    problems = {attempt.trial: attempt.problem for attempt in state.ended.values()}
     assert problems == {"a": run_state.NOT_BEGUN, "b": run_state.NOT_BEGUN, "c": ""}
 
 
@@ -338,17 +342,17 @@ def test_an_attempt_of_which_a_line_is_missing_ended_with_that_line(tmp_path: Pa
     path = tmp_path / "journal.jsonl"
     lines = [journal.encode(event, number) for number, event in enumerate((began, *others), 1)]
     path.write_bytes(b"".join([lines[0], *lines[2:]]))
-    (one,) = run_state.read(path).ended.values()
-    assert one.problem.startswith("its part of the journal is damaged: ")
+    (ended,) = run_state.read(path).ended.values()
+    assert ended.problem.startswith("its part of the journal is damaged: ")
 
 
 def test_what_a_run_waits_for() -> None:
-    asked, stopped = Start(2, "ask-s", "setups/s/a1"), Interrupt(3)
-    assert account([asked, stopped]).waits_for == ("ask-s", "setups/s")
+    waiting, stopped = Start(2, "ask-s", "setups/s/a1"), Interrupt(3)
+    assert account([waiting, stopped]).waits_for == ("ask-s", "setups/s")
     assert account([stopped]).waits_for is None
-    assert account([asked, End(2, "ask-s", "setups/s/a1", 0), stopped]).waits_for is None
-    assert account([asked, stopped, Session(4, "r", "b")]).waits_for is None
-    assert account([asked, Session(4, "r", "b"), stopped]).waits_for is None
+    assert account([waiting, End(2, "ask-s", "setups/s/a1", 0), stopped]).waits_for is None
+    assert account([waiting, stopped, Session(4, "r", "b")]).waits_for is None
+    assert account([waiting, Session(4, "r", "b"), stopped]).waits_for is None
 
 
 def test_results_from_outside_stood_on_what_the_run_had_made() -> None:

@@ -183,20 +183,20 @@ def test_a_change_leaves_what_stands(tmp_path: Path) -> None:
     assert sorted(path.name for path in (folder.path / "setups").iterdir()) == ["d", "p", "q"]
 
 
-@pytest.mark.parametrize(("after", "left"), [(Start, "p"), (Altered, "q")])
-def test_a_run_that_dies_in_a_change_is_recovered(tmp_path: Path, after: type[Event], left: str) -> None:
+@pytest.mark.parametrize(("after", "remaining"), [(Start, "p"), (Altered, "q")])
+def test_a_run_that_dies_in_a_change_is_recovered(tmp_path: Path, after: type[Event], remaining: str) -> None:
     folder = new_folder(tmp_path, altered_plan())
     events = fake_run(folder, FakeExecutor())
     for event in events:
         if isinstance(event, after) and (not isinstance(event, Start) or event.step == "set-q"):
             break
     events.close()
-    assert list(run_state.read(folder.journal).leftovers) == [left, "d"]
+    assert list(run_state.read(folder.journal).leftovers) == [remaining, "d"]
     again = FakeExecutor()
     assert isinstance(list(fake_run(folder, again))[-1], Finish)
     assert again.order == [
         "unmake-d",
-        f"unmake-{left}",
+        f"unmake-{remaining}",
         "make-q",
         "make-d",
         "measure",
@@ -219,19 +219,19 @@ def asking_plan() -> Plan:
 
 def answered(folder: Folder, executor: FakeExecutor, answers: list[bool]) -> list[str]:
     """What was asked, with these answers."""
-    asked = []
+    texts = []
     for event in fake_run(folder, executor):
         if isinstance(event, Ask):
-            asked.append(event.text)
+            texts.append(event.text)
             event.is_done = answers.pop(0)
-    return asked
+    return texts
 
 
 def test_a_person_is_asked_once_for_each_state_and_when_nothing_stands_on_it(tmp_path: Path) -> None:
     executor, folder = FakeExecutor(), new_folder(tmp_path, asking_plan())
     assert answered(folder, executor, [True, True]) == ["fit 0 cards", "fit 1 cards"]
-    one, other = ["make-s-dir", "measure", "unmake-s-dir"], ["make-t-dir", "measure", "unmake-t-dir"]
-    assert executor.order == [*one, *one, *other, *other]
+    first, other = ["make-s-dir", "measure", "unmake-s-dir"], ["make-t-dir", "measure", "unmake-t-dir"]
+    assert executor.order == [*first, *first, *other, *other]
     assert run_state.read(folder.journal).is_finished
 
 
@@ -358,9 +358,9 @@ def test_an_event_that_cannot_be_ended_is_told(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         list(fake_run(folder, FakeExecutor(during={"measure": crash})))
     again = FakeExecutor(codes={"stop": 3})
-    (left,) = (event for event in fake_run(folder, again, Selection(nothing=True)) if isinstance(event, LeftBehind))
+    (behind,) = (event for event in fake_run(folder, again, Selection(nothing=True)) if isinstance(event, LeftBehind))
     out = folder.path / "trials/t1/1/a1"
-    assert left == LeftBehind("the event of trial 1", out, "stop: exited with 3")
+    assert behind == LeftBehind("the event of trial 1", out, "stop: exited with 3")
     assert again.order == ["stop", "unmake-s"]
 
 
@@ -487,12 +487,12 @@ def test_a_trial_that_cannot_be_tidied_up_after_does_not_count(tmp_path: Path) -
 
 def test_a_failure_on_a_full_disk_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was made goes first: where that frees the disk, the failure is the trial's own."""
-    asked: list[tuple[Path, int]] = []
+    calls: list[tuple[Path, int]] = []
     executor = FakeExecutor(codes={"measure": 1})
     full = {True: [True, True], False: [True, False]}
 
     def is_full(directory: Path) -> bool:
-        asked.append((directory, len(executor.order)))
+        calls.append((directory, len(executor.order)))
         return answers.pop(0)
 
     monkeypatch.setattr(runner, "_is_full", is_full)
@@ -503,7 +503,7 @@ def test_a_failure_on_a_full_disk_stops_the_run(tmp_path: Path, monkeypatch: pyt
         "fix that, then type `zlang resume`",
     )
     attempt = folder.path / "trials/t1/1/a1"
-    assert asked == [(attempt, 2), (attempt, 3)]
+    assert calls == [(attempt, 2), (attempt, 3)]
     assert run_state.read(folder.journal).ended == {}
     answers = full[False]
     other = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s")))
@@ -554,8 +554,8 @@ def test_the_disk_is_waited_for_before_a_command_starts_and_when_a_trial_is_comm
 
 
 def test_nobody_is_waited_for_who_is_told_while_tidying_up(tmp_path: Path) -> None:
-    told = replace(setup("s", "k"), unmake=(Step("put-back", Action.ASK, "", "put it back", 0),))
-    folder = new_folder(tmp_path, plan(told, trial(1, "s")))
+    manual = replace(setup("s", "k"), unmake=(Step("put-back", Action.ASK, "", "put it back", 0),))
+    folder = new_folder(tmp_path, plan(manual, trial(1, "s")))
     asks = [(event.text, event.is_told) for event in fake_run(folder, FakeExecutor()) if isinstance(event, Ask)]
     assert asks == [("put it back", True)]
 
@@ -601,10 +601,10 @@ def test_a_trial_during_which_the_clock_was_moved_does_not_count(tmp_path: Path,
     executor = FakeExecutor(during={"moved": move})
     wall = ticking()
     events = runner.run(items, folder, executor, approve, clock=lambda: wall() + moved[0], monotonic=ticking())
-    told = "the wall clock was moved by 3,600.0 s during the trial"
-    assert [event.why_not for event in events if isinstance(event, Outcome)] == ["", told, ""]
+    problem = "the wall clock was moved by 3,600.0 s during the trial"
+    assert [event.why_not for event in events if isinstance(event, Outcome)] == ["", problem, ""]
     state = run_state.read(folder.journal)
-    assert [attempt.problem for attempt in state.attempts.values()] == ["", told, ""]
+    assert [attempt.problem for attempt in state.attempts.values()] == ["", problem, ""]
     assert list(state.positions().values()) == [1, 2, 3]
     assert state.window("trials/t2/1/a1", ["moved"]) is not None
     assert state.steps["trials/t2/1/a1"][0].elapsed == 1
@@ -804,13 +804,13 @@ def makes_a_directory(folder: Folder, at: Path, when: Path) -> Callable[[Signals
 
 
 @pytest.mark.parametrize(
-    ("moment", "said"),
+    ("moment", "problem"),
     [
         ("make-s", "{} is not the directory that this run made"),
         ("verify", "{} was replaced meanwhile: it is not what this run made"),
     ],
 )
-def test_a_directory_that_something_else_replaced(tmp_path: Path, moment: str, said: str) -> None:
+def test_a_directory_that_something_else_replaced(tmp_path: Path, moment: str, problem: str) -> None:
     folder = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s", [step("verify", Action.VERIFY), *FULL])))
     at = tmp_path / "made"
     make = makes_a_directory(folder, at, Path("setups/s/a1"))
@@ -827,10 +827,10 @@ def test_a_directory_that_something_else_replaced(tmp_path: Path, moment: str, s
         events.append(event)
         if moment == "make-s" and isinstance(event, Made):
             replace_it(Signals())
-    assert outcomes(events) == [f"verify: {said.format(at)}"]
+    assert outcomes(events) == [f"verify: {problem.format(at)}"]
     assert "measure" not in executor.order
     errors = (folder.path / "trials/t1/1/a1/verify.err").read_text("utf-8")
-    assert errors == f"{said.format(at)}\n"
+    assert errors == f"{problem.format(at)}\n"
 
 
 # -- several machines

@@ -88,7 +88,7 @@ def test_what_another_key_sealed_is_foreign(folder: Folder) -> None:
 
 def test_the_key_is_made_once_and_for_its_owner_only() -> None:
     with ThreadPoolExecutor(8) as pool:
-        keys = {one.result() for one in [pool.submit(seal.load_key) for _ in range(40)]}
+        keys = {future.result() for future in [pool.submit(seal.load_key) for _ in range(40)]}
     assert len(keys) == 1
     assert stat.S_IMODE(seal.key_file().stat().st_mode) == 0o600
     assert list(seal.key_file().parent.iterdir()) == [seal.key_file()]

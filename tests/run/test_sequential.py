@@ -47,10 +47,10 @@ experiment precise { on = here  run = it  repeat = 3..12 until ci(rate) < 10% }
 
 
 def plan_of(text: str, order: Order = Order.PLANNED) -> Plan:
-    said = Overrides()
-    checked = programs.check(Source("t.zexp", KIND + text), said)
+    overrides = Overrides()
+    checked = programs.check(Source("t.zexp", KIND + text), overrides)
     assert not checked.findings
-    return plans.plan(checked, programs.choose(checked, None), 1, said, None, order).plan
+    return plans.plan(checked, programs.choose(checked, None), 1, overrides, None, order).plan
 
 
 @dataclass
@@ -61,8 +61,8 @@ class Machine:
     trials: list[Trial] = field(default_factory=list)
 
     def judge(self, trial: Trial, _out: Path, _window: tuple[float, float] | None) -> TrialVerdict:
-        found = self.gives(trial)
-        return Opinion(metrics=found) if found is not None else Opinion(valid=False, why_not="it failed")
+        metrics = self.gives(trial)
+        return Opinion(metrics=metrics) if metrics is not None else Opinion(valid=False, why_not="it failed")
 
     def run(self, at: Path, plan: Plan, stop_after: int | None = None, selection: Selection = NOT_DONE) -> list[str]:
         """Carry a plan out, or go on with it; the reasons for which trials were spared."""
@@ -144,10 +144,10 @@ def test_a_level_at_which_nothing_counts_ends_a_search_until_it_is_mended(tmp_pa
 
 def test_a_search_that_has_not_come_to_its_end_has_no_answer() -> None:
     plan = plan_of(SEARCH.replace("REPEAT", ""))
-    known = Sequential(plan.header)
+    sequential = Sequential(plan.header)
     first = next(item for item in plan.items() if isinstance(item, Trial))
-    known.learn(first, Opinion(metrics={"rate": 1.0, "lag": 1.0}), None)
-    (looked,) = known.searches()
+    sequential.learn(first, Opinion(metrics={"rate": 1.0, "lag": 1.0}), None)
+    (looked,) = sequential.searches()
     assert looked.holds
     assert not looked.is_best
 
@@ -186,11 +186,11 @@ def test_what_does_not_vary_is_known_at_once(tmp_path: Path) -> None:
 def test_the_time_of_a_trial_is_that_of_its_streams_without_the_wait_for_a_common_start() -> None:
     search = "find level in 1..3 where median(elapsed) < 2s minimising median(lag)"
     plan = plan_of(f"says it {{ }}\nexperiment e {{ on = here  run = it  {search} }}")
-    known = Sequential(plan.header)
+    sequential = Sequential(plan.header)
     trial = next(item for item in plan.items() if isinstance(item, Trial))
     for _ in range(3):
-        known.learn(trial, Opinion(metrics={"rate": 1.0, "lag": 1.0}, ran=(5.0, 6.0)), (1.0, 6.0))
-    (looked,) = known.searches()
+        sequential.learn(trial, Opinion(metrics={"rate": 1.0, "lag": 1.0}, ran=(5.0, 6.0)), (1.0, 6.0))
+    (looked,) = sequential.searches()
     assert looked.holds is True
 
 
@@ -219,10 +219,12 @@ experiment e {{ on = here  run = it  find level in 1..3 where {condition} minimi
         text = text.replace("says it { }", "fio it { rw = read }").replace("level in", "iodepth in")
         text = text.replace("on = here", "on = data").replace("count(lag) * median(lag)", "read_iops")
     plan = plan_of(text)
-    known = Sequential(plan.header)
+    sequential = Sequential(plan.header)
     trial = next(item for item in plan.items() if isinstance(item, Trial))
     bins = Histogram("read_clat", MappingProxyType({500: 90, 9000: 10}))
     for rate in (10.0, 12.0, 11.0):
-        known.learn(trial, Opinion(metrics={"rate": rate, "lag": 2.0 - (rate == 10) / 2}, latency=(bins,)), (1.0, 3.5))
-    (looked,) = known.searches()
+        sequential.learn(
+            trial, Opinion(metrics={"rate": rate, "lag": 2.0 - (rate == 10) / 2}, latency=(bins,)), (1.0, 3.5)
+        )
+    (looked,) = sequential.searches()
     assert looked.holds is holds

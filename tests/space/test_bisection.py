@@ -24,7 +24,7 @@ def test_it_finds_where_a_condition_ceases_to_hold(levels: int, until: int, risi
 @given(st.integers(1, 300))
 def test_every_level_is_in_one_round_and_the_bound_is_reached(levels: int) -> None:
     rounds = bisection.rounds(levels)
-    assert sorted(level for one in rounds for level in one) == list(range(levels))
+    assert sorted(level for round_ in rounds for level in round_) == list(range(levels))
     courses = [list(bisection.course(levels, range(until).__contains__)) for until in range(levels + 1)]
     assert max(map(len, courses)) == len(bisection.longest(levels))
     assert list(bisection.longest(levels)) in courses
@@ -33,17 +33,17 @@ def test_every_level_is_in_one_round_and_the_bound_is_reached(levels: int) -> No
 @given(st.integers(1, 300), st.data())
 def test_a_round_is_decided_by_those_before_it(levels: int, data: st.DataObject) -> None:
     answers = data.draw(st.lists(st.booleans(), min_size=levels, max_size=levels))
-    numbers = {level: number for number, one in enumerate(bisection.rounds(levels)) for level in one}
+    numbers = {level: number for number, round_ in enumerate(bisection.rounds(levels)) for level in round_}
     course = [numbers[level] for level in bisection.course(levels, answers.__getitem__)]
     assert course == sorted(course)
     assert len(set(course[2:])) == len(course[2:])
 
 
 def test_what_is_not_known_ends_the_search() -> None:
-    asked: list[int] = []
+    levels_asked: list[int] = []
 
     def holds(level: int) -> bool | None:
-        asked.append(level)
+        levels_asked.append(level)
         return None if level == 49 else level < 30
 
     assert list(bisection.course(100, holds)) == [0, 99, 49]

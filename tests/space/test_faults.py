@@ -19,9 +19,9 @@ EXPERIMENT = "experiment e { on = data  run = w }\n"
 
 
 def checked(text: str) -> Checked:
-    found = check.program(Source("program.zexp", text), str)
-    assert found.is_sound, [finding.message for finding in found.findings]
-    return found
+    result = check.program(Source("program.zexp", text), str)
+    assert result.is_sound, [finding.message for finding in result.findings]
+    return result
 
 
 def messages(text: str) -> list[str]:
@@ -140,10 +140,10 @@ def test_the_levels_are_shown_at_their_places() -> None:
 
 def test_what_is_not_tried_is_said() -> None:
     text = f"{HEAD}let a = 1..1000\nlet b = 1..1000\nfio w {{ rw = read  iodepth = a + b }}\n{EXPERIMENT}"
-    findings, said = faults.of(checked(text).program.experiments.values(), 1)
+    findings, notes = faults.of(checked(text).program.experiments.values(), 1)
     assert findings == []
     each_once = "4,088 combinations of `a`, `b` were tried"
-    assert said == [f"e: 1,000,000 points, 1,000,000 trials, {each_once}"]
+    assert notes == [f"e: 1,000,000 points, 1,000,000 trials, {each_once}"]
 
 
 def test_nothing_is_said_where_each_level_was_drawn() -> None:
@@ -152,11 +152,11 @@ def test_nothing_is_said_where_each_level_was_drawn() -> None:
         "fio w { rw = read  iodepth = 20 - a  numjobs = b  startdelay = c * 1s }\n"
         "experiment e { on = data  run = w  where a < b or b < c }\n"
     )
-    findings, said = faults.of(checked(text).program.experiments.values(), 1)
+    findings, notes = faults.of(checked(text).program.experiments.values(), 1)
     assert [finding.message for finding in findings] == [
         "`iodepth` cannot be 0, in some points, such as where `a` is 20"
     ]
-    assert said == ["e: 6,460 points, 6,460 trials"]
+    assert notes == ["e: 6,460 points, 6,460 trials"]
 
 
 numbers = st.lists(st.integers(-2, 3), min_size=2, max_size=3, unique=True)

@@ -14,18 +14,18 @@ from zlang.space import designs, space
 from zlang.space.space import Condition
 
 
-def brute(axes: tuple[Axis, ...], known: dict[str, int]) -> Iterator[dict[str, int]]:
+def brute(axes: tuple[Axis, ...], chosen: dict[str, int]) -> Iterator[dict[str, int]]:
     """Every point by backtracking: the first axis that is reached and not yet chosen is chosen."""
     stack = list(axes)
     while stack:
         axis = stack.pop(0)
-        if axis.path not in known:
+        if axis.path not in chosen:
             for level in range(axis.size):
-                yield from brute(axes, {**known, axis.path: level})
+                yield from brute(axes, {**chosen, axis.path: level})
             return
         if axis.branches is not None:
-            stack = list(axis.branches[known[axis.path]]) + stack
-    yield known
+            stack = list(axis.branches[chosen[axis.path]]) + stack
+    yield chosen
 
 
 def key(point: dict[str, int]) -> tuple[tuple[str, int], ...]:
@@ -49,7 +49,7 @@ def axes(draw: st.DrawFn) -> tuple[Axis, ...]:
 @st.composite
 def conditions(draw: st.DrawFn) -> tuple[Condition, ...]:
     """Predicates in three-valued logic over up to two factors, which may be absent."""
-    found = []
+    conditions_ = []
     for _ in range(draw(st.integers(0, 2))):
         reads = draw(st.lists(st.sampled_from([f"f{i}" for i in range(5)]), min_size=1, max_size=2, unique=True))
         odd = draw(st.booleans())
@@ -61,8 +61,8 @@ def conditions(draw: st.DrawFn) -> tuple[Condition, ...]:
                 return None
             return (sum(level for level in levels if level is not None) % 2 == 1) is odd
 
-        found.append(Condition(frozenset(reads), holds))
-    return tuple(found)
+        conditions_.append(Condition(frozenset(reads), holds))
+    return tuple(conditions_)
 
 
 @given(axes(), conditions())
@@ -125,10 +125,10 @@ def test_whole_plots_of_a_part_are_those_of_the_space(
     plots = designs.partial(hard_to_change, chosen)
     whole = designs.full(built, hard_to_change)
     for made, points in ((plots, chosen), (whole, list(built))):
-        found = [[made.at(plot, i) for i in range(made.size(plot))] for plot in range(made.count)]
-        assert made.points == sum(map(len, found)) == len(points)
-        assert {key(p) for plot in found for p in plot} == set(map(key, points))
-        states = [{tuple((path, p.get(path)) for path in sorted(hard_to_change)) for p in plot} for plot in found]
+        whole_plots = [[made.at(plot, i) for i in range(made.size(plot))] for plot in range(made.count)]
+        assert made.points == sum(map(len, whole_plots)) == len(points)
+        assert {key(p) for plot in whole_plots for p in plot} == set(map(key, points))
+        states = [{tuple((path, p.get(path)) for path in sorted(hard_to_change)) for p in plot} for plot in whole_plots]
         assert all(len(state) == 1 for state in states)
         assert len(set(map(frozenset, states))) == len(states)
 

@@ -20,15 +20,15 @@ def test_a_run_whose_plan_declares_no_metrics_has_those_of_the_library(tmp_path:
     run = tmp_path / "runs" / "old"
     shutil.copytree(FOLDER, run)
     assert b'"metrics":' not in (run / "plan.jsonl").read_bytes()
-    found = ingest(tmp_path / "runs", db)
-    assert (found.trials, found.valid, found.problems) == (2, 2, 1)  # it is not sealed
+    counts = ingest(tmp_path / "runs", db)
+    assert (counts.trials, counts.valid, counts.problems) == (2, 2, 1)  # it is not sealed
     assert rows(db, "select bs, read_iops, read_clat_p99 from trials order by all") == [
         (4096, 20000.0, 10816.0),
         (8192, 20000.0, 8640.0),
     ]
-    asked = "select name, unit, better, means from columns where name in ('read_bw', 'read_clat_p99') order by 1"
-    known = rows(db, asked)
-    assert known == [
+    query = "select name, unit, better, means from columns where name in ('read_bw', 'read_clat_p99') order by 1"
+    columns = rows(db, query)
+    assert columns == [
         ("read_bw", "bytes/s", "higher", "read.throughput"),
         ("read_clat_p99", "ns", "lower", "read.completion.p99"),
     ]

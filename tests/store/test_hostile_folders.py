@@ -57,12 +57,12 @@ HOSTILE: dict[str, Callable[[Path], Callable[[Path], None]]] = {
 
 
 @pytest.mark.parametrize("name", ["facts/kernel.out", "trials/p1/1/a1/measure.err"])
-@pytest.mark.parametrize("what", HOSTILE)
+@pytest.mark.parametrize("way", HOSTILE)
 def test_only_regular_files_are_read(
-    run: RunBuilder, runs: Path, db: Path, tmp_path: Path, what: str, name: str
+    run: RunBuilder, runs: Path, db: Path, tmp_path: Path, way: str, name: str
 ) -> None:
     (run.path / name).unlink()
-    HOSTILE[what](tmp_path / "secret")(run.path / name)
+    HOSTILE[way](tmp_path / "secret")(run.path / name)
     assert ingest(runs, db).trials == 2
     assert SECRET not in str([ask(db, f"from {table}") for table in ("facts", "problems", "all_trials")])
 
@@ -80,12 +80,12 @@ def test_a_directory_that_is_a_link_is_not_followed(
 
 
 @pytest.mark.parametrize("name", ["journal.jsonl", "plan.jsonl"])
-@pytest.mark.parametrize("what", HOSTILE)
+@pytest.mark.parametrize("way", HOSTILE)
 def test_a_journal_or_plan_of_another_sort_ends_at_once(
-    run: RunBuilder, runs: Path, db: Path, tmp_path: Path, what: str, name: str
+    run: RunBuilder, runs: Path, db: Path, tmp_path: Path, way: str, name: str
 ) -> None:
     (run.path / name).unlink()
-    HOSTILE[what](tmp_path / "secret")(run.path / name)
+    HOSTILE[way](tmp_path / "secret")(run.path / name)
     with suppress(RunError):
         ingest(runs, db)
     assert not db.exists() or SECRET not in str(ask(db, "from problems"))

@@ -54,8 +54,8 @@ def sweep(make_run: MakeRun) -> RunBuilder:
 
 def test_the_question_of_the_readme(sweep: RunBuilder, runs: Path, db: Path) -> None:
     sweep.done()
-    found = ingest(runs, db)
-    assert (found.runs, found.trials, found.valid, found.problems) == (1, 6, 6, 1)  # it is not sealed
+    counts = ingest(runs, db)
+    assert (counts.runs, counts.trials, counts.valid, counts.problems) == (1, 6, 6, 1)  # it is not sealed
     answer = run_query(db, "select bs, iodepth, median(read_iops) from trials group by all order by all")
     assert answer.columns == ("bs", "iodepth", "median(read_iops)")
     assert answer.types == ("BIGINT", "BIGINT", "DOUBLE")
@@ -84,8 +84,8 @@ def test_what_does_not_count_is_there_with_its_reason(make_run: MakeRun, runs: P
     run.measured("p0", 6, levels, orjson.dumps({"problems": ["fio: job a: error 122", "fio: no bytes"]}))
     run.measured("p0", 7, levels, "not JSON")
     run.done()
-    found = ingest(runs, db)
-    assert (found.trials, found.valid) == (7, 1)
+    counts = ingest(runs, db)
+    assert (counts.trials, counts.valid) == (7, 1)
     assert ask(db, "select median(read_iops), count(*) from trials") == [(100.0, 1)]
     assert ask(db, "select replicate, why_not, read_iops from all_trials where not valid order by 1")[:5] == [
         (2, "cache not cold: 4096 bytes resident", 9000.0),
@@ -402,7 +402,7 @@ def test_rows_that_were_loaded_do_not_take_others_with_them(tmp_path: Path) -> N
         staging.discard("first")
         staging.add("third", {"x": 3})
         read = [staging.source(table, {"x": "BIGINT"}) for table in ("second", "third")]
-        assert duckdb.sql(" union all ".join(f"from {one}" for one in read)).fetchall() == [(2,), (3,)]
+        assert duckdb.sql(" union all ".join(f"from {path}" for path in read)).fetchall() == [(2,), (3,)]
 
 
 def test_a_run_folder_itself_is_taken(sweep: RunBuilder, db: Path) -> None:
@@ -521,9 +521,9 @@ def test_a_directory_that_is_not_there(sweep: RunBuilder, runs: Path, tmp_path: 
 
 def test_progress(sweep: RunBuilder, runs: Path, db: Path) -> None:
     sweep.done()
-    told: list[tuple[str, int, int]] = []
-    ingest(runs, db, lambda *step: told.append(step))
-    assert told == [(sweep.path.name, 6, 6)]
+    steps: list[tuple[str, int, int]] = []
+    ingest(runs, db, lambda *step: steps.append(step))
+    assert steps == [(sweep.path.name, 6, 6)]
 
 
 def test_a_real_report_of_fio(make_run: MakeRun, runs: Path, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:

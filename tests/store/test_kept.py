@@ -42,10 +42,10 @@ def fill(run: RunBuilder, level: object, metric: str) -> RunBuilder:
 
 @pytest.fixture
 def three(make_run: MakeRun) -> list[RunBuilder]:
-    said = {"experiment": "a", "facts": {"kernel": "6.1"}}
+    options = {"experiment": "a", "facts": {"kernel": "6.1"}}
     named = (("a", "b"), ("c", "b"), ("d",))
     words = [(*FACTORS, factor("fs", "word", levels=levels)) for levels in named]
-    made = [make_run(f"r{n}", **said, began=1_790_000_000.0 + n, factors=each) for n, each in enumerate(words)]
+    made = [make_run(f"r{n}", **options, began=1_790_000_000.0 + n, factors=each) for n, each in enumerate(words)]
     for run, level, metric in zip(made, (4096, 8192.5, "odd"), ("read_iops", "x", "read_iops"), strict=True):
         fill(run, level, metric).done()
     return made
@@ -96,8 +96,8 @@ def test_what_could_not_be_read_is_read_again(
     with monkeypatch.context() as patched:
         patched.setattr(Account, "reason_for_distrust", lambda _self, attempt: why if "p0" in attempt.out else "")
         assert ingest(runs, db).valid == 0
-    found = ingest(runs, db)
-    assert (found.kept, found.valid) == (0, len(three))
+    counts = ingest(runs, db)
+    assert (counts.kept, counts.valid) == (0, len(three))
     assert ingest(runs, db).kept == len(three)
 
 
@@ -119,5 +119,5 @@ def test_a_run_that_is_as_it_was_is_not_read(runs: Path, db: Path, three: list[R
     assert ingest(runs, db).kept == 3
     assert rows(db) == before
     os.utime(three[0].path / "journal.jsonl", (1, 1))
-    found = ingest(runs, db)
-    assert (found.kept, found.trials, found.valid) == (2, 6, 2)
+    counts = ingest(runs, db)
+    assert (counts.kept, counts.trials, counts.valid) == (2, 6, 2)

@@ -38,8 +38,8 @@ def test_each_line_is_a_row(make_run: MakeRun, runs: Path, db: Path) -> None:
     for kept in (0, 1):
         assert ingest(runs, db).kept == kept
         for replicate in (1, 2):
-            found = run_query(db, f"from logs select * exclude (run, experiment, trial) where replicate = {replicate}")
-            assert sorted(row[1:] for row in found.rows) == sorted(ROWS)
+            answer = run_query(db, f"from logs select * exclude (run, experiment, trial) where replicate = {replicate}")
+            assert sorted(row[1:] for row in answer.rows) == sorted(ROWS)
 
 
 def test_what_is_no_log_is_a_problem_and_keeps_nothing_out(make_run: MakeRun, runs: Path, db: Path) -> None:

@@ -35,10 +35,10 @@ def test_fios_own_percentiles_are_found_again(empty: Path, name: str) -> None:
                 if not part.get("bins") or not part.get("percentile"):
                     continue
                 shown = {float(key): value for key, value in part["percentile"].items()}
-                asked = ", ".join(f"latency_percentile(ns, count, {percent})" for percent in shown)
+                columns = ", ".join(f"latency_percentile(ns, count, {percent})" for percent in shown)
                 rows = ", ".join(f"({ns}, {count})" for ns, count in part["bins"].items())
-                found = run_query(empty, f"select {asked} from (values {rows}) t(ns, count)").rows
-                assert found == (tuple(shown.values()),)
+                computed = run_query(empty, f"select {columns} from (values {rows}) t(ns, count)").rows
+                assert computed == (tuple(shown.values()),)
                 compared += len(shown)
     assert compared >= 10
 
@@ -61,8 +61,8 @@ def test_merged_percentiles_are_those_of_all_operations(
     ingest(place / "runs", place / "results.duckdb")
     every = sorted(ns for bins in histograms for ns, count in bins.items() for _ in range(count))
     rank = max(1, math.ceil(len(every) * round(percent * 100) / 10_000))
-    asked = f"select latency_percentile(ns, count, {percent}) from latency"
-    assert run_query(place / "results.duckdb", asked).rows == ((every[rank - 1],),)
+    query = f"select latency_percentile(ns, count, {percent}) from latency"
+    assert run_query(place / "results.duckdb", query).rows == ((every[rank - 1],),)
 
 
 def test_of_no_operations_there_is_no_percentile(empty: Path) -> None:

@@ -116,12 +116,12 @@ LOCKED = {
 }
 
 
-@pytest.mark.parametrize("what", LOCKED)
-def test_a_question_reaches_nothing_but_the_results(built: Path, what: str) -> None:
+@pytest.mark.parametrize("way", LOCKED)
+def test_a_question_reaches_nothing_but_the_results(built: Path, way: str) -> None:
     with duckdb.connect(str(built.with_name("other.db"))) as connection:
         connection.execute("create table secret as select 42 as a")
     before, names = built.read_bytes(), sorted(built.parent.iterdir())
-    for statement in LOCKED[what].format(dir=built.parent).split(";"):
+    for statement in LOCKED[way].format(dir=built.parent).split(";"):
         for sql in (statement, f"select 1; {statement}"):
             with pytest.raises(RunError):
                 pytest.fail(f"{sql}: {run_query(built, sql)}")

@@ -17,7 +17,7 @@ from zlang.store.store import Access, reading
 
 pytestmark = pytest.mark.usefixtures("judged_by_print")
 
-SHIPPED = [one.name for one in saved.listed()]
+SHIPPED = [query.name for query in saved.listed()]
 
 
 @pytest.fixture
@@ -25,11 +25,11 @@ def built(make_run: MakeRun, runs: Path, db: Path) -> Path:
     for run, factor in (("r1", 1.0), ("r2", 2.0)):
         made = make_run(run)
         for n, (bs, replicate) in enumerate([(4096, 1), (8192, 1), (4096, 2), (8192, 2)]):
-            said = {
+            printed = {
                 "metrics": {"read_iops": factor * bs * (1 + n / 10)},
                 "latency": [["read_clat", {"1000": 98, "5000": 2}]],
             }
-            made.measured(f"p{bs}", replicate, {"bs": bs, "iodepth": 1}, orjson.dumps(said))
+            made.measured(f"p{bs}", replicate, {"bs": bs, "iodepth": 1}, orjson.dumps(printed))
         made.failed("p4096", 3, {"bs": 4096, "iodepth": 1}, "broken").done()
     ingest(runs, db)
     return db

@@ -83,14 +83,14 @@ def test_each_reason_is_told_and_only_what_counts_is_shown(make_run: MakeRun, ru
         make(run)
     run.done()
     ingest(runs, db)
-    found = {str(trial): str(why) for trial, why in run_query(db, "select trial, why_not from all_trials").rows}
-    assert set(found) == set(REASONS)
-    told = {name: found[name][: len(why)] for name, (_, why) in REASONS.items()}
+    reasons = {str(trial): str(why) for trial, why in run_query(db, "select trial, why_not from all_trials").rows}
+    assert set(reasons) == set(REASONS)
+    told = {name: reasons[name][: len(why)] for name, (_, why) in REASONS.items()}
     assert told == {name: why for name, (_, why) in REASONS.items()}
     assert run_query(db, "select trial from trials union select trial from metrics").rows == (("good",),)
     assert run_query(db, "select distinct trial from latency").rows == (("good",),)
     assert run_query(db, "select valid, invalid from runs").rows == ((1, len(REASONS) - 1),)
-    assert found["good"] == ""
+    assert reasons["good"] == ""
 
 
 def test_questions_are_answered_while_a_run_goes_on_and_is_taken_in(make_run: MakeRun, runs: Path, db: Path) -> None:
