@@ -15,15 +15,15 @@ PROPERTIES = generate_fio.properties(OPTIONS)
 FIO = shutil.which("fio")
 
 
-def asked(argument: str) -> str:
+def answer_of_fio(argument: str) -> str:
     """What the installed fio says of itself, or nothing."""
     if FIO is None:
         return ""
     return subprocess.run([FIO, argument], capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
 
-VERSION = asked("--version") or OPTIONS.fio
-BUILT_IN = frozenset(asked("--enghelp").split()) & frozenset(OPTIONS.engines)
+VERSION = answer_of_fio("--version") or OPTIONS.fio
+BUILT_IN = frozenset(answer_of_fio("--enghelp").split()) & frozenset(OPTIONS.engines)
 
 STRINGS = {
     "ignore_error": "EIO,ENOSPC:EIO",
@@ -94,14 +94,14 @@ def job(number: int, engine: str, option: str, value: str) -> list[str]:
 
 def cases() -> list[tuple[str, str, str]]:
     """Engine, option and value, for each property that this version of fio should know."""
-    found = []
+    triples = []
     for member in PROPERTIES:
         if "since" in dict(member.attributes) and newer_than_installed(dict(member.attributes)["since"].strip('"')):
             continue
         for engine in member.engines or ("null",):
             if engine in BUILT_IN:
-                found += [(engine, member.name, value) for value in values(member)]
-    return found
+                triples += [(engine, member.name, value) for value in values(member)]
+    return triples
 
 
 def newer_than_installed(version: str) -> bool:
@@ -112,16 +112,16 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.removeprefix("fio-").partition("-")[0].split(".")[:2])
 
 
-def refused(found: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+def refused(tried: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     """The cases that fio refuses or remarks on. One call reads them all; after a refusal each half is asked again."""
-    arguments = [argument for number, case in enumerate(found) for argument in job(number, *case)]
+    arguments = [argument for number, case in enumerate(tried) for argument in job(number, *case)]
     done = parse_only(*arguments)
     if done.returncode == 0 and not done.stderr:
         return []
-    if len(found) == 1:
-        return found
-    half = len(found) // 2
-    return refused(found[:half]) + refused(found[half:])
+    if len(tried) == 1:
+        return tried
+    half = len(tried) // 2
+    return refused(tried[:half]) + refused(tried[half:])
 
 
 @pytest.mark.skipif(FIO is None, reason="fio is not installed")
@@ -144,8 +144,8 @@ def test_fio_refuses_what_it_does_not_know() -> None:
 def test_every_option_is_a_property_or_left_out_for_a_reason() -> None:
     offered = {member.name for member in PROPERTIES}
     reasons = {name for names, _ in generate_fio.left_out(OPTIONS) for name in names.split(", ")}
-    known = {generate_fio.DOCUMENTED_NAMES.get(option["name"], option["name"]) for option in OPTIONS.all()}
-    assert known <= offered | reasons
+    listed = {generate_fio.DOCUMENTED_NAMES.get(option["name"], option["name"]) for option in OPTIONS.all()}
+    assert listed <= offered | reasons
     assert not offered & reasons
     assert len(offered) == len(PROPERTIES)
 

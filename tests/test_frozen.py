@@ -77,9 +77,9 @@ def test_two_are_equal_if_their_classes_and_values_are() -> None:
 
 
 def test_each_has_its_own_default_that_is_made() -> None:
-    one, other = Place(Path("a"), ()), Place(Path("a"), ())
-    assert one == other
-    assert one.tags is not other.tags
+    first, other = Place(Path("a"), ()), Place(Path("a"), ())
+    assert first == other
+    assert first.tags is not other.tags
 
 
 def test_nothing_of_it_is_changed() -> None:

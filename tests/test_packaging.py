@@ -249,7 +249,7 @@ def test_the_debian_package_is_installed_used_by_everybody_and_removed(package: 
     assert "24 trials" in used
     own = {Path(name).name for name in re.findall(r"^(\S+):$", loaded, re.MULTILINE)}
     assert set(re.findall(r"(\S+) => not found", loaded)) <= own  # which others of them load first
-    paths = {found[1] for found in re.finditer(r"=> (/(?!usr/lib/zlang/)\S+)", loaded)}
+    paths = {match[1] for match in re.finditer(r"=> (/(?!usr/lib/zlang/)\S+)", loaded)}
     owners = {_package_of(path) for path in paths}
     field = subprocess.run(["dpkg-deb", "--field", package, "Depends"], check=True, capture_output=True, text=True)
     assert owners <= {word.split()[0] for word in field.stdout.split(",")}
@@ -259,11 +259,11 @@ def test_the_debian_package_is_installed_used_by_everybody_and_removed(package: 
 def _package_of(path: str) -> str:
     """The package of a library; dpkg may know it by the name that it had before /lib became a link to /usr/lib."""
     command = ["dpkg-query", "--search", f"*/{Path(path).name}"]
-    found = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    names = {line.partition(":")[0] for line in found.splitlines() if _is_same(line.rpartition(": ")[2], path)}
+    owners = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    names = {line.partition(":")[0] for line in owners.splitlines() if _is_same(line.rpartition(": ")[2], path)}
     (name,) = names
     return name
 
 
-def _is_same(one: str, other: str) -> bool:
-    return Path(one).exists() and Path(one).samefile(other)
+def _is_same(path: str, other: str) -> bool:
+    return Path(path).exists() and Path(path).samefile(other)

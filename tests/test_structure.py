@@ -127,9 +127,11 @@ def spoken(path: Path, *, has_docstrings: bool) -> Iterator[tuple[int, str]]:
 
 def declared_tools() -> set[str]:
     """The names of kinds and readers, and of the commands that kinds require."""
-    known = library.load()
-    required = {word for source in known.sources.values() for word in re.findall(r"(?m)^ *requires (\w+)", source.text)}
-    return {*known.names(), *known.readers, *required}
+    loaded = library.load()
+    required = {
+        word for source in loaded.sources.values() for word in re.findall(r"(?m)^ *requires (\w+)", source.text)
+    }
+    return {*loaded.names(), *loaded.readers, *required}
 
 
 def declared_metrics() -> set[str]:
@@ -191,8 +193,8 @@ def test_metrics_are_named_only_where_they_are_declared_and_read() -> None:
 
 
 def declared_properties() -> set[str]:
-    known = library.load()
-    return {property_ for kind in known.names() for property_ in known.declared(kind).nodes}
+    loaded = library.load()
+    return {property_ for kind in loaded.names() for property_ in loaded.declared(kind).nodes}
 
 
 def test_properties_are_named_only_where_kinds_declare_them() -> None:
@@ -220,14 +222,14 @@ def imported(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def test_the_stages_up_to_emit_see_no_clock_no_environment_and_no_chance() -> None:
-    found = [
+    impure = [
         f"{name(path)}:{line}: {module}"
         for path in MODULES
         if path.relative_to(PACKAGE).parts[0] in PURE
         for line, module in imported(path)
         if module in IMPURE and not (module == "random" and name(path) in DRAWS_BY_A_SEED)
     ]
-    assert not found, f"{found}: take it as an argument; these packages get time, files and chance from their callers"
+    assert not impure, f"{impure}: take it as an argument; these packages get time, files and chance from their callers"
 
 
 @pytest.mark.parametrize("path", sorted(DRAWS_BY_A_SEED))
@@ -252,7 +254,7 @@ def test_no_emitter_knows_another() -> None:
 
 def test_commands_are_started_only_by_run() -> None:
     starters = {"system", "popen", "fork", "forkpty", "posix_spawn", "posix_spawnp", "execv", "execve", "execvp"}
-    found = [
+    starts = [
         f"{name(path)}:{node.lineno}: os.{node.attr}"
         for path in MODULES
         if not path.is_relative_to(PACKAGE / "run")
@@ -260,7 +262,7 @@ def test_commands_are_started_only_by_run() -> None:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os"
         if node.attr in starters
     ]
-    assert not found, f"{found}: only zlang/run starts processes; call that"
+    assert not starts, f"{starts}: only zlang/run starts processes; call that"
 
 
 def test_no_name_is_that_of_two_classes() -> None:
@@ -269,7 +271,7 @@ def test_no_name_is_that_of_two_classes() -> None:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places.setdefault(node.name, []).append(f"{name(path)}:{node.lineno}")
-    twice = [found for found in places.values() if len(found) > 1]
+    twice = [class_places for class_places in places.values() if len(class_places) > 1]
     assert not twice, f"{twice}: give one of the two classes another name"
 
 
@@ -320,7 +322,9 @@ def given_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """All names that a module gives: of classes, functions, parameters, fields and variables."""
     for node in ast.walk(tree):
         match node:
-            case ast.FunctionDef(name=text) | ast.AsyncFunctionDef(name=text) | ast.MatchAs(name=str(text)):
+            case ast.FunctionDef(name=text) | ast.AsyncFunctionDef(name=text):
+                yield node.lineno, text
+            case ast.MatchAs(name=str(text)) | ast.MatchStar(name=str(text)):
                 yield node.lineno, text
             case ast.arg(arg=text) | ast.Name(id=text, ctx=ast.Store()):
                 yield node.lineno, text
@@ -348,7 +352,8 @@ def keep_lines(match: re.Match[str]) -> str:
 
 def test_a_name_says_what_it_stands_for() -> None:
     empty = []
-    for path in (*MODULES, *sorted((ROOT / "bench").glob("*.py")), *sorted((ROOT / "tools").glob("*.py"))):
+    others = [path for folder in ("bench", "tests", "tools") for path in sorted((ROOT / folder).rglob("*.py"))]
+    for path in (*MODULES, *others, *ROOT.glob("*.py"), *ROOT.glob("editors/*/tests/*.py")):
         names = list(given_names(ast.parse(path.read_text("utf-8"))))
         of_pairs = OF_PAIRS if {*OF_PAIRS} <= {text for _, text in names} else set()
         of_the_format = {text.rpartition(".")[2] for _, text in names if text in OF_THE_FORMAT}

@@ -10,14 +10,14 @@ from zlang.check import library
 
 @pytest.mark.parametrize("kind", generate_zfs.KINDS)
 def test_the_library_has_what_is_generated(kind: str) -> None:
-    known = library.load().kind(kind)
+    declared = library.load().kind(kind)
     generated = generate_zfs.properties(kind)
-    assert [each.name for each in generated if each.name not in known.properties] == []
-    assert {known.properties[each.name].cost for each in generated} <= {"live", "rewrite", "create"}
+    assert [each.name for each in generated if each.name not in declared.properties] == []
+    assert {declared.properties[each.name].cost for each in generated} <= {"live", "rewrite", "create"}
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "attribute", "said"),
+    ("name", "kind", "attribute", "value"),
     [
         ("recordsize", "dataset", "cost", "rewrite"),
         ("primarycache", "dataset", "cost", "live"),
@@ -33,8 +33,8 @@ def test_the_library_has_what_is_generated(kind: str) -> None:
         ("recordsize", "dataset", "default", "128KiB"),
     ],
 )
-def test_what_is_told_of_a_property(name: str, kind: str, attribute: str, said: str) -> None:
-    assert dict(generate_zfs.make_property(name, kind).attributes)[attribute] == said
+def test_what_is_told_of_a_property(name: str, kind: str, attribute: str, value: str) -> None:
+    assert dict(generate_zfs.make_property(name, kind).attributes)[attribute] == value
 
 
 def test_a_property_that_nothing_is_done_about_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,11 +63,11 @@ def missing(path: str) -> str:
 def findings(text: str) -> list[Diagnostic]:
     """All that `zlang check` says of a text. What is sound is also planned: a few trials of each experiment."""
     checked = check.program(Source("program.zexp", text), missing)
-    found = list(checked.findings)
+    all_findings = list(checked.findings)
     if checked.is_sound:
-        found += faults.of(checked.program.experiments.values(), 1)[0]
-        if not any(finding.code.severity is Severity.ERROR for finding in found):
-            found += lint.findings(checked.program, Levels({}))
+        all_findings += faults.of(checked.program.experiments.values(), 1)[0]
+        if not any(finding.code.severity is Severity.ERROR for finding in all_findings):
+            all_findings += lint.findings(checked.program, Levels({}))
         for experiment in checked.program.experiments.values():
             try:
                 schedule = Schedule(experiment, 1)
@@ -77,11 +77,11 @@ def findings(text: str) -> list[Diagnostic]:
                 for index in {0, count // 2, count - 1}:
                     assert schedule.factors(schedule.space[index]) is not None
             except ProgramError as error:
-                found.append(error.diagnostic)
-    for finding in found:
+                all_findings.append(error.diagnostic)
+    for finding in all_findings:
         assert render.diagnostic(finding, colour=False)
         assert render.as_json(finding)
-    return found
+    return all_findings
 
 
 def formatted(text: str) -> str:
@@ -138,14 +138,14 @@ def _class(node: Record) -> object:
 def _nodes(value: Any) -> Iterator[tuple[Record, Span]]:
     stack = [value]
     while stack:
-        one = stack.pop()
-        if isinstance(one, tuple):
-            stack.extend(one)
-        elif isinstance(one, Record) and not isinstance(one, Span):
-            span = getattr(one, "span", None)
+        part = stack.pop()
+        if isinstance(part, tuple):
+            stack.extend(part)
+        elif isinstance(part, Record) and not isinstance(part, Span):
+            span = getattr(part, "span", None)
             if isinstance(span, Span):
-                yield one, span
-                stack.extend(getattr(one, name) for name in type(one).record_fields)  # type: ignore[attr-defined]
+                yield part, span
+                stack.extend(getattr(part, name) for name in type(part).record_fields)  # type: ignore[attr-defined]
 
 
 # -- how they are drawn
@@ -219,12 +219,14 @@ def _heights() -> dict[Symbol, int]:
     """How many rules there are at least below each name."""
     heights: dict[Symbol, int] = {}
     while True:
-        known = len(heights)
+        count_before = len(heights)
         for name, sides in _productions().items():
-            found = [1 + _height(side, heights) for side in sides if all(s.is_term or s in heights for s in side)]
-            if found and name not in heights:
-                heights[name] = min(found)
-        if len(heights) == known:
+            heights_of_rule = [
+                1 + _height(side, heights) for side in sides if all(s.is_term or s in heights for s in side)
+            ]
+            if heights_of_rule and name not in heights:
+                heights[name] = min(heights_of_rule)
+        if len(heights) == count_before:
             return heights
 
 

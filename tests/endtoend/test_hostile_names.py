@@ -94,13 +94,13 @@ def test_names_are_names(room: Zlang, name: str) -> None:
     assert sorted((str(row["reads"]), row["title"]) for row in rows) == sorted([(name, name), ("plain", name)])
     suggested = shown.out[shown.out.index("  zlang sql ") :].split("  zlang status")[0].strip()
     again = subprocess.run(
-        ["bash", "-c", said(suggested)], cwd=room.at, env=room.variables(), capture_output=True, text=True
+        ["bash", "-c", as_typed(suggested)], cwd=room.at, env=room.variables(), capture_output=True, text=True
     )
     assert again.returncode == 0, (suggested, again.stderr)
     assert changed(after, tree(room.at)) == set()
 
 
-def said(suggestion: str) -> str:
+def as_typed(suggestion: str) -> str:
     """A suggestion as it is typed, with the zlang of the tests."""
     return f'zlang() {{ {quote(sys.executable)} -m zlang.cli.app "$@"; }}\n{suggestion}'
 

@@ -189,6 +189,6 @@ def test_a_difference_can_be_negative(tmp_path: Path, declared: str, value: str)
 )
 def test_why_a_series_is_not_read(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "stdout").write_text(text)
-    found = [["ops", "iops", "csv", "ops", "", "stdout", "t"]]
-    reading = samples.read(tmp_path, "shell", "stdout", (10.0, 20.0), found=found)
+    declarations = [["ops", "iops", "csv", "ops", "", "stdout", "t"]]
+    reading = samples.read(tmp_path, "shell", "stdout", (10.0, 20.0), found=declarations)
     assert reading.problems == (why,)

@@ -85,8 +85,8 @@ def test_each_reason_is_told_and_only_what_counts_is_shown(make_run: MakeRun, ru
     ingest(runs, db)
     reasons = {str(trial): str(why) for trial, why in run_query(db, "select trial, why_not from all_trials").rows}
     assert set(reasons) == set(REASONS)
-    told = {name: reasons[name][: len(why)] for name, (_, why) in REASONS.items()}
-    assert told == {name: why for name, (_, why) in REASONS.items()}
+    beginnings = {name: reasons[name][: len(why)] for name, (_, why) in REASONS.items()}
+    assert beginnings == {name: why for name, (_, why) in REASONS.items()}
     assert run_query(db, "select trial from trials union select trial from metrics").rows == (("good",),)
     assert run_query(db, "select distinct trial from latency").rows == (("good",),)
     assert run_query(db, "select valid, invalid from runs").rows == ((1, len(REASONS) - 1),)

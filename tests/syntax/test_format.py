@@ -19,11 +19,11 @@ ROOT = Path(__file__).parents[2]
 
 def programs() -> list[str]:
     """Every sound program of the repository, and every program of the corpus of wrong ones that parses."""
-    found: list[str] = []
+    texts: list[str] = []
     for folder in ("examples", "stdlib", "tests"):
         for path in sorted((ROOT / folder).rglob("*.zexp")):
-            found += path.read_text("utf-8", "replace").split("\n---\n")
-    return [text for text in found if not parse.program(Source("x", text)).findings]
+            texts += path.read_text("utf-8", "replace").split("\n---\n")
+    return [text for text in texts if not parse.program(Source("x", text)).findings]
 
 
 PROGRAMS = programs()

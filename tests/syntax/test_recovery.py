@@ -20,8 +20,8 @@ def lines(text: str) -> list[int]:
 
 def test_single_token_mutations() -> None:
     every = list(recovery.mutations(100, seed=7))
-    assert sum(one.is_one_error for one in every) >= 100 * recovery.ONE_ERROR
-    assert sum(one.is_at_the_line for one in every) >= 100 * recovery.RIGHT_LINE
+    assert sum(mutation.is_one_error for mutation in every) >= 100 * recovery.ONE_ERROR
+    assert sum(mutation.is_at_the_line for mutation in every) >= 100 * recovery.RIGHT_LINE
 
 
 MISTAKES = {

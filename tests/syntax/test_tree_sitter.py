@@ -109,8 +109,8 @@ def test_an_edit_gives_the_tree_of_the_new_text(language: Language) -> None:
 def test_every_query_names_nodes_of_the_grammar(language: Language) -> None:
     text = b"experiment e {\n  run = fio { rw = read }  # c\n  where bs < 4KiB and x not in [on]\n}\n"
     query = Query(language, (GRAMMAR / "queries/highlights.scm").read_text())
-    found = QueryCursor(query).captures(Parser(language).parse(text).root_node)
-    shown = {name: {(node.text or b"").decode() for node in nodes} for name, nodes in found.items()}
+    captures = QueryCursor(query).captures(Parser(language).parse(text).root_node)
+    shown = {name: {(node.text or b"").decode() for node in nodes} for name, nodes in captures.items()}
     assert {"run", "rw"} <= shown["property"]
     assert shown["number"] == {"4KiB"}
     assert shown["comment"] == {"# c"}

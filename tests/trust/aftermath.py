@@ -98,7 +98,7 @@ def as_program(
     score = attempt(options.seed, options.count, options.seconds)
     lines = [f"{how:15} {tried:6,} tried" for how, tried in sorted(score.tried.items())]
     lines.append(f"{score.tried.total():,} {sum_up(score)}; seed {options.seed}, {score.cases_wrong:,} wrong")
-    sys.stdout.write("\n".join([*lines, *(f"WRONG: {one}" for one in score.wrong)]) + "\n")
+    sys.stdout.write("\n".join([*lines, *(f"WRONG: {line}" for line in score.wrong)]) + "\n")
     return 1 if score.wrong else 0
 
 
@@ -123,7 +123,7 @@ def call(
     The process that calls may not have drawn a plot: the library that draws (V8) hangs in a fork of one that did.
     A tracer is a command that takes the process as its last argument and says on standard error when it has attached.
     """
-    said = at.parent / "said"
+    prefix = at.parent / "said"
     gate = os.pipe()
     child = os.fork()
     if child == 0:
@@ -133,7 +133,7 @@ def call(
             os.chdir(at)
             os.environ.update(environment)
             for number, name in ((1, "out"), (2, "err")):
-                os.dup2(os.open(f"{said}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+                os.dup2(os.open(f"{prefix}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
             os.close(gate[1])
             os.read(gate[0], 1)
@@ -152,7 +152,7 @@ def call(
     with _attached(tracer, child):
         os.close(gate[1])
         code = _wait(child)
-    return Ended(code, *(Path(f"{said}.{name}").read_text("utf-8", "replace") for name in ("out", "err")))
+    return Ended(code, *(Path(f"{prefix}.{name}").read_text("utf-8", "replace") for name in ("out", "err")))
 
 
 @contextmanager
@@ -183,7 +183,7 @@ def _wait(child: int) -> int:
 def figures(folder: Folder) -> Figures:
     """What counts, as `run`, `resume` and `status` have it."""
     account = Account(folder, judge)
-    found = {}
+    counting = {}
     for trial in folder.read_plan().items():
         if isinstance(trial, Trial):
             verdict, why_not = account.verdict(trial)
@@ -191,8 +191,8 @@ def figures(folder: Folder) -> Figures:
                 attempt = account.state.ended[trial.place]
                 window = account.window(trial, attempt)
                 elapsed = round(window[1] - window[0], 6) if window else None
-                found[trial.place] = (attempt.out, elapsed, dict(verdict.metrics), verdict.latency)
-    return found
+                counting[trial.place] = (attempt.out, elapsed, dict(verdict.metrics), verdict.latency)
+    return counting
 
 
 @dataclass
@@ -212,27 +212,27 @@ class Aftermath:
         for name in self._scratch_files():
             os.utime(self.at / name, (0, 0), follow_symlinks=False)
         resumed = self._call("resume", is_whole=self.is_whole)
-        found = said_wrong("resume", resumed)
+        problems = said_wrong("resume", resumed)
         self.refused = resumed.code != 0 and "trials count" not in resumed.out
         if not self.refused and self._is_incomplete():  # the fault made a trial fail
             resumed = self._call("resume", "--failed")
-            found += said_wrong("resume --failed", resumed)
+            problems += said_wrong("resume --failed", resumed)
         if self.refused:
             is_told = "error: " in resumed.err or "does not count: " in resumed.err
-            found += [] if is_told else [f"resume: {resumed.code} without a reason: {resumed.err!r}"]
+            problems += [] if is_told else [f"resume: {resumed.code} without a reason: {resumed.err!r}"]
             trust = ("--trust",) if "--trust" in resumed.err else ()
-            found += said_wrong("clean", self._call("clean", *trust))
+            problems += said_wrong("clean", self._call("clean", *trust))
         plans = sorted(self.at.glob("runs/*/plan.jsonl"))
         if self.committed and not plans:
-            return [*found, "there is no run any more, though trials were committed"]
+            return [*problems, "there is no run any more, though trials were committed"]
         for plan in plans:
-            found += self._problems_of(Folder(plan.parent))
-        left = sorted(path for path in self.at.iterdir() if path.name.startswith(("zlang-", ".zlang-")))
-        kept = [path for path in left if f"kept in {path}" in resumed.err or not any(path.iterdir())]
+            problems += self._problems_of(Folder(plan.parent))
+        remaining = sorted(path for path in self.at.iterdir() if path.name.startswith(("zlang-", ".zlang-")))
+        kept = [path for path in remaining if f"kept in {path}" in resumed.err or not any(path.iterdir())]
         kept = [path for path in kept if path.name in resumed.err]
         self.kept = bool(kept)
-        found += [f"left behind: {path.name}; resume: {resumed.err!r}" for path in left if path not in kept]
-        return found + [f"a scratch file is left: {name}" for name in self._scratch_files()]
+        problems += [f"left behind: {path.name}; resume: {resumed.err!r}" for path in remaining if path not in kept]
+        return problems + [f"a scratch file is left: {name}" for name in self._scratch_files()]
 
     def _call(self, *arguments: str, is_whole: bool = False) -> Ended:
         return call(self.at, *arguments, is_whole=is_whole, environment=self.environment)
@@ -247,11 +247,11 @@ class Aftermath:
             counted = figures(folder)
         except RunError as error:
             return [f"the folder cannot be read: {error}"] if self.committed else []
-        lost = [place for place, said in self.committed.items() if counted.get(place) != said]
-        found = [f"{place} had {self.committed[place]}, has {counted.get(place)}" for place in lost]
+        lost = [place for place, figures_before in self.committed.items() if counted.get(place) != figures_before]
+        problems = [f"{place} had {self.committed[place]}, has {counted.get(place)}" for place in lost]
         if not self.refused and len(counted) != sum(isinstance(item, Trial) for item in folder.read_plan().items()):
-            found.append(f"only {sorted(counted)} count after resume")
-        return found + [f"process {pid} is left" for pid in left_of(folder.name)]
+            problems.append(f"only {sorted(counted)} count after resume")
+        return problems + [f"process {pid} is left" for pid in left_of(folder.name)]
 
     def _scratch_files(self) -> list[str]:
         return [str(path.relative_to(self.at)) for path in self.at.rglob(".*") if _SCRATCH.fullmatch(path.name)]
@@ -259,5 +259,7 @@ class Aftermath:
 
 def said_wrong(command: str, ended: Ended, also: Collection[int] = frozenset()) -> list[str]:
     """List what is wrong with how a command ended; `also` are exit codes that are right here."""
-    found = [f"{command}: {ended.err!r}"] if _BAD.search(ended.err + ended.out) else []
-    return found + ([] if ended.code in {*DOCUMENTED, *also} else [f"{command} ended with {ended.code}: {ended.err!r}"])
+    problems = [f"{command}: {ended.err!r}"] if _BAD.search(ended.err + ended.out) else []
+    return problems + (
+        [] if ended.code in {*DOCUMENTED, *also} else [f"{command} ended with {ended.code}: {ended.err!r}"]
+    )

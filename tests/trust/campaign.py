@@ -92,9 +92,9 @@ def damage(seed: int, seconds: float, place: Path, share: Share) -> Score:
         ended = aftermath.call(disk, "run", "program.zexp")
         assert ended.code == 0, ended.err
         (plan,) = disk.glob("runs/*/plan.jsonl")
-        found = mutate(plan.parent, seed + share[0], _EVERYTHING, seconds)
-    score = Score(tried=found.tried, cases_wrong=len(found.wrong), wrong=found.wrong)
-    score.ended["noticed"] = found.noticed.total()
+        mutations = mutate(plan.parent, seed + share[0], _EVERYTHING, seconds)
+    score = Score(tried=mutations.tried, cases_wrong=len(mutations.wrong), wrong=mutations.wrong)
+    score.ended["noticed"] = mutations.noticed.total()
     return score
 
 
@@ -157,8 +157,8 @@ def write_scores(page: Path, parts: Sequence[Part], seed: int, seconds: float, w
         *rows,
     ]
     text = page.read_text("utf-8")
-    before, rest = text.split(BEGIN + "\n", 1)
-    page.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + rest.split(END, 1)[1], "utf-8")
+    before, tail = text.split(BEGIN + "\n", 1)
+    page.write_text(before + BEGIN + "\n" + "\n".join(lines) + "\n" + END + tail.split(END, 1)[1], "utf-8")
 
 
 def _machine() -> str:

@@ -233,22 +233,22 @@ class Forgeries:
 
     def _problems(self, run: Path, measured: Figures, *, is_users: bool, is_harmful: bool) -> list[str]:
         """Ask each command, and list what does not hold."""
-        found: list[str] = []
-        said: dict[str, str] = {}
+        problems: list[str] = []
+        outputs: dict[str, str] = {}
         counted = self._counted(run)
         for words in (("status", run.name), ("ingest",), ("table",), ("resume",), ("clean",), ("table",)):
             ended = aftermath.call(self._root, *words, is_whole=True, environment=self._environment)
-            found += aftermath.said_wrong(words[0], ended)
-            said.setdefault(words[0], ended.out + ended.err)
+            problems += aftermath.said_wrong(words[0], ended)
+            outputs.setdefault(words[0], ended.out + ended.err)
         strange = {place: figures for place, figures in counted.items() if figures != measured.get(place)}
         if strange and not is_users:
-            silent = [word for word in ("status", "table") if not _is_doubted(said[word])]
-            found += [f"{strange} count, and {word}: {said[word]!r}" for word in silent]
+            silent = [word for word in ("status", "table") if not _is_doubted(outputs[word])]
+            problems += [f"{strange} count, and {word}: {outputs[word]!r}" for word in silent]
         if is_harmful:
-            return found
-        found += ["a command of the forger was carried out"] * (self._root / "pwned").exists()
-        found += ["what the run did not make was removed"] * (not (self._root / "precious" / "theirs").exists())
-        return found
+            return problems
+        problems += ["a command of the forger was carried out"] * (self._root / "pwned").exists()
+        problems += ["what the run did not make was removed"] * (not (self._root / "precious" / "theirs").exists())
+        return problems
 
     def _counted(self, run: Path) -> Figures:
         try:

@@ -182,12 +182,12 @@ def hidden(text: str) -> list[str]:
 class _Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
-        self.found: set[tuple[str, tuple[str, ...]]] = set()
+        self.elements: set[tuple[str, tuple[str, ...]]] = set()
         self.scripts = 0
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         names = tuple(sorted(name for name, _ in attributes if name not in {"class", "tabindex", "open"}))
-        self.found.add((tag, names))
+        self.elements.add((tag, names))
         self.scripts += tag == "script"
 
 
@@ -195,7 +195,7 @@ def tags(text: str) -> object:
     """Which elements a page has, with the names of their attributes, and how many scripts."""
     parser = _Tags()
     parser.feed(text)
-    return sorted(parser.found), parser.scripts
+    return sorted(parser.elements), parser.scripts
 
 
 def is_json(text: str) -> list[str]:
@@ -346,28 +346,28 @@ class Room:
         tools.mkdir()
         (tools / "uname").write_text(f'#!/bin/sh\ncat "{self.at}/input"\n')
         (tools / "uname").chmod(0o755)
-        said = self.text.replace("\0", "")
+        printable = self.text.replace("\0", "")
         self.environment = {
             "PATH": f"{tools}:{os.environ['PATH']}",
-            **dict.fromkeys(("ZLANG_ODD", "USER", "LOGNAME", "EDITOR", "PAGER", "LANG"), said),
+            **dict.fromkeys(("ZLANG_ODD", "USER", "LOGNAME", "EDITOR", "PAGER", "LANG"), printable),
         }
 
     def run(self) -> list[str]:
         """Measure: some trials fail, so that what their tool said is shown."""
         ended = self.call("run", "--", self.program, environment={"FAIL": "1"})
-        found = aftermath.said_wrong("run", ended)
-        return [*found, *self._seen("run", ended.out + ended.err)]
+        problems = aftermath.said_wrong("run", ended)
+        return [*problems, *self._seen("run", ended.out + ended.err)]
 
     def look(self, output: Output, shapes: Shapes) -> list[str]:
         """Carry out a command, and list what is wrong with what it says."""
         ended, texts = self.show(output)
-        found = [] if ended.code in output.codes else [f"ended with {ended.code}: {ended.err[-300:]!r}"]
-        found += aftermath.said_wrong(output.name, Ended(0, ended.out, ended.err))
+        problems = [] if ended.code in output.codes else [f"ended with {ended.code}: {ended.err[-300:]!r}"]
+        problems += aftermath.said_wrong(output.name, Ended(0, ended.out, ended.err))
         for text in texts if ended.code == 0 else []:
-            found += output.check(text)
+            problems += output.check(text)
             if output.shape is not None and output.shape(text) != shapes.harmless(output):
-                found.append(f"its elements are {output.shape(text)}")
-        return [*found, *self._seen(output.name, *texts, ended.out, ended.err)]
+                problems.append(f"its elements are {output.shape(text)}")
+        return [*problems, *self._seen(output.name, *texts, ended.out, ended.err)]
 
     def show(self, output: Output) -> tuple[Ended, list[str]]:
         """Carry out a command; gives how it ended, and what it printed or wrote."""
@@ -397,32 +397,32 @@ class Room:
             check=False,
             stdin=subprocess.DEVNULL,
         )
-        said = (done.stdout + done.stderr).decode("utf-8", "replace")
-        found = [] if done.returncode == 0 else [f"{shell} ended with {done.returncode}: {said[-300:]!r}"]
-        return [*found, *self._seen(shell, said)]
+        printed = (done.stdout + done.stderr).decode("utf-8", "replace")
+        problems = [] if done.returncode == 0 else [f"{shell} ended with {done.returncode}: {printed[-300:]!r}"]
+        return [*problems, *self._seen(shell, printed)]
 
     def refuse(self, wrong: str) -> list[str]:
         """Check a program that is wrong at the text."""
         program = wrong.format(text=literal(self.text), raw=self.text.replace("\0", ""))
         (self.at / "wrong.zexp").write_text(program, "utf-8", "replace")
-        found = []
+        problems = []
         for form in FORMATS:
             ended = self.call("check", "wrong.zexp", "--format", form)
-            found += aftermath.said_wrong(f"check --format {form}", ended)
-            found += self._seen(f"check --format {form} of {wrong!r}", ended.out + ended.err)
-        return found
+            problems += aftermath.said_wrong(f"check --format {form}", ended)
+            problems += self._seen(f"check --format {form} of {wrong!r}", ended.out + ended.err)
+        return problems
 
     def call(self, *arguments: str, environment: Mapping[str, str] | None = None) -> Ended:
         """Carry out a command of zlang."""
-        said = {**self.environment, **(environment or {})}
-        return aftermath.call(self.at, *arguments, is_whole=True, environment=said)
+        variables = {**self.environment, **(environment or {})}
+        return aftermath.call(self.at, *arguments, is_whole=True, environment=variables)
 
-    def _seen(self, what: str, *texts: str) -> list[str]:
-        found = [f"{what} prints {one}" for text in texts for one in hidden(text)]
+    def _seen(self, command: str, *texts: str) -> list[str]:
+        problems = [f"{command} prints {character}" for text in texts for character in hidden(text)]
         pwned = [path for top in (self.at, self.at.parent) for path in top.glob(f"**/{MARK}")]
         for path in pwned:
             path.unlink()
-        return sorted({*found, *(f"{what} carried it out: {path}" for path in pwned)})
+        return sorted({*problems, *(f"{command} carried it out: {path}" for path in pwned)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,16 +430,16 @@ class Shapes:
     """What the outputs of a room with a harmless text look like; it is made when one is asked for."""
 
     place: Path
-    found: dict[str, object] = field(default_factory=dict)
+    by_output: dict[str, object] = field(default_factory=dict)
 
     def harmless(self, output: Output) -> object:
         """Give the shape of an output."""
-        if output.name not in self.found and output.shape is not None:
+        if output.name not in self.by_output and output.shape is not None:
             room = Room(Path(tempfile.mkdtemp(dir=self.place), "room"), [TEXTS["harmless"]])
             room.run()
             ((_, (text,)),) = [room.show(output)]
-            self.found[output.name] = output.shape(text)
-        return self.found[output.name]
+            self.by_output[output.name] = output.shape(text)
+        return self.by_output[output.name]
 
 
 def try_room(names: Sequence[str], shapes: Shapes, chance: random.Random, late: float) -> Score:
@@ -453,8 +453,8 @@ def try_room(names: Sequence[str], shapes: Shapes, chance: random.Random, late: 
     ]
     chance.shuffle(cases)
     score.add(f"{', '.join(names)}: run", room.run())
-    for what, case in cases:
-        score.add(f"{', '.join(names)}: {what}", case())
+    for case_name, case in cases:
+        score.add(f"{', '.join(names)}: {case_name}", case())
         score.ended["looked at"] += 1
         if time.monotonic() > late:
             break
@@ -479,13 +479,13 @@ def try_texts(seed: int, rooms: int, seconds: float = 1e9, place: Path | None = 
 
 def _rooms(seed: int, count: int) -> Iterator[list[str]]:
     chance = random.Random(seed)
-    left: list[str] = []
+    remaining: list[str] = []
     for _ in range(count):
-        if not left:
-            left = sorted(TEXTS.keys() - {"harmless"})
-            chance.shuffle(left)
-        yield left[:_IN_A_ROOM]
-        left = left[_IN_A_ROOM:]
+        if not remaining:
+            remaining = sorted(TEXTS.keys() - {"harmless"})
+            chance.shuffle(remaining)
+        yield remaining[:_IN_A_ROOM]
+        remaining = remaining[_IN_A_ROOM:]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -499,7 +499,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     looked = score.ended["looked at"]
     lines = [
         f"{len(score.tried):,} texts in {score.places} places, {looked:,} outputs, seed {options.seed}; {score.cases_wrong:,} wrong",
-        *(f"WRONG: {one}" for one in score.wrong),
+        *(f"WRONG: {line}" for line in score.wrong),
     ]
     sys.stdout.write("\n".join(lines) + "\n")
     return 1 if score.wrong else 0

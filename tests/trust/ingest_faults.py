@@ -54,9 +54,9 @@ class IngestFaults:
         assert self._rows.count("\n") == 1 + 3, self._rows
         ended = self._ingest()
         assert ended.code == 0, ended.err
-        found = Counter(_CALL.findall(self._calls.read_text("utf-8", "replace")))
+        calls = Counter(_CALL.findall(self._calls.read_text("utf-8", "replace")))
         # strace counts the calls of each process and thread on its own.
-        self.calls = {name: max((n for (_, call), n in found.items() if call == name), default=0) for name in FAULTS}
+        self.calls = {name: max((n for (_, call), n in calls.items() if call == name), default=0) for name in FAULTS}
 
     def run(self, seed: int, count: int, seconds: float, share: Share) -> Score:
         """Try so many faults, or as many as the time allows."""
@@ -71,16 +71,16 @@ class IngestFaults:
 
     def _problems(self, fault: Fault) -> list[str]:
         ended = self._ingest(fault)
-        found = aftermath.said_wrong("ingest", ended, {-signal.SIGKILL} if fault.how == "KILL" else frozenset())
+        problems = aftermath.said_wrong("ingest", ended, {-signal.SIGKILL} if fault.how == "KILL" else frozenset())
         if ended.code == 0 and "3 of them count\n" in ended.out and self._results() != self._rows:
-            found.append(f"ingest ended with 0, and the results are {self._results()}")
+            problems.append(f"ingest ended with 0, and the results are {self._results()}")
         again = self._call("ingest")
         if again.code != 0 or self._results() != self._rows:
-            found.append(f"ingest again: {again}, {self._results()}")
+            problems.append(f"ingest again: {again}, {self._results()}")
         if self._hashes() != self._files:
-            found.append("the run folder is not as it was")
-        left = {path.name for path in self._root.iterdir()} - {"program.zexp", "runs", "results.duckdb"}
-        return found + ([f"left behind: {sorted(left)}"] if left else [])
+            problems.append("the run folder is not as it was")
+        remaining = {path.name for path in self._root.iterdir()} - {"program.zexp", "runs", "results.duckdb"}
+        return problems + ([f"left behind: {sorted(remaining)}"] if remaining else [])
 
     def _ingest(self, fault: Fault | None = None) -> Ended:
         """Build the database from nothing."""

@@ -125,9 +125,9 @@ def _judge(name: str, zlang: Zlang, bed: Bed, err: bytes) -> int:
             problems.append(f"left on {host}: {remains}")
         if processes := bed.on(host, "grep -lsz '^ZLANG_RUN=' /proc/[0-9]*/environ"):
             problems.append(f"still running on {host}: {processes}")
-    said = [line for line in err.decode().splitlines() if "does not count" in line]
+    reasons = [line for line in err.decode().splitlines() if "does not count" in line]
     verdict = "; ".join(problems) or "nothing lost, nothing left"
-    sys.stdout.write(f"{name}: {verdict} ({'; '.join(said) or 'no trial failed'})\n")
+    sys.stdout.write(f"{name}: {verdict} ({'; '.join(reasons) or 'no trial failed'})\n")
     sys.stdout.flush()
     return len(problems)
 

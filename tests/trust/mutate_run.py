@@ -120,9 +120,9 @@ def double(lines: list[bytes], chance: random.Random) -> list[bytes]:
 def move(lines: list[bytes], chance: random.Random) -> list[bytes]:
     """Put some lines elsewhere."""
     at, length = chance.randrange(len(lines)), chance.choice((1, 1, 2, 10))
-    some, rest = lines[at : at + length], lines[:at] + lines[at + length :]
-    to = chance.choice((at + 1, chance.randrange(len(rest) + 1)))
-    return rest[:to] + some + rest[to:]
+    some, others = lines[at : at + length], lines[:at] + lines[at + length :]
+    to = chance.choice((at + 1, chance.randrange(len(others) + 1)))
+    return others[:to] + some + others[to:]
 
 
 def insert(lines: list[bytes], chance: random.Random) -> list[bytes]:
@@ -211,8 +211,8 @@ class Mutations:
             return change.__name__, b"".join(change(data.splitlines(keepends=True), chance))
         if kind == "artefact" and (not data or chance.random() < 0.1):
             return chance.choice((("removed", None), ("filled", data + b"1\n")))
-        one = chance.choice(BYTES)
-        return one.__name__, one(data, chance)
+        change_bytes = chance.choice(BYTES)
+        return change_bytes.__name__, change_bytes(data, chance)
 
     @contextmanager
     def _mutated(self, path: Path, before: bytes, after: bytes | None) -> Iterator[None]:
@@ -226,10 +226,10 @@ class Mutations:
         path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
         path.write_bytes(before)
 
-    def _look(self, what: str, kind: str, *, is_ingested: bool) -> None:
+    def _look(self, mutation: str, kind: str, *, is_ingested: bool) -> None:
         self.score.tried[kind] += 1
         try:
-            found: Figures = self._account()
+            account: Figures = self._account()
             rows = self._ingested() if is_ingested else {}
             runs.failures(runs.account(self._folder))
             costs.spent(self._folder, runs.run_state(self._folder))
@@ -237,47 +237,53 @@ class Mutations:
             self.score.noticed[kind] += 1
             return
         except Exception as error:  # noqa: BLE001 - that is what is looked for
-            self.score.wrong.append(f"{what}: {error!r}")
+            self.score.wrong.append(f"{mutation}: {error!r}")
             return
         self.score.ingested += is_ingested
-        self.score.noticed[kind] += found.keys() != self._figures.keys()
-        strange = [f"{what}: {place} has {said}" for place, said in found.items() if said not in self._stages[place]]
+        self.score.noticed[kind] += account.keys() != self._figures.keys()
+        strange = [
+            f"{mutation}: {place} has {figures}"
+            for place, figures in account.items()
+            if figures not in self._stages[place]
+        ]
         if kind != "forged" or not Account(self._folder, judge).doubt:
             self.score.wrong += strange
         if kind != "forged":
             self.score.wrong += [
-                f"{what}: {place} is {row}, not {self._rows[place]}"
+                f"{mutation}: {place} is {row}, not {self._rows[place]}"
                 for place, row in rows.items()
-                if found.get(place) == self._figures[place] and row != self._rows[place]
+                if account.get(place) == self._figures[place] and row != self._rows[place]
             ]
-            if is_ingested and rows.keys() != found.keys():
-                self.score.wrong.append(f"{what}: {sorted(rows)} count in the database, {sorted(found)} in the run")
+            if is_ingested and rows.keys() != account.keys():
+                self.score.wrong.append(
+                    f"{mutation}: {sorted(rows)} count in the database, {sorted(account)} in the run"
+                )
 
     def _account(self) -> Figures:
         """What counts, as `run`, `resume` and `status` have it."""
         account = Account(self._folder, judge)
-        found = {}
+        figures = {}
         for trial in self._plan:
             verdict, why_not = account.verdict(trial)
             if verdict is not None and not why_not:
                 attempt = account.state.ended[trial.place]
                 window = account.window(trial, attempt)
                 elapsed = round(window[1] - window[0], 6) if window else None
-                found[trial.place] = (attempt.out, elapsed, dict(verdict.metrics), verdict.latency)
-        return found
+                figures[trial.place] = (attempt.out, elapsed, dict(verdict.metrics), verdict.latency)
+        return figures
 
     def _stages_of_the_run(self) -> dict[str, list[object]]:
         """What each trial had at some moment: a journal that lost its end is that of a run that was killed."""
         whole = self._folder.journal.read_bytes()
         lines = whole.splitlines(keepends=True)
-        found: dict[str, list[object]] = {trial.place: [] for trial in self._plan}
+        stages: dict[str, list[object]] = {trial.place: [] for trial in self._plan}
         for n in range(len(lines) + 1):
             self._folder.journal.write_bytes(b"".join(lines[:n]))
             for place, figures in self._account().items():
-                if figures not in found[place]:
-                    found[place].append(figures)
+                if figures not in stages[place]:
+                    stages[place].append(figures)
         self._folder.journal.write_bytes(whole)
-        return found
+        return stages
 
     def _ingested(self) -> Figures:
         """What counts, as the database has it."""
@@ -307,7 +313,7 @@ def main() -> int:
         for kind, tried in sorted(score.tried.items())
     ]
     lines.append(f"{score.tried.total():,} mutations with seed {options.seed}, {score.ingested:,} of them ingested")
-    lines += [f"WRONG: {one}" for one in score.wrong]
+    lines += [f"WRONG: {line}" for line in score.wrong]
     sys.stdout.write("\n".join(lines) + "\n")
     return 1 if score.wrong else 0
 

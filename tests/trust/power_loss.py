@@ -181,12 +181,12 @@ class Disk:
 
     def _names(self, inode: int) -> Names:
         synced, present = self._moment.synced_names.get(inode, {}), self._moment.names.get(inode, {})
-        found = {}
+        names = {}
         for name in synced.keys() | present.keys():
             kept = present.get(name) if self._chance.random() < self._names_kept else synced.get(name)
             if kept is not None:
-                found[name] = kept
-        return found
+                names[name] = kept
+        return names
 
     def _content(self, inode: int) -> bytes:
         synced = self._moment.synced_files.get(inode, b"")

@@ -85,8 +85,8 @@ class SyscallFaults:
         self._start_anew()
         ended = self._run()
         assert ended.code == 0, ended.err
-        found = Counter(_CALL.findall(self._calls.read_text("utf-8", "replace")))
-        self.calls = {name: found[name] for name in FAULTS if found[name]}
+        calls = Counter(_CALL.findall(self._calls.read_text("utf-8", "replace")))
+        self.calls = {name: calls[name] for name in FAULTS if calls[name]}
 
     def run(self, seed: int, count: int, seconds: float, share: Share) -> Score:
         """Try so many faults, or as many as the time allows."""
@@ -119,13 +119,13 @@ class SyscallFaults:
 
     def _committed(self) -> Figures:
         """What counts right after the fault, without whatever can be said only when the run has ended."""
-        found: dict[str, object] = {}
+        committed: dict[str, object] = {}
         for plan in self._root.glob("runs/*/plan.jsonl"):
             try:
-                found |= aftermath.figures(Folder(plan.parent))
+                committed |= aftermath.figures(Folder(plan.parent))
             except RunError:
                 continue
-        return found
+        return committed
 
 
 def inject_faults(

@@ -113,8 +113,8 @@ def why_not(run: Path) -> dict[int, str]:
     """Why each trial does not count that does not."""
     account = Account(Folder(run), judge)
     items = [item for item in Folder(run).read_plan().items() if isinstance(item, Trial)]
-    found = {item.number: account.verdict(item)[1] for item in items}
-    return {number: why for number, why in found.items() if why}
+    reasons = {item.number: account.verdict(item)[1] for item in items}
+    return {number: why for number, why in reasons.items() if why}
 
 
 @pytest.mark.parametrize("change", CHANGES)
@@ -123,9 +123,9 @@ def test_what_was_changed_does_not_count(zlang: Zlang, change: str) -> None:
     run = zlang.folder()
     assert why_not(run) == {}
     made(run)
-    found = why_not(run)
-    assert found.keys() == expected.keys()
-    assert all(why.startswith(expected[number]) for number, why in found.items())
+    reasons = why_not(run)
+    assert reasons.keys() == expected.keys()
+    assert all(why.startswith(expected[number]) for number, why in reasons.items())
 
 
 def test_a_changed_fact_is_no_fact_of_the_results(zlang: Zlang) -> None:

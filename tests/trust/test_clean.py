@@ -48,13 +48,13 @@ def made(zlang: Zlang) -> Path:
 
 def test_what_a_killed_run_left_is_removed_once(killed: Zlang) -> None:
     place = made(killed).name
-    said = json.loads(killed("clean", "--json").out)
-    assert said["removed"] == [
+    cleaned = json.loads(killed("clean", "--json").out)
+    assert cleaned["removed"] == [
         f"ext4 volume (./{place}/small-volume)",
         f"loop small (./{place}/small)",
         f"dir here (./{place})",
     ]
-    assert said["left"] == []
+    assert cleaned["left"] == []
     assert list(killed.at.glob("zlang-*")) == []
     assert loops(killed.at) == []
     assert killed.committed() == []
@@ -66,8 +66,8 @@ def test_what_was_removed_by_a_copy_is_already_gone(killed: Zlang) -> None:
     shutil.copytree(killed.folder(), copy)
     removed = json.loads(killed("clean", str(copy), "--json").out)["removed"]
     assert len(removed) == 3
-    said = json.loads(killed("clean", "--json").out)
-    assert (said["removed"], said["gone"], said["left"]) == ([], removed, [])
+    cleaned = json.loads(killed("clean", "--json").out)
+    assert (cleaned["removed"], cleaned["gone"], cleaned["left"]) == ([], removed, [])
 
 
 def test_what_is_mounted_there_by_another_stays(killed: Zlang) -> None:
@@ -75,9 +75,9 @@ def test_what_is_mounted_there_by_another_stays(killed: Zlang) -> None:
     subprocess.run(["mount", "-t", "tmpfs", "other", at], check=True)
     try:
         (at / "precious").touch()
-        said = json.loads(killed("clean", "--json", code=1).out)
-        assert said["removed"] == []
-        assert "other is mounted there, and that is not of this run" in said["left"][0]["why"]
+        cleaned = json.loads(killed("clean", "--json", code=1).out)
+        assert cleaned["removed"] == []
+        assert "other is mounted there, and that is not of this run" in cleaned["left"][0]["why"]
         assert (at / "precious").exists()
     finally:
         subprocess.run(["umount", at], check=True)
@@ -90,8 +90,8 @@ def test_a_file_system_with_another_uuid_stays(killed: Zlang) -> None:
     kept = killed.at / "kept"
     kept.hardlink_to(place / "small.files" / "001")
     killed("clean")
-    found = subprocess.run(["wipefs", "--noheadings", kept], capture_output=True, text=True, check=True).stdout
-    assert "ext4" in found
+    signatures = subprocess.run(["wipefs", "--noheadings", kept], capture_output=True, text=True, check=True).stdout
+    assert "ext4" in signatures
 
 
 def test_a_pool_without_the_mark_stays(zfs_fuse: ZfsFuse) -> None:
@@ -109,8 +109,8 @@ def test_a_pool_without_the_mark_stays(zfs_fuse: ZfsFuse) -> None:
     )
     (pool,) = zfs_fuse.pools()
     try:
-        said = json.loads(zfs_fuse.zlang("clean", "--json", code=1))
-        assert f"{pool} is not of this run" in str(said["left"])
+        cleaned = json.loads(zfs_fuse.zlang("clean", "--json", code=1))
+        assert f"{pool} is not of this run" in str(cleaned["left"])
         assert zfs_fuse.pools() == [pool]
     finally:
         zfs_fuse.say("zfs", "set", f"org.zlang:run={zfs_fuse.last_run()}", pool)

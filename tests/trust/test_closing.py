@@ -27,9 +27,9 @@ def zlang(tmp_path: Path) -> Zlang:
 
 
 def counted(out: str) -> str:
-    found = re.search(r"(\d+) of \d+ trials count", out)
-    assert found, out
-    return found[1]
+    match = re.search(r"(\d+) of \d+ trials count", out)
+    assert match, out
+    return match[1]
 
 
 def test_of_runs_that_end_together_each_shows_its_own_table(zlang: Zlang) -> None:

@@ -19,7 +19,7 @@ dir here { path = "." }
 shell io { command = "echo speed={n}000"  metrics = [regex("speed: count=speed=([0-9]+)")]  writes = off }
 experiment e { on = here  run = io  repeat = 2  expect median(speed) < 5000  table median(speed) by n }
 """
-ASKED = (
+COMMANDS = (
     ["table"],
     ["expect"],
     ["findings"],
@@ -46,7 +46,7 @@ def test_a_forged_folder_harms_nobody_and_convinces_nobody(tmp_path: Path) -> No
 
 
 def test_nothing_is_said_of_a_folder_that_is_as_it_was(measured: Zlang) -> None:
-    for words in ASKED:
+    for words in COMMANDS:
         ended = measured(*(measured.folder().name if word == "RUN" else word for word in words))
         assert UNVERIFIED not in ended.out + ended.err, words
 
@@ -66,7 +66,7 @@ def test_whoever_asks_for_forged_figures_is_told(measured: Zlang) -> None:
         written += line
     (run / "journal.jsonl").write_bytes(written)
     assert "1 problem (table" in measured("ingest").out
-    for words in ASKED:
+    for words in COMMANDS:
         ended = measured(*(run.name if word == "RUN" else word for word in words))
         assert "999" in ended.out or words[0] not in {"table", "resume"}
         why = f"{UNVERIFIED}: 4 lines of its journal were not written by zlang as this user on this machine"

@@ -67,9 +67,9 @@ def put(node: Path, content: bytes) -> None:
 
 
 def planned(program: Path) -> Plan:
-    said = Overrides({}, None)
-    checked = programs.check(programs.read(str(program)), said)
-    return plans.plan(checked, programs.choose(checked, None), 1, said).plan
+    overrides = Overrides({}, None)
+    checked = programs.check(programs.read(str(program)), overrides)
+    return plans.plan(checked, programs.choose(checked, None), 1, overrides).plan
 
 
 def blank(image: Path) -> Path:
@@ -95,14 +95,14 @@ class Disk:
         return f"{self.at}/by-id/one"
 
     def program(self, **more: str) -> str:
-        said = {"more": "", "on": "spare", "rw": "randwrite", "size": "32MiB", "serial": str(self.image), **more}
-        return self.zlang.program(PROGRAM.format(at=self.at, **said))
+        fields = {"more": "", "on": "spare", "rw": "randwrite", "size": "32MiB", "serial": str(self.image), **more}
+        return self.zlang.program(PROGRAM.format(at=self.at, **fields))
 
     def guarded(self, **more: str) -> dict[str, str]:
         """What guards it at plan time and at each step: what each says against it, empty if nothing."""
         (guarded,) = planned(self.at / self.program(**more)).header.guarded
         (step,) = guarded.steps
-        found = {}
+        refusals = {}
         for when, variables in {"plan": {"ZLANG_LOOK": "1"}, "step": {"ZLANG_ARM": f"p b {self.link}"}}.items():
             out = self.at / f"out-{when}"
             out.mkdir(exist_ok=True)
@@ -111,8 +111,8 @@ class Disk:
                 ["sh", "-c", step.command], cwd=self.at, env=environment, capture_output=True, text=True, timeout=60
             )
             assert (done.returncode == 0) == (not done.stderr), done.stderr
-            found[when] = done.stderr
-        return found
+            refusals[when] = done.stderr
+        return refusals
 
     def digest(self, except_for: Iterable[range] = ()) -> str:
         say("sync", self.node)
@@ -294,9 +294,9 @@ def test_what_is_in_use_is_refused_and_not_changed(spare: Disk, state: str) -> N
         stack.enter_context(bring(spare))  # type: ignore[arg-type]
         swapped_to = list(SWAPPED_TO[state](spare)) if state in SWAPPED_TO else []
         before = spare.digest(swapped_to)
-        said = spare.guarded()
-        assert at_plan in said["plan"]
-        assert at_step in said["step"]
+        refusals = spare.guarded()
+        assert at_plan in refusals["plan"]
+        assert at_step in refusals["step"]
         assert spare.digest(swapped_to) == before
 
 
@@ -326,21 +326,21 @@ def test_what_is_another_device_than_was_said_is_refused(spare: Disk, case: str)
     change, properties, reason = OTHERS[case]
     change(spare)
     before = spare.digest()
-    said = spare.guarded(**properties)
-    assert said["plan"]
-    assert reason in said["plan"]
-    assert said["step"]
+    refusals = spare.guarded(**properties)
+    assert refusals["plan"]
+    assert reason in refusals["plan"]
+    assert refusals["step"]
     assert spare.digest() == before
 
 
 def test_every_mode_that_writes_is_guarded_and_no_other(spare: Disk) -> None:
     program = spare.program(rw=" | ".join(("read", "randread", *WRITING)))
-    found = {}
+    guarded = {}
     for trial in planned(spare.at / program).items():
         if isinstance(trial, Trial):
             actions = [step.action for step in trial.steps]
-            found[trial.factors["rw"]] = Action.GUARD in actions[: actions.index(Action.MEASURE)]
-    assert found == {"read": False, "randread": False, **dict.fromkeys(WRITING, True)}
+            guarded[trial.factors["rw"]] = Action.GUARD in actions[: actions.index(Action.MEASURE)]
+    assert guarded == {"read": False, "randread": False, **dict.fromkeys(WRITING, True)}
     assert spare.digest() == hashlib.sha256(bytes(SIZE)).hexdigest()
 
 
@@ -382,10 +382,10 @@ def test_two_declarations_of_one_device_are_named_before_the_run(spare: Disk, *,
     two.symlink_to(f"{spare.node}p1" if part else spare.node)
     more = f'disk second {{ id = "{two}"  serial = "{spare.image}"  size = {"8MiB" if part else "32MiB"} }}'
     name = spare.program(more=more, on="[spare, second]")
-    said = "a device and its partition" if part else "the same device"
-    assert said in spare.zlang("plan", name).out
-    assert said in spare.zlang("run", name, "--arm", str(two), "--arm", spare.link, code=1).err
-    assert said not in spare.zlang("plan", spare.program()).out
+    sentence = "a device and its partition" if part else "the same device"
+    assert sentence in spare.zlang("plan", name).out
+    assert sentence in spare.zlang("run", name, "--arm", str(two), "--arm", spare.link, code=1).err
+    assert sentence not in spare.zlang("plan", spare.program()).out
     if part:
         say("partx", "--delete", spare.node)
 
@@ -459,13 +459,13 @@ def test_the_script_is_armed_for_its_plan_and_this_boot(spare: Disk) -> None:
         return done.returncode, done.stderr
 
     for wrong in ({}, {"ZLANG_ARM": spare.link}, {"ZLANG_ARM": f"0123456789abcdef boot {spare.link}"}):
-        code, said = script(**wrong)
+        code, printed = script(**wrong)
         assert code == 1
         assert not (spare.at / "runs").exists()
-    line = said[said.index("ZLANG_ARM='") + len("ZLANG_ARM='") :]
+    line = printed[printed.index("ZLANG_ARM='") + len("ZLANG_ARM='") :]
     assert spare.digest() == hashlib.sha256(bytes(SIZE)).hexdigest()
-    code, said = script(ZLANG_ARM=line[: line.index("'")])
-    assert code == 0, said
+    code, printed = script(ZLANG_ARM=line[: line.index("'")])
+    assert code == 0, printed
     assert spare.digest() != hashlib.sha256(bytes(SIZE)).hexdigest()
 
 
@@ -473,8 +473,8 @@ def test_a_script_knows_the_directory_of_links_that_it_makes_again(spare: Disk) 
     """Also where another directory of that name has another inode, as in /dev."""
     spare.zlang("plan", spare.program(rw="write | randwrite"), "--emit", "sh", "--out", ".")
     words = ["sh", "plan.sh"]
-    asked = subprocess.run(words, cwd=spare.at, capture_output=True, text=True, timeout=60, check=False).stderr
-    armed = asked[asked.index("ZLANG_ARM='") :].split("'")[1]
+    stderr = subprocess.run(words, cwd=spare.at, capture_output=True, text=True, timeout=60, check=False).stderr
+    armed = stderr[stderr.index("ZLANG_ARM='") :].split("'")[1]
     done = subprocess.run(
         words, cwd=spare.at, env={**os.environ, "ZLANG_ARM": armed}, capture_output=True, text=True, timeout=60
     )
@@ -510,9 +510,9 @@ def test_the_device_of_another_pool_is_refused(zfs_fuse: ZfsFuse, spare: Disk) -
             Path(spare.link).unlink()
             Path(spare.link).symlink_to(node)
             before = hashlib.sha256(member.read_bytes()).hexdigest()
-            said = spare.guarded(serial=str(member), size="64MiB")
-            assert "is not empty: zfs" in said["plan"]
-            assert "is not empty: zfs" in said["step"]
+            refusals = spare.guarded(serial=str(member), size="64MiB")
+            assert "is not empty: zfs" in refusals["plan"]
+            assert "is not empty: zfs" in refusals["step"]
             assert hashlib.sha256(member.read_bytes()).hexdigest() == before
     finally:
         zfs_fuse.say("zpool", "destroy", "other")
@@ -536,9 +536,9 @@ NOT_EMPTY = {
 def test_data_without_a_signature_are_not_overwritten(spare: Disk, case: str) -> None:
     _data(spare, NOT_EMPTY[case])
     before = spare.digest()
-    said = spare.guarded()
-    assert "is not empty: data" in said["plan"]
-    assert "is not empty: data" in said["step"]
+    refusals = spare.guarded()
+    assert "is not empty: data" in refusals["plan"]
+    assert "is not empty: data" in refusals["step"]
     assert spare.digest() == before
 
 
@@ -550,8 +550,8 @@ def test_what_a_run_wrote_is_its_own_and_both_ends_are_blank_afterwards(spare: D
     spare.zlang("run", program, "--arm", spare.link)
     image = spare.image.read_bytes()
     assert image[:MIB] == image[-MIB:] == bytes(MIB)
-    said = spare.guarded()
-    assert said == {"plan": "", "step": ""}
+    refusals = spare.guarded()
+    assert refusals == {"plan": "", "step": ""}
 
 
 @pytest.mark.parametrize("is_overwritten", [True, False])

@@ -79,15 +79,15 @@ def strike_all(at: Path) -> None:
 
 def start(zlang: Zlang, *words: str) -> str:
     """Carry out a command, however long it takes, and give what it says of what is wrong."""
-    _, said = zlang.start(*words).communicate(timeout=_MOST_SECONDS)
-    return said.decode()
+    _, output = zlang.start(*words).communicate(timeout=_MOST_SECONDS)
+    return output.decode()
 
 
 def script(zlang: Zlang) -> str:
     """Carry out the script, armed as it asks for, and give what it says of what is wrong."""
     words = ["sh", "plan.sh"]
-    asked = subprocess.run(words, cwd=zlang.at, env=zlang.variables(), capture_output=True, text=True, check=False)
-    armed = asked.stderr[asked.stderr.index("ZLANG_ARM='") :].split("'")[1]
+    refused = subprocess.run(words, cwd=zlang.at, env=zlang.variables(), capture_output=True, text=True, check=False)
+    armed = refused.stderr[refused.stderr.index("ZLANG_ARM='") :].split("'")[1]
     environment = {**zlang.variables(), "ZLANG_ARM": armed}
     done = subprocess.run(
         words, cwd=zlang.at, env=environment, capture_output=True, text=True, timeout=_MOST_SECONDS, check=False
@@ -137,13 +137,13 @@ def carry_out(pairs: list[Pair], moment: str, by: str) -> Iterator[str]:
     if moment == "after arming":
         Tools(zlang).wrap("id", AFTER_ARMING)
     arm = [word for pair in pairs for word in ("--arm", str(pair.link))]
-    said = script(zlang) if by == "script" else start(zlang, "run", name, *arm)
+    printed = script(zlang) if by == "script" else start(zlang, "run", name, *arm)
 
     ended = carried_out(zlang) if (at / "runs").exists() else {}
     taken = {pair.state for pair in pairs if pair.taken.exists()}
     denied = {pair.state: pair.denied.read_text() for pair in pairs if pair.denied.exists()}
     if set(ended) != (set() if by == "runner" and moment in MOMENTS[:2] else set(STATES)):
-        yield f"{by}: these trials came to an end: {sorted(ended)}; {said}"
+        yield f"{by}: these trials came to an end: {sorted(ended)}; {printed}"
         return
     if taken | set(denied) != set(STATES) or (denied if moment in FREE else DENIED - set(denied)):
         yield f"{by}: {moment}, {sorted(taken)} were taken, and denied {denied}"
@@ -155,5 +155,5 @@ def carry_out(pairs: list[Pair], moment: str, by: str) -> Iterator[str]:
         wanted = has_to_end(pair.state, moment)
         if ended and wanted is not None and ended[pair.state] is not wanted:
             yield f"{by}, {pair.state}: carried out {ended[pair.state]}"
-        if not ended and f"{pair.link} " not in said:
+        if not ended and f"{pair.link} " not in printed:
             yield f"{by}, {pair.state}: is not refused"

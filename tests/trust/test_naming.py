@@ -344,13 +344,13 @@ def planned(tmp_path: Path, before: str, experiment: str) -> tuple[list[str], se
     """The codes of what is wrong, what is armed, and the items."""
     program = tmp_path / "program.zexp"
     program.write_text(f"{HEAD}{before}\nexperiment e {{ {experiment} }}\n")
-    said = Overrides({"place": f'"{ID}"'}, None)
+    overrides = Overrides({"place": f'"{ID}"'}, None)
     try:
-        checked = programs.check(programs.read(str(program)), said)
-        errors = [one.code.id for one in checked.findings if one.code.id.startswith("E")]
+        checked = programs.check(programs.read(str(program)), overrides)
+        errors = [finding.code.id for finding in checked.findings if finding.code.id.startswith("E")]
         if errors:
             return errors, set(), []
-        plan = plans.plan(checked, programs.choose(checked, None), 1, said).plan
+        plan = plans.plan(checked, programs.choose(checked, None), 1, overrides).plan
         return [], set(plan.header.armed), list(plan.items())
     except ProgramError as error:
         return [error.diagnostic.code.id], set(), []
@@ -435,7 +435,7 @@ def test_it_is_guarded(tmp_path: Path, way: str) -> None:
     assert ID in armed
     for item in items:
         if isinstance(item, Trial):
-            setups = [one for one in items if isinstance(one, Setup) and one.signature in item.setups]
+            setups = [setup for setup in items if isinstance(setup, Setup) and setup.signature in item.setups]
             steps = [step for setup in setups for step in setup.make] + list(item.steps)
             guards = [step for step in steps if step.action is Action.GUARD]
             assert guards
@@ -466,7 +466,7 @@ def test_a_setting_of_its_queue_is_not_written_to_it(tmp_path: Path, device: str
 
 def test_a_setting_does_not_name_a_place_of_the_run(tmp_path: Path) -> None:
     some = findings_of(tmp_path, QUEUE.format("fast.block") + V, "on = data  with = t  run = reads")
-    assert {one.hint for one in some} == {"name it by its link, `fast.id`: `t` is set before it is made"}
+    assert {finding.hint for finding in some} == {"name it by its link, `fast.id`: `t` is set before it is made"}
 
 
 def test_a_setting_of_a_kind_of_ones_own_is_not_believed(tmp_path: Path) -> None:
@@ -475,7 +475,7 @@ def test_a_setting_of_a_kind_of_ones_own_is_not_believed(tmp_path: Path) -> None
 
 
 ADD, STANDS = "add `with = fast` to the experiment", "a resource is made only from what it stands on, here a "
-FOUND = {
+FINDINGS = {
     "not taken in": ("fast.block", ADD),
     "another taken in": ("fast.block", "add `with = [slow, fast]` to the experiment"),
     "from its directory": ('"cd /dev/disk/by-id && dd of=ata-FAST_1"', ADD),
@@ -492,21 +492,21 @@ def chosen(tmp_path: Path, before: str, experiment: str) -> Experiment:
     return programs.choose(programs.check(programs.read(str(program)), Overrides({"place": f'"{ID}"'}, None)), None)
 
 
-def found(tmp_path: Path, before: str, experiment: str) -> list[tuple[str, str, str]]:
+def with_hints(tmp_path: Path, before: str, experiment: str) -> list[tuple[str, str, str]]:
     """The code of each finding of `check`, the text where it stands, and its hint."""
     findings = naming.found_at(chosen(tmp_path, before, experiment))
-    return [(one.code.id, one.span.text if one.span else "", one.hint) for one in findings]
+    return [(finding.code.id, finding.span.text if finding.span else "", finding.hint) for finding in findings]
 
 
-@pytest.mark.parametrize("way", FOUND)
+@pytest.mark.parametrize("way", FINDINGS)
 def test_check_finds_it_at_its_place_before_anything_is_planned(tmp_path: Path, way: str) -> None:
     before, experiment, code = REFUSED[way]
-    assert found(tmp_path, before, experiment) == [(code, *FOUND[way])]
+    assert with_hints(tmp_path, before, experiment) == [(code, *FINDINGS[way])]
 
 
 def test_each_thing_that_is_named_is_found(tmp_path: Path) -> None:
     before = 'shell two { command = "cat {fast.block} {slow.block}"  writes = off }'
-    assert [text for _, text, _ in found(tmp_path, before, "on = here  run = two")] == ["fast.block", "slow.block"]
+    assert [text for _, text, _ in with_hints(tmp_path, before, "on = here  run = two")] == ["fast.block", "slow.block"]
 
 
 BELOW = 'kind below: resource on dir { offers dir = "{on.dir}/x" }'
@@ -537,16 +537,16 @@ IN_GIVEN = {
 
 
 @pytest.mark.parametrize("path", ["/srv", "/srv/$RUN"])
-@pytest.mark.parametrize("what", IN_GIVEN)
-def test_nothing_is_made_in_what_is_given_under_a_name_that_may_be_taken(tmp_path: Path, what: str, path: str) -> None:
-    before, target, said = IN_GIVEN[what]
+@pytest.mark.parametrize("way", IN_GIVEN)
+def test_nothing_is_made_in_what_is_given_under_a_name_that_may_be_taken(tmp_path: Path, way: str, path: str) -> None:
+    before, target, messages = IN_GIVEN[way]
     some = findings_of(tmp_path, f'given dir kept {{ path = "{path}" }}\n{before}', f"on = {target}  run = look")
-    assert [one.message for one in some] == said
-    assert {one.hint for one in some} <= {"make it in a directory of the run's own: `dir NAME { path = … }`"}
+    assert [finding.message for finding in some] == messages
+    assert {finding.hint for finding in some} <= {"make it in a directory of the run's own: `dir NAME { path = … }`"}
 
 
 PLACE = 'property d: path { required = on  doc = "a place" }  offers blocks = d  offers block = d'
-SAID = [
+MESSAGES = [
     (*REFUSED["not taken in"][:2], ["`fast` is named here, but the experiment does not use it"]),
     (*REFUSED["beneath what is given"][:2], ["`v` is given, so `fast` beneath it cannot be guarded"]),
     (*REFUSED["handed on by a kind"][:2], ["`h` names `fast`, but does not stand on it"]),
@@ -558,23 +558,23 @@ def findings_of(tmp_path: Path, before: str, experiment: str) -> list[Diagnostic
     return list(naming.found_at(chosen(tmp_path, before, experiment)))
 
 
-@pytest.mark.parametrize(("before", "experiment", "said"), SAID)
-def test_a_finding_names_both_things(tmp_path: Path, before: str, experiment: str, said: list[str]) -> None:
-    assert [one.message for one in findings_of(tmp_path, before, experiment)] == said
+@pytest.mark.parametrize(("before", "experiment", "messages"), MESSAGES)
+def test_a_finding_names_both_things(tmp_path: Path, before: str, experiment: str, messages: list[str]) -> None:
+    assert [finding.message for finding in findings_of(tmp_path, before, experiment)] == messages
 
 
-@pytest.mark.parametrize(("role", "said"), PARENTS)
-def test_a_finding_says_what_a_kind_can_stand_on(tmp_path: Path, role: str, said: str) -> None:
+@pytest.mark.parametrize(("role", "foundations"), PARENTS)
+def test_a_finding_says_what_a_kind_can_stand_on(tmp_path: Path, role: str, foundations: str) -> None:
     before = f"kind two: {role} {{ {PLACE} }}\ntwo h {{ d = fast.blocks }}"
     (finding,) = findings_of(tmp_path, before, "on = h  with = fast  run = loads")
-    assert finding.hint == f"a resource is made only from what it stands on, here {said}: `on fast`"
+    assert finding.hint == f"a resource is made only from what it stands on, here {foundations}: `on fast`"
 
 
 def test_each_device_of_one_text_is_found(tmp_path: Path) -> None:
     before = f'shell two {{ command = "dd of={ID}; dd of={ID.replace("FAST", "SLOW")}" }}'
-    hints = [one.hint for one in findings_of(tmp_path, before, "on = here  run = two")]
+    hints = [finding.hint for finding in findings_of(tmp_path, before, "on = here  run = two")]
     assert hints == [f"add `with = {name}` to the experiment" for name in ("fast", "slow")]
-    (hint,) = (one.hint for one in findings_of(tmp_path, before, "on = here  with = fast  run = two"))
+    (hint,) = (finding.hint for finding in findings_of(tmp_path, before, "on = here  with = fast  run = two"))
     assert hint == "add `with = [fast, slow]` to the experiment"
 
 
@@ -585,7 +585,7 @@ def test_a_device_that_is_declared_twice_is_found_once(tmp_path: Path) -> None:
 
 def test_a_machine_names_nothing_by_listing_its_disks(tmp_path: Path) -> None:
     before = f'host h {{ disks = ["{ID}"] }}\ndir there on h {{ path = "." }}'
-    assert found(tmp_path, before, "on = there  run = look") == []
+    assert with_hints(tmp_path, before, "on = there  run = look") == []
 
 
 EXPOSED = [
@@ -668,13 +668,13 @@ def test_the_texts_of_a_list_are_lines() -> None:
 
 @pytest.mark.parametrize("way", GUARDED)
 def test_check_finds_nothing_where_it_is_guarded(tmp_path: Path, way: str) -> None:
-    assert found(tmp_path, *GUARDED[way]) == []
+    assert with_hints(tmp_path, *GUARDED[way]) == []
 
 
 def test_devices_are_found_beside_choices_that_have_no_value(tmp_path: Path) -> None:
     several = 'let n = 0 | 1 | 2\ndisk more { id = "/dev/disk/by-id/ata-MORE_{4 / n}"  serial = "S3"  size = 64MiB }'
     devices = naming.devices_of(chosen(tmp_path, several, "on = here  run = look"))
-    assert {name for one in devices for name in one.names} >= {
+    assert {name for device in devices for name in device.names} >= {
         ID,
         "/dev/disk/by-id/ata-MORE_4",
         "/dev/disk/by-id/ata-MORE_2",
@@ -687,7 +687,7 @@ def test_devices_are_found_at_choices_beneath_a_choice(tmp_path: Path) -> None:
         'disk more { id = "/dev/disk/by-id/ata-A" | "/dev/disk/by-id/ata-{inner}"  serial = "S3"  size = 64MiB }'
     )
     devices = naming.devices_of(chosen(tmp_path, several, "on = here  run = look"))
-    assert {f"/dev/disk/by-id/ata-{name}" for name in "A12"} <= {name for one in devices for name in one.names}
+    assert {f"/dev/disk/by-id/ata-{name}" for name in "A12"} <= {name for device in devices for name in device.names}
 
 
 def test_a_point_without_a_value_hides_no_other(tmp_path: Path) -> None:
@@ -696,7 +696,7 @@ def test_a_point_without_a_value_hides_no_other(tmp_path: Path) -> None:
         'armed = "/x-{8 / n}"  guard { sh "true" { why = "x" } } }\n'
         f'let m = 0 | 1\nshell w {{ command = "if test {{m}} = 1; then {WRITES}; fi" }}'
     )
-    assert {one.code.id for one in findings_of(tmp_path, before, "on = odd { n = m }  run = w")} == {"E333"}
+    assert {finding.code.id for finding in findings_of(tmp_path, before, "on = odd { n = m }  run = w")} == {"E333"}
 
 
 def test_a_kind_may_arm_several_names(tmp_path: Path) -> None:
@@ -706,4 +706,4 @@ def test_a_kind_may_arm_several_names(tmp_path: Path) -> None:
         'pair two on host { one = "/dev/disk/by-id/ata-TWO" }'
     )
     devices = naming.devices_of(chosen(tmp_path, both, "on = here  run = look"))
-    assert ("/dev/disk/by-id/ata-TWO", "/dev/disk/by-id/ata-TWO-part1") in {one.names for one in devices}
+    assert ("/dev/disk/by-id/ata-TWO", "/dev/disk/by-id/ata-TWO-part1") in {device.names for device in devices}

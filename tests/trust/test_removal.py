@@ -109,15 +109,15 @@ def test_what_the_run_did_not_make_is_kept_and_named(place: Zlang, act: str, by:
     (place.at / "act").write_text(f"{command}\n")
     name = place.program(program(act))
     if by == "runner":
-        said = place("run", "-y", name, code=1).err
+        stderr = place("run", "-y", name, code=1).err
     else:
         script = place.at / "plan.sh"
         script.write_text(place("plan", "--emit", "sh", name).out)
         done = subprocess.run(["sh", script], cwd=place.at, capture_output=True, check=False, env=place.variables())
         assert done.returncode == 1
-        said = done.stderr.decode()
+        stderr = done.stderr.decode()
     assert (place.at / "precious" / "letter").read_text() == "dear"
-    assert why in said
+    assert why in stderr
     again = place("clean", "--trust", code=1)
     assert why in again.out
     assert (place.at / "precious" / "letter").read_text() == "dear"

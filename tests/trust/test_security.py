@@ -66,7 +66,7 @@ def test_what_only_reads_a_program_runs_none_of_its_commands(tmp_path: Path) -> 
     assert f"touch {tmp_path}/pwned-by-requirement" in zlang("plan", "program.zexp", "--steps").out
     zlang("run", "program.zexp")
     assert {path.name for path in tmp_path.glob("pwned*")} == {
-        f"pwned-by-{what}" for what in ("create", "verify", "command", "requirement")
+        f"pwned-by-{action}" for action in ("create", "verify", "command", "requirement")
     }
 
 

@@ -187,9 +187,9 @@ def test_after_a_second_ctrl_c_what_stands_is_named(zlang: Zlang) -> None:
     deadline = time.monotonic() + 10
     while left_of(folder.name):  # they were killed, and nobody waited for them
         assert time.monotonic() < deadline
-    assert any(one.startswith("zlang-") for one in zlang.names())
+    assert any(name.startswith("zlang-") for name in zlang.names())
     zlang("clean", folder.name)
-    assert not any(one.startswith("zlang-") for one in zlang.names())
+    assert not any(name.startswith("zlang-") for name in zlang.names())
 
 
 def test_what_to_type_for_a_run_that_could_not_be_sealed(zlang: Zlang) -> None:

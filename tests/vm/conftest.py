@@ -44,13 +44,13 @@ def nfs_server(guest: Guest) -> Iterator[None]:
 @pytest.fixture
 def carried_out(guest: Guest, zlang: Zlang) -> Iterator[Zlang]:
     """Afterwards nothing that a script made is left in the guest."""
-    before = guest(LEFT).stdout
+    before = guest(LIST_WHAT_REMAINS).stdout
     yield zlang
     guest("rm -rf /var/tmp/here")
-    assert guest(LEFT).stdout == before
+    assert guest(LIST_WHAT_REMAINS).stdout == before
 
 
-LEFT = """
+LIST_WHAT_REMAINS = """
 cat /proc/self/mounts /sys/module/zfs/parameters/zfs_arc_max
 awk '$1 == "c_max" || $1 == "c_min"' /proc/spl/kstat/zfs/arcstats
 ls /run | grep zlang

@@ -66,8 +66,8 @@ class Guest:
                 if self("true", check=False, timeout=60).returncode == 0:
                     return
             time.sleep(0.5)
-        said = "".join((self.at / name).read_text(errors="replace")[-2000:] for name in ("qemu.log", "console"))
-        raise AssertionError(f"the guest does not answer:\n{said}")
+        logs = "".join((self.at / name).read_text(errors="replace")[-2000:] for name in ("qemu.log", "console"))
+        raise AssertionError(f"the guest does not answer:\n{logs}")
 
     def cut_power(self) -> None:
         """Stop at once: what the guest has not written to its disks is lost."""

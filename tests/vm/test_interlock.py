@@ -108,7 +108,7 @@ def content(guest: Guest) -> list[str]:
 
 
 def digest(image: Path) -> str:
-    said, step = hashlib.sha256(), 1 << 16
+    checksum, step = hashlib.sha256(), 1 << 16
     with image.open("rb") as file:
         end, at = file.seek(0, os.SEEK_END), 0
         while at < end:
@@ -119,16 +119,16 @@ def digest(image: Path) -> str:
             file.seek(at)
             block = file.read(step)
             if block.strip(b"\0"):
-                said.update(at.to_bytes(8) + block)
+                checksum.update(at.to_bytes(8) + block)
             at += step
-    return said.hexdigest()
+    return checksum.hexdigest()
 
 
 def carry_out(guest: Guest, zlang: Zlang, program: str, wipe: str, code: int) -> None:
     """As the script asks for it: what it writes to is armed by what it says when nothing is."""
     hand_over(guest, zlang, program)
-    asked = guest(START, check=False).stderr
-    armed = asked[asked.index("ZLANG_ARM='") :].split("'")[1]
+    stderr = guest(START, check=False).stderr
+    armed = stderr[stderr.index("ZLANG_ARM='") :].split("'")[1]
     done = guest(f"export ZLANG_ARM='{armed}' ZLANG_WIPE='{wipe}' && {START}", check=False)
     assert done.returncode == code, done.stdout + done.stderr
     bring_back(guest, zlang)
@@ -141,8 +141,8 @@ def test_what_others_use_is_refused_and_not_changed(guest: Guest, others: dict[s
     before = content(guest)
     assert len(set(before)) == DISKS
     carry_out(guest, carried_out, REFUSED.format(devices=" | ".join(devices)), " ".join(IN_USE), code=1)
-    found = {row["id"]: row["why_not"] for row in carried_out.rows("select id, why_not from all_trials")}
-    assert found == {
+    reasons = {row["id"]: row["why_not"] for row in carried_out.rows("select id, why_not from all_trials")}
+    assert reasons == {
         name: f"guard-theirs: {name} {why}" + (f"; --wipe {name}{_PERMITS}" if name in NOT_EMPTY else "")
         for name, (_, _, why) in cases.items()
     }

@@ -76,8 +76,8 @@ experiment one { on = target  run = writes {} }
 def carry_out(guest: Guest, zlang: Zlang, program: str) -> None:
     """Carry out the script, armed as it asks for."""
     hand_over(guest, zlang, program)
-    asked = guest(START, check=False).stderr
-    armed = asked[asked.index("ZLANG_ARM='") :].split("'")[1]
+    stderr = guest(START, check=False).stderr
+    armed = stderr[stderr.index("ZLANG_ARM='") :].split("'")[1]
     done = guest(f"export ZLANG_ARM='{armed}' && {START}", check=False)
     assert done.returncode == 1, done.stdout + done.stderr
     bring_back(guest, zlang)
@@ -90,12 +90,12 @@ def test_what_others_do_is_denied_or_not_written_to(guest: Guest, carried_out: Z
         devices = " | ".join(f'("{PLACE}/{name}", "{PLACE}/{name}.image")' for name in NAMES)
         program = PROGRAM.replace("PLACE", PLACE).replace("DEVICES", devices).replace("SIZE", str(SIZE))
         carry_out(guest, carried_out, program)
-        said = guest(f"cd {PLACE}; ls *.taken *.denied; cat *.said").stdout
+        outcomes = guest(f"cd {PLACE}; ls *.taken *.denied; cat *.said").stdout
         assert guest(CONTENT).stdout == before
     finally:
         guest(REMOVE)
     expected = {f"{name}.{'taken' if name.endswith('@start') else 'denied'}" for name in NAMES}
-    assert {word for word in said.split() if word.endswith((".taken", ".denied"))} == expected, said
+    assert {word for word in outcomes.split() if word.endswith((".taken", ".denied"))} == expected, outcomes
     rows = {str(row["id"]): row for row in carried_out.rows("select id, valid, why_not from all_trials")}
     assert rows.keys() == {f"{PLACE}/{name}" for name in NAMES}
     for name, row in rows.items():

@@ -66,5 +66,5 @@ def test_a_script_goes_on_after_the_power_was_cut(guest: Guest, on_a_disk: Zlang
 
 def committed(guest: Guest) -> list[tuple[str, str]]:
     """The trials that are committed, in order."""
-    said = guest(COMMITTED, check=False).stdout
-    return re.findall(r'"trial":"(\w+)","replicate":(\d+)', said)
+    stdout = guest(COMMITTED, check=False).stdout
+    return re.findall(r'"trial":"(\w+)","replicate":(\d+)', stdout)

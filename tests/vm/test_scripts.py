@@ -99,8 +99,8 @@ experiment volume { on = disk  run = reads  cache = cold }
 def test_a_pool_of_many_parts_hot_and_a_volume_cold(guest: Guest, carried_out: Zlang) -> None:
     """What zfs-fuse cannot: special devices, volumes, and the ARC as the only cache of a file."""
     carry_out(guest, carried_out, LAYERS, "--experiment", "hot")
-    asked = "arc_data_hit_ratio > 99 as hits, after_logicalused_bytes > 4e6 as used, after_du_bytes > 4e6 as du"
-    hot = carried_out.rows(f"select valid, why_not, cache_state, cache_evidence, {asked} from all_trials")
+    columns = "arc_data_hit_ratio > 99 as hits, after_logicalused_bytes > 4e6 as used, after_du_bytes > 4e6 as du"
+    hot = carried_out.rows(f"select valid, why_not, cache_state, cache_evidence, {columns} from all_trials")
     assert [list(row.values()) for row in hot] == [[True, "", "hot", "4194304 bytes resident", True, True, True]]
     guest("rm -rf /var/tmp/here")
     carry_out(guest, carried_out, LAYERS, "--experiment", "volume")
@@ -109,15 +109,17 @@ def test_a_pool_of_many_parts_hot_and_a_volume_cold(guest: Guest, carried_out: Z
 
 
 @pytest.mark.parametrize(
-    ("name", "one"),
+    ("name", "clause"),
     [
         ("special_vdev", "where store == small_files_too and load == lists"),
         ("draid", "where layout == draid1 and recordsize == 8KiB"),
     ],
 )
-def test_a_trial_of_each_question(guest: Guest, carried_out: Zlang, name: str, one: str) -> None:
+def test_a_trial_of_each_question(guest: Guest, carried_out: Zlang, name: str, clause: str) -> None:
     text = (REPOSITORY / f"examples/howto/{name}.zexp").read_text("utf-8")
-    text = re.sub(r"  repeat +=.*", f"  {one}", text).replace("on here { size", "on here { allocation = sparse  size")
+    text = re.sub(r"  repeat +=.*", f"  {clause}", text).replace(
+        "on here { size", "on here { allocation = sparse  size"
+    )
     carry_out(guest, carried_out, text, "--profile", "smoke", "--set", 'place="/var/tmp/here"')
     rows = carried_out.rows("select valid, why_not, cache_state from all_trials")
     assert [list(row.values()) for row in rows] == [[True, "", "cold"]]
@@ -145,11 +147,13 @@ def test_a_workload_is_rehearsed_until_the_arc_is_warm(guest: Guest, carried_out
         "io_size = 64KiB", "io_size = 1MiB"
     )
     carry_out(guest, carried_out, text)
-    asked = "valid, why_not, cache_evidence, rounds > 3 as several"
-    (row,) = carried_out.rows(f"select {asked} from all_trials")
+    columns = "valid, why_not, cache_evidence, rounds > 3 as several"
+    (row,) = carried_out.rows(f"select {columns} from all_trials")
     assert list(row.values()) == [True, "", "hit_ratio steady", True]
-    asked = "arg_min(value, t) < 50 as cold, arg_max(value, t) > 90 as warm"
-    assert carried_out.rows(f"select {asked} from samples where metric = 'hit_ratio'") == [{"cold": True, "warm": True}]
+    columns = "arg_min(value, t) < 50 as cold, arg_max(value, t) > 90 as warm"
+    assert carried_out.rows(f"select {columns} from samples where metric = 'hit_ratio'") == [
+        {"cold": True, "warm": True}
+    ]
 
 
 def test_a_pool_on_block_devices(guest: Guest, carried_out: Zlang) -> None:
@@ -176,11 +180,11 @@ def test_the_limit_of_the_arc_is_set_and_restored(guest: Guest, carried_out: Zla
     """To write 0 to the parameter would leave the limit; what the kernel ignores is an error (see `LEFT`)."""
     was = guest("sed -n 's/^c_max .* //p' /proc/spl/kstat/zfs/arcstats").stdout.strip()
     carry_out(guest, carried_out, LIMITS)
-    found = {
+    values = {
         trial.factors["value"]: (carried_out.folder() / trial.place / "a1" / "measure.out").read_text().strip()
         for trial in carried_out.trials()
     }
-    assert found.items() >= {None: was, 256 << 20: str(256 << 20), 512 << 20: str(512 << 20)}.items()
+    assert values.items() >= {None: was, 256 << 20: str(256 << 20), 512 << 20: str(512 << 20)}.items()
     (refused,) = carried_out.rows("select value, why_not from all_trials where not valid")
     assert refused["value"] == 64 << 40
     assert str(refused["why_not"]).endswith(f"not `{64 << 40}`")
@@ -493,8 +497,8 @@ def test_a_study(
     for factor in factors:
         assert len({row[factor] for row in rows}) > 1, factor
     assert {row["cache_state"] for row in rows} == {state}
-    told = [path.read_text() for path in carried_out.folder().rglob("tank.arc")]
-    assert told == ["0 bytes of data, other pools: \n"] * (drawn[0] if state == "cold" else 0)
+    arc_contents = [path.read_text() for path in carried_out.folder().rglob("tank.arc")]
+    assert arc_contents == ["0 bytes of data, other pools: \n"] * (drawn[0] if state == "cold" else 0)
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ fio reads { rw = randread  bs = 8KiB  io_size = 256KiB }
 experiment sweep { on = data  run = reads  cache = cold }
 """
 
-ONE = """
+PROGRAM = """
 import fio
 import zfs
 
@@ -88,8 +88,8 @@ DATASETS = [
 ]
 
 
-def one(pool: str = "", dataset: str = "") -> str:
-    return ONE.format(pool=pool, dataset=dataset)
+def program_with(pool: str = "", dataset: str = "") -> str:
+    return PROGRAM.format(pool=pool, dataset=dataset)
 
 
 def test_a_sweep_over_properties_of_a_dataset(zfs_fuse: ZfsFuse) -> None:
@@ -101,7 +101,7 @@ def test_a_sweep_over_properties_of_a_dataset(zfs_fuse: ZfsFuse) -> None:
 
 def test_every_layer_is_cold_or_the_arc_is_warm(zfs_fuse: ZfsFuse) -> None:
     """The L2ARC is emptied as well; a rehearsal sees the ARC fill, whatever lies in the page cache above it."""
-    text = one(pool="cache = 1").replace("rw = read  bs = 64KiB", "rw = randread  bs = 8KiB  io_size = 512KiB")
+    text = program_with(pool="cache = 1").replace("rw = read  bs = 64KiB", "rw = randread  bs = 8KiB  io_size = 512KiB")
     zfs_fuse.run(text.replace("cache = cold", "cache = cold | warm { window = 3 }"))
     assert zfs_fuse.failed() == []
     cold = EVIDENCE.replace("no L2ARC", "no header of the L2ARC")
@@ -121,7 +121,7 @@ def test_the_script_of_the_sweep(zfs_fuse: ZfsFuse) -> None:
 
 def test_a_cache_on_a_device_of_its_own(zfs_fuse: ZfsFuse) -> None:
     """The device is made before the pool that names it, emptied with it, and removed after it."""
-    text = one("cache = none | stripe(fast)").replace("import zfs", "import filesystems\nimport zfs")
+    text = program_with("cache = none | stripe(fast)").replace("import zfs", "import filesystems\nimport zfs")
     text = text.replace("pool tank", "loop fast on here { size = 64MiB  allocation = sparse }\npool tank")
     zfs_fuse.run(text)
     sql = "select tank_cache, cache_state, cache_evidence from trials order by 1"
@@ -131,7 +131,7 @@ def test_a_cache_on_a_device_of_its_own(zfs_fuse: ZfsFuse) -> None:
 
 def test_a_scrub_and_snapshots_meanwhile(zfs_fuse: ZfsFuse) -> None:
     """Both go on while it is measured, and nothing of them is left; only snapshots change the dataset."""
-    text = one().replace("cache = cold", "during = scrub {} | snapshots { every = 1s }")
+    text = program_with().replace("cache = cold", "during = scrub {} | snapshots { every = 1s }")
     zfs_fuse.run(text.replace("rw = read  bs = 64KiB", "rw = read  bs = 64KiB  time_based = on  runtime = 10s"))
     assert zfs_fuse.failed() == []
     assert zfs_fuse.answers("select during from trials where read_iops > 0 order by 1") == [["scrub"], ["snapshots"]]
@@ -139,7 +139,7 @@ def test_a_scrub_and_snapshots_meanwhile(zfs_fuse: ZfsFuse) -> None:
 
 def test_a_resilver_and_a_backup_meanwhile(zfs_fuse: ZfsFuse) -> None:
     """A device is replaced and the pool is whole again, so it stays; what was sent and received is removed."""
-    text = one(pool="layout = mirror").replace(
+    text = program_with(pool="layout = mirror").replace(
         "cache = cold", "during = resilver { device = 2 } | send { receive = on }"
     )
     zfs_fuse.run(text.replace("rw = read  bs = 64KiB", "rw = read  bs = 64KiB  time_based = on  runtime = 2s"))
@@ -164,7 +164,9 @@ def test_a_trial_of_each_question(zfs_fuse: ZfsFuse, name: str) -> None:
 
 
 def test_the_collectors(zfs_fuse: ZfsFuse) -> None:
-    watched = one(dataset="compression = gzip").replace("bs = 64KiB", "bs = 64KiB  time_based = on  runtime = 3s")
+    watched = program_with(dataset="compression = gzip").replace(
+        "bs = 64KiB", "bs = 64KiB  time_based = on  runtime = 3s"
+    )
     collected = "cache = cold  collect = [arcstats {}, zpool_iostat {}, zfs_capacity {}]"
     zfs_fuse.run(watched.replace("cache = cold", collected).replace("rw = read ", "rw = randwrite "))
     sql = "select arc_hits > 0, arc_size_bytes > 0, before_used_bytes > 2**20, after_dedupratio from trials"
@@ -188,25 +190,25 @@ def test_an_experiment_about_capacity_alone(zfs_fuse: ZfsFuse) -> None:
 
 @pytest.mark.parametrize("pool", POOLS)
 def test_properties_of_a_pool_are_read_back(zfs_fuse: ZfsFuse, pool: str) -> None:
-    zfs_fuse.run(one(pool))
+    zfs_fuse.run(program_with(pool))
     assert zfs_fuse.failed() == []
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_properties_of_a_dataset_are_read_back(zfs_fuse: ZfsFuse, dataset: str) -> None:
-    zfs_fuse.run(one(dataset=dataset))
+    zfs_fuse.run(program_with(dataset=dataset))
     assert zfs_fuse.failed() == []
 
 
 @pytest.mark.parametrize(("kind", "tried"), [("pool", POOLS), ("dataset", DATASETS)])
 def test_no_property_of_zfs_fuse_is_left_out(kind: str, tried: list[str]) -> None:
     given = set(re.findall(r"(\w+) =", " ".join(tried)))
-    known = [each for each in generate_zfs.properties(kind) if "since" not in dict(each.attributes)]
-    assert {each.name for each in known} - given == set()
+    listed = [each for each in generate_zfs.properties(kind) if "since" not in dict(each.attributes)]
+    assert {each.name for each in listed} - given == set()
 
 
 @pytest.mark.parametrize(
-    ("pool", "dataset", "said"),
+    ("pool", "dataset", "message"),
     [
         ("", "recordsize = 256KiB", "'recordsize' must be power of 2 from 512 to 128k"),
         ("", "compression = zstd-19", "'compression' must be one of 'on | off | lzjb"),
@@ -214,9 +216,9 @@ def test_no_property_of_zfs_fuse_is_left_out(kind: str, tried: list[str]) -> Non
         ("special = stripe(1)", "", "must be a full path or shorthand device name"),
     ],
 )
-def test_what_the_tool_says_against_it(zfs_fuse: ZfsFuse, pool: str, dataset: str, said: str) -> None:
-    zfs_fuse.run(one(pool, dataset), code=1)
-    assert said in zfs_fuse.failed()[0]
+def test_what_the_tool_says_against_it(zfs_fuse: ZfsFuse, pool: str, dataset: str, message: str) -> None:
+    zfs_fuse.run(program_with(pool, dataset), code=1)
+    assert message in zfs_fuse.failed()[0]
 
 
 def test_what_is_not_in_force_is_an_error_with_both_values(zfs_fuse: ZfsFuse) -> None:
@@ -224,7 +226,7 @@ def test_what_is_not_in_force_is_an_error_with_both_values(zfs_fuse: ZfsFuse) ->
     shell meddles { command = "zfs set atime=on \\"$(df --output=source . | tail -n 1)\\"" }
     experiment meddled { on = data  before = meddles  run = reads }
     """
-    zfs_fuse.run(one(dataset="atime = off").replace("experiment one", "experiment other") + meddle, code=None)
+    zfs_fuse.run(program_with(dataset="atime = off").replace("experiment one", "experiment other") + meddle, code=None)
     zfs_fuse.zlang("run", "program.zexp", "--experiment", "meddled", "--yes", code=1)
     assert zfs_fuse.failed() == ["property-volume: `atime=on`, not `atime=off`"]
 
@@ -232,13 +234,13 @@ def test_what_is_not_in_force_is_an_error_with_both_values(zfs_fuse: ZfsFuse) ->
 def test_a_place_with_a_hostile_name(zfs_fuse: ZfsFuse) -> None:
     place = zfs_fuse.place / 'it\'s "$HOME"; é *'
     place.mkdir()
-    zfs_fuse.run(one("cache = 1").replace('path = "."', 'path = "./it\'s \\"$HOME\\"; é *"'))
+    zfs_fuse.run(program_with("cache = 1").replace('path = "."', 'path = "./it\'s \\"$HOME\\"; é *"'))
     assert zfs_fuse.failed() == []
     assert list(place.iterdir()) == []
 
 
 def test_live_properties_are_set_while_the_data_stay(zfs_fuse: ZfsFuse) -> None:
-    zfs_fuse.run(one(dataset="primarycache = all | none | metadata  atime = off | on"))
+    zfs_fuse.run(program_with(dataset="primarycache = all | none | metadata  atime = off | on"))
     journal = next(zfs_fuse.place.glob("runs/*/journal.jsonl")).read_text("utf-8")
     assert journal.count('"made"') == 4
     assert journal.count('"altered"') == 5
@@ -272,8 +274,8 @@ def test_a_pool_that_was_left_exported_is_removed(zfs_fuse: ZfsFuse) -> None:
 
 def test_what_does_not_bear_the_mark_is_left_alone(zfs_fuse: ZfsFuse) -> None:
     program = SLOW.replace("sleep 60", 'zfs set org.zlang:run=another \\"$(df --output=source . | tail -n 1)\\"')
-    said = zfs_fuse.run(program, code=None)
-    assert "is not of this run" in said.replace("\n", " ")
+    output = zfs_fuse.run(program, code=None)
+    assert "is not of this run" in output.replace("\n", " ")
     (pool,) = zfs_fuse.pools()
     dataset = zfs_fuse.say("zfs", "list", "-H", "-o", "name", "-r", pool).split()[1]
     run = zfs_fuse.last_run()
@@ -290,7 +292,7 @@ def test_a_pool_that_is_given_stays(zfs_fuse: ZfsFuse) -> None:
     zfs_fuse.say("cp", "/etc/hostname", str(root / "old" / "data"))
     given = f'given pool tank on here {{ called = "theirs"  at = "{root}"  failmode = wait }}'
     given += '\ngiven dataset old on tank { called = "old"  recordsize = 16KiB }'
-    program = re.sub(r"pool tank on here .*", given, one(dataset="recordsize = 8KiB"))
+    program = re.sub(r"pool tank on here .*", given, program_with(dataset="recordsize = 8KiB"))
     zfs_fuse.run(program.replace("cache = cold", "").replace("data on volume", "data on (volume | old)"))
     assert zfs_fuse.failed() == []
     assert zfs_fuse.say("zfs", "list", "-H", "-o", "name").split() == ["theirs", "theirs/old"]
@@ -391,8 +393,8 @@ experiment seen { on = target  run = look }
 def test_snapshots_and_clones_come_and_go_in_their_order(zfs_fuse: ZfsFuse) -> None:
     zfs_fuse.run(SNAPSHOTS.replace("experiment seen { on = target  run = look }", ""))
     assert zfs_fuse.failed() == []
-    found = zfs_fuse.answers("select cache_state, count(*) from trials group by 1")
-    assert found == [["cold", 6]]
+    rows = zfs_fuse.answers("select cache_state, count(*) from trials group by 1")
+    assert rows == [["cold", 6]]
 
 
 def test_what_a_snapshot_and_a_clone_are(zfs_fuse: ZfsFuse) -> None:
@@ -400,10 +402,10 @@ def test_what_a_snapshot_and_a_clone_are(zfs_fuse: ZfsFuse) -> None:
     zfs_fuse.run(live + "experiment seen { on = target  run = look }")
     assert zfs_fuse.failed() == []
     run = zfs_fuse.last_run()
-    said = {path.read_text() for path in (zfs_fuse.place / "runs" / run / "trials").glob("*/*/*/measure.out")}
-    assert len(said) == 3
-    assert sum("@before" in text for text in said) == 2, "without it nothing of it is there"
-    made = {line for text in said for line in text.splitlines() if "\t" in line}
+    listings = {path.read_text() for path in (zfs_fuse.place / "runs" / run / "trials").glob("*/*/*/measure.out")}
+    assert len(listings) == 3
+    assert sum("@before" in text for text in listings) == 2, "without it nothing of it is there"
+    made = {line for text in listings for line in text.splitlines() if "\t" in line}
     assert {line.split("\t")[0].split("/", 1)[-1].replace(run, "RUN") for line in made} >= {
         "volume.RUN",
         "volume.RUN@before.RUN",
