@@ -288,6 +288,7 @@ class _Names:
         self.lookup, self.kind, self.kind_called = scope.lookup, scope.kind, scope.kind_called
         self.kind_names, self.kind_hint, self.is_given = scope.kind_names, scope.kind_hint, scope.is_given
         self.owners, self.kinds_described_with = scope.owners, scope.kinds_described_with
+        self.is_metric = scope.is_metric
 
     def names(self) -> Iterable[str]:
         """All names, for suggestions."""

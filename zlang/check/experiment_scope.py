@@ -49,10 +49,12 @@ class ExperimentScope:
         return []
 
     def kind_hint(self, name: str) -> str:
-        """A hint about an unknown kind, or about a metric: no trial has run yet."""
-        if self.outer.is_metric(name):
-            return f"`{name}` is known after a trial: an expectation can use it, as in `expect median({name}) > 0`"
+        """A hint about an unknown kind."""
         return self.outer.kind_hint(name)
+
+    def is_metric(self, name: str) -> bool:
+        """Whether a reader of the library has a metric of that name."""
+        return self.outer.is_metric(name)
 
     def kinds_described_with(self, word: str) -> list[str]:
         """The kinds of the library that need a tool of that name, or have the word in their description."""

@@ -107,6 +107,8 @@ def report_unknown_name(
     if re.fullmatch(r"p\d+", name):
         hint = f"name the metric: `{name}(METRIC)`"
     hint = FOREIGN.get(name) or hint
+    if context.scope.is_metric(name):
+        hint = f"`{name}` is known after a trial: an expectation can use it, as in `expect median({name}) > 0`"
     if node.span.source.text[: node.span.start].endswith("${"):
         hint = f"write a variable of the shell as `${{{{{name}}}}}`"
     if name == "none" and expected is None:

@@ -36,6 +36,9 @@ class Scope(Protocol):
     def kind_hint(self, name: str) -> str:
         """A hint about an unknown kind."""
 
+    def is_metric(self, name: str) -> bool:
+        """Whether a reader of the library has a metric of that name."""
+
     def kinds_described_with(self, word: str) -> list[str]:
         """The kinds of the library that need a tool of that name, or have the word in their description."""
 
@@ -73,6 +76,10 @@ class NoScope:
     def kind_hint(self, _name: str) -> str:
         """Nothing."""
         return ""
+
+    def is_metric(self, _name: str) -> bool:
+        """No."""
+        return False
 
     def kinds_described_with(self, _word: str) -> list[str]:
         """None."""
