@@ -1,4 +1,4 @@
--- The second run agrees: replays find in the ARC what the previous run read, fresh offsets do not, and hits move
+-- The second run agrees: replays find in the ARC what the previous run read, and fresh offsets do not. Hits move
 -- from the list of data used once (`mru`) to the list of data used often (`mfu`). The later runs contradict. Each
 -- read of 128 KiB reaches ZFS as two accesses here (1.8 accesses to the ARC per read within the measured time), and
 -- the second always hits. So 50 % means that no record was cached, and 65 % that a third of them were, which is the
