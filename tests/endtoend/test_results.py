@@ -191,3 +191,40 @@ def test_no_workload_is_left_when_zlang_ends(zlang: Zlang) -> None:
     text = SAYS.replace("echo 1", "sleep 300 & echo 1")
     zlang.run(text)
     assert left_of(zlang.folder().name) == []
+
+
+IN_MEMORY = """
+import fio
+dir here { path = "." }
+file data on here { size = 4MiB }
+fio reads { rw = randread  bs = 4KiB  ioengine = psync  runtime = 1s }
+experiment small { on = data  run = reads  repeat = 3 }
+"""
+
+
+def test_what_a_run_says_of_its_machine_is_in_the_results(zlang: Zlang) -> None:
+    """How much fits into memory is known where the plan is carried out, not where it is made."""
+    program = zlang.program(IN_MEMORY)
+    assert "working-set-in-cache" not in zlang("plan", program, "--json").out
+    assert "working-set-in-cache" in zlang("run", program).err
+    stored = "select name from findings where code = 'ZL001'"
+    assert zlang.rows(stored) == [{"name": "working-set-in-cache"}]
+    zlang("report", "--format", "markdown")
+    assert "working" in (zlang.at / "report.md").read_text("utf-8").partition("Findings about the program")[2]
+    kept = zlang.folder() / "findings.json"
+    of_machine = kept.read_bytes()
+    kept.write_bytes(of_machine.replace(b"warning", b"note"))
+    assert "results cannot be verified: its plan.jsonl" in zlang("status", zlang.folder().name).out
+    kept.write_bytes(b"[1]")
+    zlang("ingest", "runs")
+    problem = "only the findings of the plan are known: findings.json is damaged"
+    assert {"problem": problem} in zlang.rows("select problem from problems")
+    assert zlang.rows(stored) == []
+    kept.unlink()
+    assert "results cannot be verified: its plan.jsonl" in zlang("status", zlang.folder().name).out
+
+
+def test_what_a_machine_contradicts_is_in_the_results(zlang: Zlang) -> None:
+    program = zlang.program("host tiny { cores = 4096 }\n" + SAYS.replace("dir here {", "dir here on tiny {"))
+    assert "`tiny` has cores = 4096 in the program" in zlang("run", program).err
+    assert zlang.rows("select count(*) as n from findings where message like '`tiny` has cores = 4096%'") == [{"n": 1}]

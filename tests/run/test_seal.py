@@ -51,7 +51,7 @@ def _pipe_plan(at: Path) -> None:
     os.mkfifo(at / "plan.jsonl")
 
 
-CHANGED = "its plan.jsonl, directory, armed or machines was changed after it was sealed"
+CHANGED = "its plan.jsonl, directory, armed, machines or findings.json was changed after it was sealed"
 NO_SEAL = "it has no seal, or a damaged one"
 OTHERS = "it was sealed by another user or on another machine"
 CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -59,6 +59,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "another directory": (lambda at: (at / "directory").write_text("/"), CHANGED),
     "something armed": (lambda at: (at / "armed").write_text(""), CHANGED),
     "another machine": (lambda at: (at / "machines").write_text("[]"), CHANGED),
+    "other findings": (lambda at: (at / "findings.json").write_text("[]"), CHANGED),
     "an empty file that was not there": (lambda at: (at / "armed").write_bytes(b""), CHANGED),
     "another name": (
         lambda at: (at / "seal").write_bytes((at / "seal").read_bytes().replace(b'"run":"', b'"run":"x')),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,7 +40,7 @@ class Wishes:
 if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
     from zlang.plan.estimate import PlanEstimate
-    from zlang.plan.plan import Header
+    from zlang.plan.plan import Finding, Header
     from zlang.readers.reading import Judgement
     from zlang.run.account import Account
     from zlang.run.reuse import Measured
@@ -67,7 +67,8 @@ def run(
     words.ordered(order)
     checking.require_file(file)
     overrides = checking.overrides(settings, profile)
-    checked = checking.sound(file, overrides, programs.here())
+    here = programs.here()
+    checked = checking.sound(file, overrides, here)
     experiments = programs.chosen(checked, experiment, is_one=wishes.only is not None or wishes.failed)
     seed_used = plans.DEFAULT_SEED if seed is None else seed
     prepared: list[_Prepared] = []
@@ -76,8 +77,8 @@ def run(
         reached = machines.reached(checked, item, reach) if host is None else {}
         planned = plans.plan(checked, item, seed_used, overrides, host, order, reached)
         program = words.program(file, settings, profile, name, seed, host, order, reach=reach)
-        _require_machines(planned, reached)
-        prepared.append(_Prepared(planned, reached, f"zlang run {program}", armed))
+        findings = (*plans.findings_of(checked, item, here), *_warn_of_machines(planned, reached))
+        prepared.append(_Prepared(planned, reached, findings, f"zlang run {program}", armed))
     if len(prepared) > 1:
         line = f"zlang run {words.program(file, settings, profile, None, seed, host, order, reach=reach)}"
         shares = arming.share([each.planned.plan.header.armed for each in prepared], armed, line)
@@ -99,16 +100,20 @@ _SIGNALLED = 128
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """The plan of an experiment, how its machines are reached, what to type for it, and what it may write to."""
+    """The plan of an experiment, how its machines are reached, what to type for it, and what it may write to.
+
+    The `findings` are those of the rules on these machines.
+    """
 
     planned: Planned
     reached: Mapping[str, Reach]
+    findings: tuple[Finding, ...]
     command: str
     armed: Armed
 
 
-def _require_machines(planned: Planned, reached: Mapping[str, Reach]) -> None:
-    """Raise RunError unless the machines of a plan can be used; warn of what they contradict."""
+def _warn_of_machines(planned: Planned, reached: Mapping[str, Reach]) -> Iterator[Finding]:
+    """Warn of what the machines of a plan contradict. Raises RunError unless they can be used."""
     header = planned.plan.header
     plans.require_one_host(planned)
     plans.require_guarded_nodes(planned)
@@ -119,6 +124,7 @@ def _require_machines(planned: Planned, reached: Mapping[str, Reach]) -> None:
     contradictions = machines.contradictions(planned, visits) if visits else plans.contradictions(planned)
     for sentence in (*contradictions, *plans.shared_devices(planned)):
         print(f"warning: {render.visible(sentence)}", file=sys.stderr)
+        yield plans.finding_of_machine(sentence)
 
 
 def _run_one(prepared: _Prepared, runs_dir: Path, db: Path, wishes: Wishes, lanes: int) -> int:
@@ -165,7 +171,15 @@ def _run_one(prepared: _Prepared, runs_dir: Path, db: Path, wishes: Wishes, lane
     _require_budget(planned, db, expected, result if only is None else None)
     if remaining:
         _confirm(remaining, header, yes=wishes.yes)
-    folder = runs.begin(planned, runs_dir, armed, result, expected if only is None else None, prepared.reached.values())
+    folder = runs.begin(
+        planned,
+        runs_dir,
+        armed,
+        result,
+        expected if only is None else None,
+        prepared.reached.values(),
+        prepared.findings,
+    )
     _seal(folder)
     return _resume(runs.account(folder), db, Selection(only, failed=False, lanes=lanes))
 

@@ -35,12 +35,14 @@ def findings(program: Program, levels: Levels, here: Instance | None = None, wor
     return sorted((finding for finding in weighed if finding is not None), key=lambda finding: finding.span.start)
 
 
-def judged(program: Program, experiment: Experiment, levels: Levels) -> list[tuple[Diagnostic, str]]:
+def judged(
+    program: Program, experiment: Experiment, levels: Levels, here: Instance | None = None
+) -> list[tuple[Diagnostic, str]]:
     """All that there is to say about an experiment, by its place, each with why it is allowed, or nothing.
 
     With it goes what is said of rules that look at results, since these are not found yet.
     """
-    unallowed, allowed, _ = allowances.apply(program, _find_in_experiments([experiment], None))
+    unallowed, allowed, _ = allowances.apply(program, _find_in_experiments([experiment], here))
     whole = Span(program.source, 0, 0)
     in_results = [allowances.in_results(lint, whole) for name, lint in AFTER.items() if name in levels.by_name]
     for finding in (*unallowed, *in_results):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from zlang.check import hosts
 from zlang.check.afresh import AFRESH, Afresh
 from zlang.check.check import Checked, Overrides
-from zlang.check.program import Experiment
+from zlang.check.program import Experiment, Instance
 from zlang.check.values import show
 from zlang.diagnostics import Diagnostic, Lint, Severity
 from zlang.errors import RunError
@@ -63,7 +63,7 @@ def plan(
             "its trials are on " + ", ".join(candidates) if candidates else "its trials name no host: omit `--host`"
         )
         raise RunError(f"`{experiment.name}` has no trials on a host `{host}`", near)
-    findings = tuple(_lint_findings(checked, experiment))
+    findings = findings_of(checked, experiment)
     builder = build.Builder(schedule)
     return Planned(experiment, schedule, build.plan(checked.program, builder, settings, findings), builder)
 
@@ -86,12 +86,16 @@ def cut(planned: Planned, most: int) -> list[Planned]:
     ]
 
 
-def _lint_findings(checked: Checked, experiment: Experiment) -> Iterator[Finding]:
-    """The findings of the rules about an experiment, for its plan."""
+def findings_of(checked: Checked, experiment: Experiment, here: Instance | None = None) -> tuple[Finding, ...]:
+    """The findings of the rules about an experiment: on any machine, or on this one if it is given."""
+    return tuple(_lint_findings(checked, experiment, here))
+
+
+def _lint_findings(checked: Checked, experiment: Experiment, here: Instance | None) -> Iterator[Finding]:
     from zlang.lint import lint as rules
     from zlang.plan.plan import Finding
 
-    for result, allowed in rules.judged(checked.program, experiment, levels(checked, {})):
+    for result, allowed in rules.judged(checked.program, experiment, levels(checked, {}), here):
         line, column = result.span.source.position(result.span.start)
         place = f"{as_unicode(result.span.source.name)}:{line}:{column}"
         code = result.code
@@ -105,6 +109,13 @@ def _lint_findings(checked: Checked, experiment: Experiment) -> Iterator[Finding
             place=place,
             allowed=allowed,
         )
+
+
+def finding_of_machine(sentence: str) -> Finding:
+    """A contradiction between a program and a machine, which no rule reports and no place in the program."""
+    from zlang.plan.plan import Finding
+
+    return Finding(code="", name="", severity=Severity.WARNING.value, message=sentence, hint="", place="", allowed="")
 
 
 def all_findings(checked: Checked, work: Afresh = AFRESH) -> tuple[list[Diagnostic], str]:

@@ -23,7 +23,7 @@ from zlang.suggest import did_you_mean
 if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
     from zlang.plan.estimate import PlanEstimate
-    from zlang.plan.plan import Plan, Setup
+    from zlang.plan.plan import Finding, Plan, Setup
     from zlang.readers.reading import Judgement
     from zlang.run.account import Account
     from zlang.run.arming import Armed
@@ -47,14 +47,18 @@ def begin(
     measurements: Mapping[str, Measured] = MappingProxyType({}),
     expected: PlanEstimate | None = None,
     reached: Iterable[Reach] = (),
+    findings: tuple[Finding, ...] | None = None,
 ) -> Folder:
-    """A new run folder with the plan, what was armed, is expected, and need not be measured. Raises RunError."""
+    """A new run folder with the plan, what was armed, is expected, and need not be measured. Raises RunError.
+
+    The `findings` are those of the rules on this machine.
+    """
     from zlang.run import reuse
 
     require_one_host(planned)
     require_distinct(planned)
     require_tools(planned.plan.header.tools)
-    folder = new_folder(planned, runs, armed, reached)
+    folder = new_folder(planned, runs, armed, reached, findings)
     if measurements:
         reuse.bring(measurements, folder, time.time())
     if expected is not None:
@@ -65,9 +69,16 @@ def begin(
     return folder
 
 
-def new_folder(planned: Planned, runs: Path, armed: Armed | None = None, reached: Iterable[Reach] = ()) -> Folder:
-    """A run folder with a plan, its program, its script, and what was armed for it. Raises RunError."""
+def new_folder(
+    planned: Planned,
+    runs: Path,
+    armed: Armed | None = None,
+    reached: Iterable[Reach] = (),
+    findings: tuple[Finding, ...] | None = None,
+) -> Folder:
+    """A run folder with a plan, its program, its script, its findings, and what was armed for it. Raises RunError."""
     from zlang.run import arming, machine
+    from zlang.run import findings as keeping
     from zlang.run import folder as folders
     from zlang.run.transport import reach
 
@@ -77,6 +88,8 @@ def new_folder(planned: Planned, runs: Path, armed: Armed | None = None, reached
             _fill(folder, planned)
             if planned.plan.header.machines:
                 reach.save(folder.path, reached)
+            if findings is not None:
+                keeping.save(folder.path, findings)
             if armed and armed.names:
                 arming.save(folder.path, armed, planned.plan.header.plan, machine.boot())
             folder.write_plan(planned.plan)

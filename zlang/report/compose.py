@@ -44,6 +44,7 @@ from zlang.report.findings import search
 from zlang.report.formulas import UNITS, Trials
 from zlang.report.summary import Summary, TableColumn, cells
 from zlang.store.query import run_query
+from zlang.store.run_rows import BEFORE
 from zlang.store.store import literal, quoted
 from zlang.text import visible
 
@@ -109,7 +110,7 @@ def document_of(trials: Trials, recorded: RecordedRun | None) -> Document:
         ),
         Section("results", "Results", tuple(_results(trials, points, answered, map(draw.figure, plots[1:])))),
         Section("comparisons", "Comparisons", tuple(_comparisons(answered, draw))),
-        Section("caveats", "Caveats", tuple(_caveats(trials, recorded))),
+        Section("caveats", "Caveats", tuple(_caveats(trials))),
         Section("timeline", "Timeline", tuple(_timeline(trials, answered, draw))),
         Section("program", "Program", tuple(_program(trials, recorded))),
         Section("method", "Method", tuple(_method(trials, recorded))),
@@ -389,7 +390,7 @@ def _comparisons(answered: Answered, draw: _Artist) -> Iterator[Block]:
 # -- caveats
 
 
-def _caveats(trials: Trials, recorded: RecordedRun | None) -> Iterator[Block]:
+def _caveats(trials: Trials) -> Iterator[Block]:
     result_findings = search.load_findings(trials)
     if result_findings:
         rows = [
@@ -406,13 +407,16 @@ def _caveats(trials: Trials, recorded: RecordedRun | None) -> Iterator[Block]:
     problems = _asked_of(trials, "problem, count(*) FROM problems WHERE", "GROUP BY ALL ORDER BY 2 DESC, 1 LIMIT 50")
     if problems:
         yield _table("Problems of trials and of the run", ("problem", "times"), problems, frozenset({1}))
-    if recorded and recorded.plan.header.findings:
-        heads = ("rule", "severity", "place", "finding", "allowed because")
-        findings = recorded.plan.header.findings
-        of_program = [(f"{f.code} {f.name}".strip(), f.severity, f.place, f.message, f.allowed) for f in findings]
-        yield _table("Findings about the program", heads, of_program)
-    elif recorded:
+    of_program = _asked_of(trials, _OF_PROGRAM, f"AND stage = {literal(BEFORE)} GROUP BY ALL ORDER BY min(position)")
+    if of_program:
+        yield _table(
+            "Findings about the program", ("rule", "severity", "place", "finding", "allowed because"), of_program
+        )
+    else:
         yield Paragraph("The rules about programs found nothing.")
+
+
+_OF_PROGRAM = "trim(concat_ws(' ', code, name)), severity, place, message, allowed FROM findings WHERE"
 
 
 # -- timeline

@@ -27,12 +27,12 @@ from zlang.files import (
 )
 from zlang.plan import wire
 from zlang.plan.plan import Plan
-from zlang.run import journal, places, processes, seal
+from zlang.run import findings, journal, places, processes, seal
 from zlang.run.events import Session
 
 _LONGEST_NAME = 40
 _LONGEST_PATH = 8192
-_UNBEGUN = frozenset({"armed", "directory", "lock", "machines", "plan.sh", "source"})
+_UNBEGUN = frozenset({"armed", "directory", findings.FILE, "lock", "machines", "plan.sh", "source"})
 """Everything that a folder can contain before its plan, besides hidden files that are being written."""
 _RUN = re.compile(r"[a-z0-9-]{1,100}")
 _FIRST = frozenset({"directory", "lock"})

@@ -1,9 +1,9 @@
 """The seal of a run folder: key of this user on this machine + what the folder holds -> whether it is theirs.
 
-The seal is a keyed BLAKE2b (RFC 7693) over the run's name and the files that decide which commands are run and where:
-`plan.jsonl`, `directory`, `armed` and `machines`. The lines of the journal are signed with the same key, so a changed
-one is known. Rules: a folder without a valid seal is read, but nothing in it is run; the key is readable by its owner
-only, and one that others could know is not used.
+The seal is a keyed BLAKE2b (RFC 7693) over the run's name, the files that decide which commands are run and where
+(`plan.jsonl`, `directory`, `armed` and `machines`), and the findings about the machine. The lines of the journal are
+signed with the same key, so a changed one is known. Rules: a folder without a valid seal is read, but nothing in it is
+run; the key is readable by its owner only, and one that others could know is not used.
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ from pathlib import Path
 
 from zlang.errors import RunError, reason_of
 from zlang.files import open_regular, read_regular, remove_abandoned_files, replace_file, sync_directory
+from zlang.run import findings
 
 FILE = "seal"
-_SEALED = ("plan.jsonl", "directory", "armed", "machines")
+_SEALED = ("plan.jsonl", "directory", "armed", "machines", findings.FILE)
+_NEWER = _SEALED[3:]
+"""Files that folders of earlier releases do not have; one that is absent is no part of the seal."""
 _KEY_BYTES = 32
 _LONGEST_SEAL = 4096
 _MAC_DIGITS = 32
@@ -148,7 +151,7 @@ def _parts(folder: Path, run: str) -> Iterator[bytes]:
     yield run.encode()
     for name in _SEALED:
         digest = _digest(folder / name)
-        if digest or name != _SEALED[-1]:  # folders of one machine are sealed as before there were several
+        if digest or name not in _NEWER:
             yield name.encode()
             yield digest
 

@@ -1,8 +1,8 @@
 """The runs in an existing database that need not be read again.
 
 In: the database that will be replaced, and the run folders. Out: which runs are as they were, and SQL that takes their
-rows over. Rule: a run is kept only if its journal and plan are those that were read, by the same readers into the same
-tables; otherwise it is read again, so that what comes out is what reading everything would give.
+rows over. Rule: a run is kept only if its journal, plan and findings are those that were read, by the same readers into
+the same tables; otherwise it is read again, so that what comes out is what reading everything would give.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import orjson
 from zlang import own_code
 from zlang.errors import RunError
 from zlang.metrics import Metric
+from zlang.run import findings
 from zlang.store import store
 from zlang.store.columns import BroughtFactor, Column, Role, RunColumns
 from zlang.store.folders import FolderSource
@@ -44,10 +45,10 @@ class UnchangedRun:
 
 
 def mark(source: FolderSource, code: str) -> str:
-    """A mark that changes when a run folder's journal or plan does, or the code that reads them."""
+    """A mark that changes when a run folder's journal, plan or findings do, or the code that reads them."""
     shown = []
     folders = (source.folder, *source.others)
-    for path in (path for folder in folders for path in (folder.journal, folder.plan)):
+    for path in (path for each in folders for path in (each.journal, each.plan, each.path / findings.FILE)):
         try:
             status = path.stat()
         except OSError:

@@ -18,12 +18,12 @@ from zlang.check import library
 from zlang.errors import RunError
 from zlang.files import open_regular
 from zlang.metrics import Metric
-from zlang.plan.plan import Header, Setup, Step, Trial
+from zlang.plan.plan import Finding, Header, Setup, Step, Trial
 from zlang.plan.state import Make, Walk
 from zlang.readers import outside
 from zlang.readers.judge import judge
 from zlang.readers.reading import Histogram, Judgement, Phase
-from zlang.run import sequential
+from zlang.run import findings, sequential
 from zlang.run.account import PERHAPS_UNREAD, Account
 from zlang.run.run_state import Attempt
 from zlang.source import TABLE
@@ -274,7 +274,7 @@ class RunRows:
             self.staging.add("facts", {**self.named, "name": f"tool {tool}", "value": version})
         self._clauses()
         self._stopping()
-        for position, finding in enumerate(self.header.findings, 1):
+        for position, finding in enumerate(self._findings(), 1):
             row = {**self.named, "stage": BEFORE, "position": position, **asdict(finding)}
             self.staging.add("findings", {**row, "hint": finding.hint or None, "allowed": finding.allowed or None})
         for name, text in self.header.sources.items():
@@ -285,6 +285,15 @@ class RunRows:
             self.staging.add("reused", row)
         self.staging.add("runs", self._summary())
         self.experiment.newest = max(self.experiment.newest, (self.state.last_session, self.run))
+
+    def _findings(self) -> tuple[Finding, ...]:
+        """The findings about the program: on the machine of the run, or else those of its plan."""
+        try:
+            on_machine = findings.load(self.folder.path)
+        except RunError as error:
+            self._problem(f"only the findings of the plan are known: {error}")
+            on_machine = None
+        return self.header.findings if on_machine is None else on_machine
 
     def _clauses(self) -> None:
         """Stage what the experiment asks of its results."""
