@@ -265,6 +265,11 @@ class Experiments:
             during = fields["during"].type
             is_run_too = (run | (run.element or NOTHING)).kinds & (during | (during.element or NOTHING)).kinds
             self._names.risks.add(fields["during"].reads | on | (fields["run"].reads if is_run_too else frozenset()))
+        for name in {"run", "before", "collect"} & fields.keys():
+            own = fields[name].type
+            kinds = map(self._modules.kind_by_name, (own | (own.element or NOTHING)).kinds)
+            if any(kind is not None and kind.asserts_of_target for kind in kinds):
+                self._names.risks.add(fields[name].reads | on)
 
     def _note_given(self, fields: Mapping[str, Expr]) -> None:
         """Note what decides with the target whether something given is changed, and whether a cache can be verified."""

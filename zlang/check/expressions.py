@@ -8,6 +8,7 @@ Rule: nothing here knows a form. Each module of forms (`texts`, `names`, `operat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from math import prod
 from typing import Any, TypeVar
 
@@ -115,10 +116,19 @@ def violation(assertion: Assertion, at: Any, place: Span) -> Diagnostic | None:
     """The finding at a point or in a frame where the condition of an assertion is false; None elsewhere."""
     if assertion.condition.value(at) is not False:
         return None
-    finding = Code.ASSERTED.at(place, message=assertion.sentence)
+    finding = Code.ASSERTED.at(place, message=assertion.sentence, hint=_within(assertion, at))
     if assertion.span.source == place.source and assertion.span != place:
         finding = finding.also(assertion.span, "this does not hold")
     return with_values(finding, at, assertion.operands)
+
+
+def _within(assertion: Assertion, at: Any) -> str:
+    """A hint for an assertion that compares one property: the values for which it holds."""
+    if assertion.bound is None:
+        return ""
+    hint, expr = assertion.bound
+    limit = expr.value(at)
+    return hint + values.show(limit) if isinstance(limit, (int, Fraction, Quantity)) else ""
 
 
 def same_unit(sides: list[Expr]) -> str:

@@ -39,6 +39,8 @@ FORMS = ("option", "job", "job_head", "job_line")
 
 OWN_TRAIT_TYPES = ("bool", *sorted(NUMERIC))
 """Types of traits that a kind declares for itself: the database keeps their values as numbers."""
+_BOUNDS = {"<=": "at most", "<": "less than", ">=": "at least", ">": "more than"}
+"""The comparisons of a property for which a hint says which values hold."""
 
 
 _MOST_COPIES = 1024
@@ -152,7 +154,12 @@ class _KindBuilder:
     def _assertion(self, node: tree.Assert) -> Assertion:
         condition = resolve_condition(self.context, node.condition)
         names = [part.path[0] for part in tree.parts(node.condition) if isinstance(part, tree.Name)]
-        return Assertion(condition, node.title, node.condition.span, tuple(names))
+        bound = None
+        match node.condition:
+            case tree.Binary(_, operator, tree.Name(_, (name,)), right) if operator in _BOUNDS:
+                silent = self.context.replace(report=lambda _: None)
+                bound = f"give a `{name}` of {_BOUNDS[operator]} ", resolve(silent, right)
+        return Assertion(condition, node.title, node.condition.span, tuple(names), bound=bound)
 
     def _is_set(self, name: str) -> bool:
         """Whether the kind has this field, and it is on."""

@@ -357,13 +357,17 @@ class ReaderDef(Record):
 
 
 class Assertion(Record):
-    """A condition that must not be false, the sentence that says so, the names in it, and their values."""
+    """A condition that must not be false, the sentence that says so, the names in it, and their values.
+
+    `bound` is what a condition such as `device <= at.device_count` compares a property with, after a hint without it.
+    """
 
     condition: Expr
     sentence: str
     span: Span
     names: tuple[str, ...] = ()
     operands: tuple[Expr, ...] = ()
+    bound: tuple[str, Expr] | None = None
 
 
 class KindAction(Record):
@@ -427,6 +431,12 @@ class Kind(Record):
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__
+
+    @property
+    def asserts_of_target(self) -> tuple[Assertion, ...]:
+        """The assertions that name what it is carried out on, so they hold or not in a trial only."""
+        target = self.needs[1] if self.needs else None
+        return tuple(assertion for assertion in self.asserts if target in assertion.names)
 
     def action(self, name: str, platform: str, state: str = "") -> KindAction | None:
         """The action of that name for a state, for this platform where there is one for it."""

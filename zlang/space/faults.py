@@ -16,6 +16,7 @@ from math import prod
 
 from zlang.check import hosts, naming, streams
 from zlang.check.afresh import AFRESH, Afresh, SubjectResult
+from zlang.check.expressions import violation
 from zlang.check.instances import MOST_STEPS, Frame, chain, leaves_changed, treatment_site
 from zlang.check.program import (
     Absent,
@@ -154,6 +155,16 @@ def unmet_need(experiment: Experiment, workload: Instance, on: Instance | None) 
     if needs is None or (at is not None and set(needs[0]) & set(at.kind.offers)):
         return None
     return _nothing_offered(experiment, workload.kind, needs[0], on)
+
+
+def _asserted(thing: Instance, at: Instance | None) -> Iterator[Diagnostic]:
+    """The findings where an assertion of a kind about its target is false."""
+    for assertion in thing.kind.asserts_of_target:
+        place = next((thing.places[name] for name in assertion.names if name in thing.places), thing.span)
+        assert place is not None, f"BUG: {thing.key} was declared nowhere"
+        finding = violation(assertion, Frame(thing, at), place)
+        if finding is not None:
+            yield finding
 
 
 def _nothing_offered(experiment: Experiment, kind: Kind, needs: Sequence[str], on: Instance | None) -> Diagnostic:
@@ -316,7 +327,7 @@ def _faults(experiment: Experiment, levels: Point, effort: Effort) -> tuple[Diag
     pairs += [(before, target) for target in targets if isinstance(before, Instance)]
     for thing, target in pairs:
         lacking = unmet_need(experiment, thing, target)
-        point.faults += [lacking] if lacking is not None else []
+        point.faults += [lacking] if lacking is not None else _asserted(thing, treatment_site(thing, target))
     point.faults += [streams.nothing_run(experiment)] if reached.get(experiment.run) == () else []
     point.faults += streams.findings(experiment, every)
     cache = reached.get(experiment.cache)
