@@ -51,11 +51,17 @@ def _type_of(expressions: ClauseExpressions, node: tree.Expr) -> Type | None:
 
 
 def _compared(expressions: ClauseExpressions, other: tree.Expr, node: tree.Expr) -> Term:
-    """The other side of a comparison; a word is one of the words that `other` can be."""
+    """The other side of a comparison; a word, or a list of workloads, is one of the levels that `other` can be."""
     type_ = _type_of(expressions, other)
-    if type_ is not None and isinstance(node, tree.Name) and type_.variant(str(node)) is not None:
-        return Term("value", value=str(node))
+    if type_ is not None and isinstance(node, tree.Name | tree.ListOf) and (level := _level(type_, node)):
+        return Term("value", value=level)
     return term(expressions, node) if _varies(expressions, node) else _constant(expressions, node, type_)
+
+
+def _level(type_: Type, node: tree.Expr) -> str | None:
+    """The level that a text means; levels are called as they were written, with any white space."""
+    text = "".join(one_line(node).split())
+    return next((word.name for word in type_.words if "".join(word.name.split()) == text), None)
 
 
 def _constant(expressions: ClauseExpressions, node: tree.Expr, expected: Type | None = None) -> Term:
