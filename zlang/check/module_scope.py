@@ -20,7 +20,8 @@ from zlang.source import Span
 from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
 
-_TYPES = {
+_NO_TYPE = 'leave the type out: it is that of the value, as in `param disks = ["/dev/sdb"]`'
+_TYPES: dict[str, str] = {
     word: Hint(f"write `{meant}`", word, meant)
     for words, meant in (
         ("int integer long uint", "count"),
@@ -32,6 +33,9 @@ _TYPES = {
         ("percent", "share"),
     )
     for word in words.split()
+} | {
+    **dict.fromkeys(("list", "List", "array", "tuple", "any"), _NO_TYPE),
+    "enum": "write its words: `param speed: slow | fast = slow`",
 }
 """The names of types in other languages."""
 

@@ -46,6 +46,9 @@ def made(stop: StopPlace) -> Meant | None:
         symbols = [symbol for symbol, _ in stop.read]
         if "GIVEN" in symbols:
             return "add braces that say which one is given: `given KIND NAME { called = … }`", None
+        placed = _PLACED.search(text, 0, stop.end) if "ON" in symbols and "EQUAL" in symbols else None
+        if placed and (kind := re.search(rf"^[ \t]*([\w.]+)[ \t]+{placed[1]}[ \t]*\{{", text, re.MULTILINE)):
+            return f"write where `{placed[1]}` is declared what it runs on: `{kind[1]} {placed[0]} {{ … }}`", None
         if "ON" in symbols and "EQUAL" in symbols:
             return "an anonymous declaration needs braces", stop.fix(stop.end, stop.end, " {}")
         if "ON" in symbols and token.type == "VBAR":
@@ -220,6 +223,7 @@ _CHOICE_OF_KINDS = re.compile(
     r"[ \t]*\(?[ \t]*([a-z_]\w*(?:[ \t]*\|[ \t]*[a-z_]\w*)+)[ \t]*\)?"
     r"[ \t]+([A-Za-z_][\w-]*)[ \t]+on[ \t]+([A-Za-z_][\w-]*)"
 )
+_PLACED = re.compile(r"([A-Za-z_]\w*)[ \t]+on[ \t]+[A-Za-z_]\w*\Z")
 _COLONS = re.compile(r"(?<![\w./:%])[\w./%]*\Z")
 _COMMENT = re.compile(r"(?:[^\n\"]*?[ \t])??(//|/\*|--|(?:^|(?<=\n))%)(?=[ \t]+[A-Za-z])")
 _CLOCK = re.compile(r"\d\d?:\d\d:\d\d")

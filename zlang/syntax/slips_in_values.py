@@ -202,7 +202,7 @@ def foreign_value(stop: StopPlace) -> Meant | None:
         return "write `if CONDITION then A else B`", None
     if token.text == "[" and stop.expected == "the end of the line" and stop.follows("]"):
         return "give the list a name: `let xs = [1, 2]`, and write `xs[0]`", None
-    if stop.last in {"IS", "NOT"} and "IS" in symbols[-2:] and token.type in {"NUMBER", "STRING"}:
+    if stop.last in {"IS", "NOT"} and "IS" in symbols[-2:] and token.type in {"NUMBER", "STRING", "LSQB"}:
         begin_of_is = text.rindex("is", 0, token.start)
         sign = "!=" if stop.last == "NOT" else "=="
         return f"use `{sign}` to compare values", stop.fix(begin_of_is, token.start, f"{sign} ")
