@@ -117,6 +117,7 @@ CASES = [
     case("run-wrong", WRONG, "run", "program.zexp", code=1),
     case("run-only", SHORT, "run", "program.zexp", "--only", "9", code=2),
     case("status-none", "", "status"),
+    case("status-follow-json", "", "status", "--follow", "--json", code=2),
     case("status-unknown", "", "status", "nothing", code=1),
     case("resume-none", "", "resume", code=1),
     case("ingest-none", "", "ingest", ".", code=1),

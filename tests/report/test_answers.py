@@ -316,6 +316,14 @@ def test_what_is_wrong_with_a_plot_asked_for_now(text: str, message: str, tmp_pa
     assert raised.value.diagnostic.message == message
 
 
+@pytest.mark.parametrize("text", ["read_iops over bs where bs == 8KiB", "read_iops where bs == 8KiB over bs"])
+def test_a_plot_asked_for_now_has_its_condition_behind_the_metric(text: str, tmp_path: Path) -> None:
+    trials = answered("table read_iops", tmp_path)
+    with pytest.raises(ProgramError) as raised:
+        answers.asked_now(trials, text)
+    assert raised.value.diagnostic.hint.startswith("write the condition behind the metric: ")
+
+
 def test_a_metric_of_which_no_trial_has_a_value_is_not_unknown(tmp_path: Path) -> None:
     trials = answered("table read_iops", tmp_path)
     with pytest.raises(RunError, match="no trial of `e` has a value of `write_clat`"):

@@ -72,7 +72,7 @@ def test_the_end_of_the_name_of_a_factor_is_enough(
     ingest(runs, db)
     (row,) = json.loads(output(capsys, db, "compare", "--by", "cache", "--format", "json"))
     assert row["factor"] == "reads_cache"
-    assert "no factor `ache` has two levels" in output(capsys, db, "compare", "--by", "ache", code=1)
+    assert "there is no factor `ache` with two levels" in output(capsys, db, "compare", "--by", "ache", code=1)
     assert "`bs` could be one_bs or two_bs" in output(capsys, db, "compare", "--by", "bs", code=1)
 
 
@@ -110,7 +110,7 @@ def test_groups_of_trials_are_named_by_several_levels(built: Path, capsys: pytes
     ("pair", "message"),
     [
         (("write, 5KiB", "read"), "no factor has the level `5KiB`"),
-        (("write, bz=4KiB", "read"), "no factor `bz` has two levels"),
+        (("write, bz=4KiB", "read"), "there is no factor `bz` with two levels"),
         (("write, bs=5KiB", "read"), "`bs` has no level `5KiB`"),
         (("bs=4KiB", "write"), "some trials are both `bs=4KiB` and `write`"),
     ],

@@ -581,6 +581,8 @@ def status(
     ] = False,
 ) -> None:
     """Show the progress of runs, and what failed and why."""
+    if follow and as_json:
+        raise typer.BadParameter("omit --follow: it prints no JSON", param_hint="--json")
     from zlang.cli import status as statuses
 
     raise typer.Exit(statuses.follow(run_name, runs) if follow else statuses.status(run_name, runs, as_json=as_json))

@@ -37,7 +37,7 @@ def reached(checked: Checked, experiment: Experiment, options: Iterable[str] = (
     for option in options:
         name, equals, _ = option.partition("=")
         if equals and name not in names:
-            near = did_you_mean(name, names) or ("its hosts are " + ", ".join(names) if names else "it uses no host")
+            near = did_you_mean(name, names) or ("its hosts are " + ", ".join(names) if names else "omit `--reach`")
             raise RunError(f"`{experiment.name}` uses no host `{name}`", near)
     entries = reach.read(programs.directory(checked), options)
     if reach.engine(programs.directory(checked)) == reach.SLURM:

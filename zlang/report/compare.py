@@ -109,7 +109,7 @@ def factor_named(design: Design, name: str) -> str:
         raise RunError(f"`{name}` could be {' or '.join(result)}", f"write the whole name: --by {result[0]}")
     if not result:
         others = "the factors are " + ", ".join(names) if names else "`zlang compare RUN RUN` compares runs"
-        raise RunError(f"no factor `{name}` has two levels", did_you_mean(name, names) or others)
+        raise RunError(f"there is no factor `{name}` with two levels", did_you_mean(name, names) or others)
     return result[0]
 
 
@@ -165,7 +165,8 @@ def _selection(design: Design, text: str, by: str | None) -> dict[int, Cell]:
         if sign and not places:
             if name not in names:
                 raise RunError(
-                    f"no factor `{name}` has two levels", did_you_mean(name, names) or _levels_in_words(design)
+                    f"there is no factor `{name}` with two levels",
+                    did_you_mean(name, names) or _levels_in_words(design),
                 )
             result[names[name]] = _level(design, names[name], level)
         elif len(places) == 1:

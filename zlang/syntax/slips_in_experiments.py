@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from zlang.suggest import nearest
+from zlang.syntax import tree
 from zlang.syntax.foreign_words import EXPERIMENT_WORDS, FIELD_WORDS
 from zlang.syntax.lexer import CLAUSES
 from zlang.syntax.stop_place import Meant, StopPlace
@@ -17,9 +18,12 @@ def clause(stop: StopPlace) -> Meant | None:
         return "write `plot METRIC over FACTOR`", None
     if token.type == "FIELD" and stop.last == "LSQB" and stop.is_condition:
         return "write the condition behind the metric: `median(METRIC where FACTOR == LEVEL)`", None
+    within = any(symbol in {"PLOT", "TABLE"} for symbol, _ in stop.read)
+    if token.text == "where" and (within or isinstance(stop.read[-1][1], tree.PlotClause | tree.TableClause)):
+        return "write the condition behind the metric: `median(METRIC where FACTOR == LEVEL)`", None
     is_plot = any(symbol == "PLOT" for symbol, _ in stop.read)
     if is_plot and token.text in {"color", "colour", "hue", "group", "series", "lines"}:
-        return "lines of their own are said by `by`: `plot METRIC over FACTOR by FACTOR, log`", None
+        return "`by` draws a line for each level: `plot METRIC over FACTOR by FACTOR, log`", None
     if is_plot and token.text == "(" and stop.text.endswith("log", 0, stop.end):
         return "write `log` at the end: `plot METRIC over FACTOR, log`", None
     if token.text == "by" and stop.expected.startswith("`over`"):
