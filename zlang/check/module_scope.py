@@ -20,7 +20,7 @@ from zlang.source import Span
 from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
 
-_NO_TYPE = 'leave the type out: it is that of the value, as in `param disks = ["/dev/sdb"]`'
+_NO_TYPE = 'remove the type: it is that of the value, as in `param places = ["/a", "/b"]`'
 _TYPES: dict[str, str] = {
     word: Hint(f"write `{meant}`", word, meant)
     for words, meant in (
