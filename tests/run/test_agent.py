@@ -132,6 +132,19 @@ def test_a_directory_that_something_else_replaced_is_noticed(agent: Agent, tmp_p
     assert agent.hear()[2] == "0"
 
 
+@pytest.mark.parametrize("shell", ["dash", "bash"])
+def test_the_watch_leaves_no_sleep_behind(shell: str, tmp_path: Path) -> None:
+    """A signal other than KILL is lost if it reaches a process between fork and exec."""
+    dead = 10**6 + os.getpid()
+    for _ in range(40):
+        agent = Agent([shell], os.fsencode(tmp_path / "run"), dead)
+        agent.begin()
+        agent.write(b"beat\n" * 2)
+        agent.close()
+    commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert b"sleep\0%d\0" % dead not in commands
+
+
 def test_lines_that_come_quickly_are_signs_of_life(agent: Agent) -> None:
     """Bash ends `wait` at a signal, and forgets to run the trap if another one comes while the trap runs."""
     for number in range(200):

@@ -202,14 +202,14 @@ z_leave() {
 # Ends everything when no beat has come for z_dead seconds: the link is cut, and the coordinator counts nothing any more.
 z_watch() {
   trap 'z_fed=1' USR1
-  trap 'kill "$z_nap" 2>/dev/null; exit 0' TERM
+  trap 'kill -KILL "$!" 2>/dev/null; exit 0' TERM
   while :; do
     z_fed=''
     sleep "$z_dead" &
     z_nap=$!
     # A signal ends `wait`, but bash does not always run the trap: it forgets a signal that comes while the trap runs.
     if ! wait "$z_nap"; then
-      kill "$z_nap" 2>/dev/null
+      kill -KILL "$!" 2>/dev/null
     elif [ -z "$z_fed" ]; then
       break
     fi
