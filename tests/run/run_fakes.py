@@ -177,6 +177,9 @@ class FakeHandle:
         os.close(self.descriptor)
         return self.executor.codes.get(self.name, 0)
 
+    def ask_to_stop(self) -> bool:
+        return False
+
     def stop(self) -> int:
         self.executor.order.append(f"stop {self.name}")
         return -signal.SIGTERM

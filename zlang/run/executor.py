@@ -43,6 +43,9 @@ class Handle(Protocol):
     def finish(self) -> int:
         """Give the exit code of one that has ended."""
 
+    def ask_to_stop(self) -> bool:
+        """Ask it to end if that may take a while, as on another machine; False where `stop` ends it soon."""
+
     def stop(self) -> int:
         """End it, TERM first, and give its exit code."""
 
@@ -213,6 +216,9 @@ class _Task:
         self.close()
         return code
 
+    def ask_to_stop(self) -> bool:
+        return False
+
     def stop(self) -> int:
         self.end()
         self.close()
@@ -275,6 +281,9 @@ class _NeverStarted:
     def finish(self) -> int:
         self.kill()
         return NOT_STARTED
+
+    def ask_to_stop(self) -> bool:
+        return False
 
     def stop(self) -> int:
         return self.finish()

@@ -705,9 +705,11 @@ class _Run:
         self._lane.background.append(_Background(step, out, self.executor.start(step, self._directory(out))))
 
     def _stop_background(self) -> Work:
+        """End what runs in the background: other machines are told of all at once, and other lanes work meanwhile."""
+        is_awaited = {task.step.name: task.handle.ask_to_stop() for task in reversed(self._lane.background)}
         while self._lane.background:
             task = self._lane.background[-1]
-            rc = task.handle.stop()
+            rc = (yield from self._wait(task.handle)) if is_awaited.get(task.step.name) else task.handle.stop()
             self._lane.background.pop()
             yield self._record(End(self._now(), task.step.name, task.out, rc))
 

@@ -459,9 +459,14 @@ class _Remote:
         finally:
             self._close()
 
+    def ask_to_stop(self) -> bool:
+        """Ask the machine to end it, TERM first."""
+        self._loop.call_soon_threadsafe(self._end, "stop")
+        return True
+
     def stop(self) -> int:
         """End it, TERM first."""
-        self._loop.call_soon_threadsafe(self._end, "stop")
+        self.ask_to_stop()
         deadline = time.monotonic() + _GRACE
         with suppress(Exception):
             self._future.result(max(0.0, deadline - time.monotonic()))
