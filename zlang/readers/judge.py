@@ -17,10 +17,13 @@ something else is quoted as it is. A state that was not checked is not believed,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from zlang.plan.plan import ALONE, COUNTED, Action, Fetch, Step, Trial
+from zlang.check import library
+from zlang.metrics import Metric
+from zlang.plan.plan import ALONE, COUNTED, EACH, Action, Fetch, Step, Trial
 from zlang.readers import outside, shell, streams
 from zlang.readers.reading import Histogram, Judgement, Phase, Reading, Sample, StreamReading, Window, text_of
 from zlang.readers.registry import READERS
@@ -41,6 +44,11 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
     measured: list[Window] = []
     parts: list[StreamReading] = []
     phases: list[Phase] = []
+    of_machines: dict[object, list[tuple[Step, Reading]]] = {}
+    names: dict[object, dict[str, str]] = {}
+    taken: set[str] = set()
+    ahead = _clocks_of_collectors(trial, out)
+    has_several = len({s.host for s in trial.steps if s.action in {Action.COLLECT, Action.MEASURE}}) > 1
     alone = trial.traits.get(ALONE)
     of_load, ran = window, None
     # Collectors last: what they saw counts for the time in which the load was measured.
@@ -48,9 +56,20 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
         if step.reader is None:
             continue
         watches = step.action is Action.COLLECT
-        reading = _read(step, out, of_load if watches else window)
-        for name, value in reading.metrics.items():
-            metrics[name if name not in metrics else f"{step.name}_{name}"] = value
+        reading = (
+            _read_by_clock(step, out, of_load, ahead.get(step.name, 0.0), step.host if has_several else "")
+            if watches
+            else _read(step, out, window)
+        )
+        each = step.reader.args.get(EACH)
+        named = names.setdefault(step.name if each is None else each, {})
+        for name in reading.metrics.keys() - named.keys():
+            named[name] = f"{_without_host(step)}_{name}" if name in taken else name
+        taken.update(named.values())
+        if each is None:
+            metrics.update(_renamed(reading.metrics, named))
+        else:
+            of_machines.setdefault(each, []).append((step, reading))
         if alone and step.action is Action.MEASURE:
             metrics |= {f"{alone}.{name}": value for name, value in reading.metrics.items()}
         latency += reading.latency
@@ -59,7 +78,8 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
         phases += reading.phases
         ran = reading.ran or ran
         result = notes if watches else why_not
-        result += [f"{step.reader.name}: {problem}" for problem in reading.problems]
+        place = f" on {step.host}" if EACH in step.reader.args else ""
+        result += [f"{step.reader.name}{place}: {problem}" for problem in reading.problems]
         why_not += reading.against
         if reading.window is not None:
             measured.append(reading.window)
@@ -67,6 +87,11 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
         against = [] if watches or trial.fetch is None else list(_cached(trial, trial.fetch, reading, out))
         if against:
             state, why_not = f"not {trial.cache_state}", why_not + against
+    for each, readings in of_machines.items():
+        observed = [StreamReading("", "", reading.metrics, reading.latency, step.host) for step, reading in readings]
+        total = streams.together(observed, _declared(step for step, _ in readings))
+        metrics.update(_renamed(total, names[each]))
+        parts += [reading._replace(metrics=_renamed(reading.metrics, names[each])) for reading in observed]
     return Judgement(
         valid=not why_not,
         why_not="; ".join(why_not),
@@ -81,6 +106,38 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
         phases=tuple(phases),
         ran=ran,
     )
+
+
+def _without_host(step: Step) -> str:
+    """The name of a step, without that of its machine where it is one on each of several."""
+    is_each = step.reader is not None and EACH in step.reader.args
+    return step.name.replace(f".{step.host}", "") if is_each else step.name
+
+
+def _renamed(metrics: Mapping[str, float], names: Mapping[str, str]) -> dict[str, float]:
+    """The metrics of a step by their names in the trial: a second one of a name has that of its step, too."""
+    return {names[name]: value for name, value in metrics.items()}
+
+
+def _declared(steps: Iterable[Step]) -> Iterator[Metric]:
+    for step in steps:
+        yield from library.load().readers.get(step.reader.name, ()) if step.reader else ()
+
+
+def _clocks_of_collectors(trial: Trial, out: Path) -> dict[str, float]:
+    """By how many seconds the clocks of collectors are ahead of that of the machine that measures, by their steps."""
+    if all(step.action is not Action.COLLECT for step in trial.steps):
+        return {}
+    clocks = {name: ahead for name, (ahead, _) in streams.clocks_of(out).items()}
+    measuring = [step.name for step in trial.steps if step.action is Action.MEASURE and step.name in clocks]
+    return {name: ahead - clocks[measuring[0]] for name, ahead in clocks.items()} if measuring else {}
+
+
+def _read_by_clock(step: Step, out: Path, window: Window | None, ahead: float, host: str) -> Reading:
+    """The reading of a collector on a machine whose clock is ahead of that of the machine that measures."""
+    reading = _read(step, out, window and (window[0] + ahead, window[1] + ahead))
+    samples = [sample._replace(t=sample.t - ahead, host=host) for sample in reading.samples] if ahead or host else None
+    return reading if samples is None else replace(reading, samples=tuple(samples))
 
 
 def _clip_to_measurement(window: Window | None, measured: Sequence[Window]) -> Window | None:

@@ -64,7 +64,7 @@ class Log(NamedTuple):
 class Sample(NamedTuple):
     """One value of a time series: `t` in seconds since 1970, `source` a device or the empty string.
 
-    `stream` is the one that was measured, empty for what observes the machine.
+    `stream` is the one that was measured, empty for what observes the machine: `host`, where a trial has several.
     """
 
     t: float
@@ -72,6 +72,7 @@ class Sample(NamedTuple):
     metric: str
     value: float
     stream: str = ""
+    host: str = ""
 
 
 class Phase(NamedTuple):
@@ -95,7 +96,7 @@ class Intervals(Protocol):
 class StreamReading(NamedTuple):
     """The reading of one of several streams, with its name and the name that it shares with its copies.
 
-    `host` is the machine that it ran on, where a trial has several.
+    `host` is the machine that it ran on, where a trial has several. What a collector saw on one of them has no name.
     """
 
     name: str

@@ -66,7 +66,7 @@ def read(
 ) -> Reading:
     """Read all streams and combine them, or say why they cannot be combined."""
     parts = [part for part in _listed(reader.args.get(NAME)) if isinstance(part, Mapping)]
-    clocks = _clocks(directory)
+    clocks = clocks_of(directory)
     readings = [_on_one_clock(readers, directory, part, step, window, clocks) for part in parts]
     names = [str(part["name"]) for part in parts]
     problems = [f"stream {name}: {p}" for name, reading in zip(names, readings, strict=True) for p in reading.problems]
@@ -77,9 +77,8 @@ def read(
     skew, too_late = _skew(directory, parts, clocks, common[1] - common[0] if common else 0.0)
     cut = [_within(reading, own, common) for reading, own in zip(readings, windows, strict=True)]
     streams = _streams(parts, cut)
-    happened = [
-        _happened(directory, event) for event in _listed(reader.args.get("events")) if isinstance(event, Mapping)
-    ]
+    events = [event for event in _listed(reader.args.get("events")) if isinstance(event, Mapping)]
+    happened = list(_as_one(_happened(directory, event, clocks) for event in events))
     declared = [metric for part in parts for metric in _declared(part)]
     fetched = {
         (part["directory"], _counted(part)): reading.fetched for part, reading in zip(parts, readings, strict=True)
@@ -240,7 +239,7 @@ def _shared(
     return (begin, end), against
 
 
-def _clocks(directory: Path) -> dict[str, tuple[float, float]]:
+def clocks_of(directory: Path) -> dict[str, tuple[float, float]]:
     """By how many seconds the clock of each machine was ahead, give or take how many, by the step that it ran."""
     clocks: dict[str, tuple[float, float]] = {}
     for line in (text_of(directory / CLOCKS) or "").splitlines():
@@ -276,8 +275,7 @@ def _on_one_clock(
     clocks: Mapping[str, tuple[float, float]],
 ) -> Reading:
     """The reading of one stream, converted to the clock of the first machine."""
-    first, _ = next(iter(clocks.values()), (0.0, 0.0))
-    ahead = clocks.get(str(part.get("begun_by")), (first, 0.0))[0] - first
+    ahead = _ahead(part, clocks)
     reading = _read(readers, directory, part, step, window and (window[0] + ahead, window[1] + ahead))
     if not ahead or reading.window is None:
         return reading
@@ -344,9 +342,29 @@ def _step_of(step: Step, part: Mapping[str, object]) -> Step:
     return Step(str(part["step"]), step.action, command, step.why, step.timeout)
 
 
-def _happened(directory: Path, event: Mapping[str, object]) -> _Happened:
+def _happened(directory: Path, event: Mapping[str, object], clocks: Mapping[str, tuple[float, float]]) -> _Happened:
+    """When an event went on, by the clock of the first machine."""
     own = directory / str(event["directory"])
-    return _Happened(str(event["name"]), _ran(own), (own / "over").exists())
+    ran, ahead = _ran(own), _ahead(event, clocks)
+    return _Happened(str(event["name"]), ran and (ran[0] - ahead, ran[1] - ahead), (own / "over").exists())
+
+
+def _as_one(happened: Iterable[_Happened]) -> Iterator[_Happened]:
+    """Each event as one: it goes on from when it begins on the first machine until it ends on the last."""
+    events: dict[str, list[_Happened]] = {}
+    for event in happened:
+        events.setdefault(event.name, []).append(event)
+    for name, each in events.items():
+        ran = [event.ran for event in each if event.ran is not None]
+        begin, end = min((begin for begin, _ in ran), default=0.0), max((end for _, end in ran), default=0.0)
+        is_whole = len(ran) == len(each)
+        yield _Happened(name, (begin, end) if is_whole else None, any(event.is_over for event in each))
+
+
+def _ahead(part: Mapping[str, object], clocks: Mapping[str, tuple[float, float]]) -> float:
+    """By how many seconds the clock of the machine of a stream or an event is ahead of that of the first machine."""
+    first, _ = next(iter(clocks.values()), (0.0, 0.0))
+    return clocks.get(str(part.get("begun_by")), (first, 0.0))[0] - first
 
 
 def _ran(directory: Path) -> Window | None:

@@ -299,7 +299,8 @@ def _seconds(trials: Trials, plot: Plot) -> Drawn:
     answer = run_query(
         trials.db,
         f"WITH t AS (SELECT {chosen}run, trial, replicate FROM {trials.rows} WHERE valid), "
-        f"s AS (SELECT {keys}run, trial, replicate, coalesce(stream, source) AS source, floor(second) AS moment, "
+        f"s AS (SELECT {keys}run, trial, replicate, floor(second) AS moment, "
+        "coalesce(stream, concat_ws(' ', host, nullif(source, ''))) AS source, "
         "avg(value) AS value FROM t JOIN main.samples USING (run, trial, replicate) "
         f"WHERE second >= 0 AND metric = ?{of_group} GROUP BY ALL) "
         f"SELECT moment, source, {keys}list(value) FROM s GROUP BY ALL ORDER BY ALL",

@@ -201,14 +201,16 @@ class RunRows:
         for histogram in verdict.latency:
             self.staging.add("histograms", {**own, "valid": verdict.valid, **_binned(histogram)})
         own["began"] = verdict.window[0] if verdict.window else None
-        series: dict[tuple[str, str, str, str], tuple[list[float], list[float | str]]] = {}
+        series: dict[tuple[str, str, str, str, str], tuple[list[float], list[float | str]]] = {}
+        hosts = {stream.name: stream.host for stream in verdict.streams if stream.name}
         for s in verdict.samples:
-            key = s.source, s.metric, s.stream, _phase(verdict.phases, s.t)
+            key = s.source, s.metric, s.stream, s.host or hosts.get(s.stream, ""), _phase(verdict.phases, s.t)
             times, values = series.setdefault(key, ([], []))
             times.append(s.t)
             values.append(number(s.value))
-        for (source, metric, stream, phase), (times, values) in series.items():
-            of = {"source": source, "metric": metric, "stream": stream or None, "phase": phase or None}
+        for (source, metric, stream, host, phase), (times, values) in series.items():
+            of = {"source": source, "metric": metric, "stream": stream or None, "host": host or None}
+            of["phase"] = phase or None
             for n in range(0, len(times), _SERIES):
                 part = {"t": times[n : n + _SERIES], "value": values[n : n + _SERIES]}
                 self.staging.add("samples", {**own, **of, **part})
@@ -217,7 +219,7 @@ class RunRows:
         """Stage what each of several streams measured."""
         own = {**self.named, "trial": row["trial"], "replicate": row["replicate"], "valid": verdict.valid}
         for stream in verdict.streams:
-            each = {**own, "stream": stream.name, "host": stream.host or row["host"]}
+            each = {**own, "stream": stream.name or None, "host": stream.host or row["host"]}
             for metric, value in stream.metrics.items():
                 named = {"group": stream.group, "metric": metrics.column(metric)}
                 self.staging.add("stream_metrics", {**each, **named, "value": number(value)})

@@ -128,7 +128,7 @@ CREATE MACRO latency_percentile(ns, "count", percent) AS list_reduce(
 -- interval of a sample of a collector ended, the middle of that of a stream; `phase` is `quiet`, the name of the event, or `after`.
 CREATE TABLE samples (
     run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT,
-    t TIMESTAMP, second DOUBLE, source VARCHAR, metric VARCHAR, value DOUBLE, stream VARCHAR, phase VARCHAR
+    t TIMESTAMP, second DOUBLE, source VARCHAR, metric VARCHAR, value DOUBLE, stream VARCHAR, host VARCHAR, phase VARCHAR
 );
 
 -- The logs that a workload writes into `$OUT`: a row for each operation, or interval. In `logs` they have the trial that

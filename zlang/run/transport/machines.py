@@ -144,6 +144,9 @@ class Machines:
 
     def start(self, step: Step, out: Path, *, keep: bool = True) -> Handle:
         """Start a step on its machine."""
+        if step.action is Action.COLLECT or (step.action is Action.MEASURE and (out / CLOCKS).exists()):
+            name, ahead, error = step.name, *self._clock(step.host)
+            _append_line(out / CLOCKS, f"{name} {ahead:.6f} {error:.6f}")
         if step.host in self._here:
             return self._local.start(replace(step, host=LOCAL), out, keep=keep)
         machine = self._machines.get(step.host)
@@ -208,7 +211,8 @@ class Machines:
         instant = time.time() + _LEAD
         clocks = [(step.name, *self._clock(step.host)) for step in steps]
         lines = [f"{name} {ahead:.6f} {error:.6f}\n" for name, ahead, error in clocks]
-        (out / CLOCKS).write_text("".join(lines), "ascii")
+        of_collectors = (out / CLOCKS).read_text("ascii") if (out / CLOCKS).exists() else ""
+        (out / CLOCKS).write_text("".join(lines) + of_collectors, "ascii")
         tells = (
             self._run(step.host, f"printf '%s\\n' {round((instant + ahead) * 1e9)} >\"$OUT/gate/instant\"", place, out)
             for step, (_, ahead, _) in zip(steps, clocks, strict=True)
