@@ -65,6 +65,16 @@ def event_name(event: Instance) -> str:
     return event.kind.name if event.label == "during" else event.label
 
 
+def key_on(thing: Instance, machine: Instance) -> str:
+    """The key of a collector or an event on one of several machines."""
+    return f"{thing.key}.{machine.label}"
+
+
+def key_in_program(thing: Instance) -> str:
+    """The key of a collector or an event, which it shares with those on other machines."""
+    return thing.key.removesuffix(f".{thing.origin.label}") if thing.origin else thing.key
+
+
 def begins(event: Instance) -> Fraction:
     """The seconds after the workloads at which an event begins."""
     at = event.values.get("at")
@@ -212,16 +222,16 @@ def event_findings(
     experiment: Experiment, events: Sequence[Instance], streams: Sequence[Stream]
 ) -> Iterator[Diagnostic]:
     """Findings about events of one name, copies of them, and those that would change what is not theirs to change."""
-    names: set[str] = {QUIET, AFTER}
+    names, keys = {QUIET: "", AFTER: ""}, set[str]()
     on = next(iter(targets(streams)), None)
     for event in events:
         name = event_name(event)
-        if name in names:
+        if names.setdefault(name, key := key_in_program(event)) != key or event.key in keys:
             assert experiment.during is not None, "BUG: an event that nobody asked for"
             several = f"an event called `{name}`" if name in {QUIET, AFTER} else f"two events called `{name}`"
             hint = f"give it a name of its own: `{event.kind.name} NAME {{ … }}`"
             yield Code.NOT_ALLOWED.at(experiment.during.span, name="during", value=several, hint=hint)
-        names.add(name)
+        keys.add(event.key)
         if _has_copies(event):
             assert experiment.during is not None, "BUG: an event that nobody asked for"
             hint = "an event happens once: list several with names of their own"

@@ -8,7 +8,7 @@ its name does not decide what is measured.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from zlang.check import hosts, values
@@ -170,7 +170,10 @@ def measure(
     groups = _by_process(streams)
     is_gated = len(groups) > 1 or bool(events)
     processes = [_process(numbers, frames, here, is_gated=is_gated, is_cut=bool(events)) for numbers in groups]
-    _require_together(experiment, streams, processes, [_host_of(frame, here) for frame in events])
+    happens: dict[str, list[int]] = {}
+    for number, frame in enumerate(events, 1):
+        happens.setdefault(_host_of(frame, here), []).append(number)
+    _require_together(experiment, streams, processes, happens)
     every = [step for process in processes for step in process.steps]
     is_alone = len(every) == 1 and not events
     machines = list(dict.fromkeys(step.host for step in every))
@@ -193,7 +196,7 @@ def measure(
                     **_lasting(streams[number]),
                     **({"host": machine, "begun_by": name} if len(machines) > 1 else {}),
                 }
-        happening = [_event(frame, here) for frame in events] if machine == machines[0] else []
+        happening = {number: _event(events[number - 1], here) for number in happens.get(machine, ())}
         text = every[0].command if is_alone else _gated(own, happening, has_others=len(machines) > 1)
         timeout = max(sum(step.timeout for step in process.steps) for process in own)
         _require_short(experiment, text, len(streams))
@@ -202,8 +205,13 @@ def measure(
     arguments: dict[str, object] = {READER: [parts[number] for number in sorted(parts)]}
     if events:
         arguments["events"] = [
-            {"name": event_name(frame.instance) if frame.instance else "", "directory": f"event{number}"}
-            for number, frame in enumerate(events, 1)
+            {
+                "name": event_name(frame.instance) if frame.instance else "",
+                "directory": f"event{number}",
+                **({"begun_by": f"{_NAME}-{machine}"} if len(machines) > 1 else {}),
+            }
+            for machine, numbers in happens.items()
+            for number, frame in ((number, events[number - 1]) for number in numbers)
         ]
     return [*steps[:-1], replace(steps[-1], reader=Reader(READER, "", arguments))]
 
@@ -308,7 +316,7 @@ def _section(kind: Kind, frame: Frame) -> tuple[Value, ...]:
 
 
 def _require_together(
-    experiment: Experiment, streams: Sequence[Stream], processes: Sequence[_Process], event_hosts: Sequence[str]
+    experiment: Experiment, streams: Sequence[Stream], processes: Sequence[_Process], event_hosts: Iterable[str]
 ) -> None:
     """Raise ProgramError where somebody has to begin a stream by hand, or nothing runs where an event happens."""
     for process in processes:
@@ -318,11 +326,12 @@ def _require_together(
                 message = f"`{name}` cannot begin together with the other streams: a person would have to start it"
                 hint = "reach all machines of such a trial, or write a script for each: `plan --emit sh --out DIR`"
                 raise ProgramError(Code.NOT_SHOWN.at(experiment.run.span, message=message, hint=hint))
+    machines = dict.fromkeys(process.host for process in processes)
     for host in event_hosts:
-        if host != processes[0].host:
+        if host not in machines:
             assert experiment.during is not None, "BUG: an event that nobody asked for"
-            message = "an event runs on the machine of the first stream, but this one would run on another"
-            hint = f"move it to `{processes[0].host}`"
+            message = f"an event happens on a machine from which a workload runs, but this one would be on `{host}`"
+            hint = "run a workload from there, too, or move it to " + " or ".join(f"`{name}`" for name in machines)
             raise ProgramError(Code.NOT_SHOWN.at(experiment.during.span, message=message, hint=hint))
 
 
@@ -332,7 +341,7 @@ def _host_of(frame: Frame, here: Here) -> str:
     return steps[0].host
 
 
-def _gated(processes: Sequence[_Process], events: Sequence[_Event], *, has_others: bool) -> str:
+def _gated(processes: Sequence[_Process], events: Mapping[int, _Event], *, has_others: bool) -> str:
     """The processes behind a gate, each with its output in a directory of its own, and what happens meanwhile."""
     begun = []
     for process in processes:
@@ -341,10 +350,10 @@ def _gated(processes: Sequence[_Process], events: Sequence[_Event], *, has_other
             for step in process.steps
         )
         begun.append(f'begin {process.place} {values.quote(text)} &\nprocesses="$processes $!"')
-    for number, event in enumerate(events, 1):
+    for number, event in events.items():
         words = " ".join(map(values.quote, (event.at, event.start, event.timeout, event.wait)))
         begun.append(f'happen event{number} {words} &\nevents="$events $!"')
-    happening = [f"event{number + 1}" for number in range(len(events))]
+    happening = [f"event{number}" for number in events]
     names = [*(process.place for process in processes), *happening]
     return _GATE.format(
         places=" ".join(names),
