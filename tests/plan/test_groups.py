@@ -6,6 +6,7 @@ import os
 import subprocess
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from zlang.diagnostics import ProgramError
 from zlang.pipeline import plans, programs
 from zlang.plan.plan import Action, Plan, Setup, Step, Trial
 from zlang.readers import streams
+from zlang.readers.judge import judge
 from zlang.readers.registry import READERS
 from zlang.source import Source
 
@@ -127,21 +129,83 @@ experiment e { on = here  before = fills  run = looks }
     assert "`fills` needs one machine, and `client` is a group of 3" in str(refused.value)
 
 
-def test_a_collector_of_several_machines_is_refused_when_its_trial_is_planned() -> None:
-    """Only a point that differs from the first in two choices has them together."""
-    program = """
+OBSERVED = """
 import linux
-host client { members = ["c1".."c3"] }
-let n = 1 | 3
-let clients = first(client, n)
-let watching = [] | [vmstat {}]
-dir here on clients { path = "." }
-shell looks { command = "ls"  writes = off }
-experiment e { on = here  run = looks  collect = watching }
+import events
+host server
+host client { members = ["c1".."c2"] }
+let n = 1 | 2
+dir here on server { path = "/shared" }
+shell naps { command = "sleep 3"  writes = off  from = first(client, n) }
+vmstat near {}
+vmstat far { from = server }
+experiment e { on = here  run = naps  collect = [far, near]  during = hog { at = 1s } }
 """
-    with pytest.raises(ProgramError) as refused:
-        list(plan_of(program).items())
-    assert "`vmstat` needs one machine, and a trial has several" in str(refused.value)
+
+
+def test_collectors_and_events_are_on_each_machine() -> None:
+    trials = trials_of(plan_of(OBSERVED))
+    collectors = {n: [s for s in trial.steps if s.action is Action.COLLECT] for n, trial in trials.items()}
+    assert [(step.name, step.host) for step in collectors[1]] == [("far", "server"), ("near", "c1")]
+    assert [(step.name, step.host) for step in collectors[2]] == [
+        ("far", "server"),
+        ("near.c1", "c1"),
+        ("near.c2", "c2"),
+    ]
+    first, second = measured(trials[2])
+    assert "happen event1 1 " in first.command
+    assert "happen event2 1 " in second.command
+    assert second.reader is not None
+    assert second.reader.args["events"] == [
+        {"name": "hog", "directory": f"event{number}", "begun_by": f"measure-c{number}"} for number in (1, 2)
+    ]
+
+
+def test_a_collector_on_a_machine_that_is_not_reached_is_refused() -> None:
+    checked = programs.check(Source("program.zexp", OBSERVED), Overrides())
+    plan = plans.plan(checked, checked.program.experiments["e"], 1, Overrides(), "c1").plan
+    with pytest.raises(ProgramError, match="`far` observes `server`, which this run does not reach"):
+        list(plan.items())
+
+
+def test_what_collectors_saw_is_of_their_machine_and_by_its_clock(tmp_path: Path) -> None:
+    """The clock of `c2` is three seconds ahead, and that of the server ten."""
+    trial = trials_of(plan_of(OBSERVED))[2]
+    clocks = {"measure-c1": 0, "measure-c2": 3, "far": 10, "near.c1": 0, "near.c2": 3}
+    (tmp_path / "clocks").write_text("".join(f"{name} {ahead} 0.0001\n" for name, ahead in clocks.items()))
+    for number, ahead in ((1, 0.0), (2, 3.0)):
+        _wrote(tmp_path / f"stream{number}", {"began": 1000 + ahead, "ended": 1003 + ahead})
+        _wrote(tmp_path / f"event{number}", {"began": 1001.0 + ahead + number / 4, "ended": 1003 + ahead})
+        (tmp_path / f"event{number}" / "over").touch()
+    for name, user in (("far", 50), ("near.c1", 20), ("near.c2", 40)):
+        (tmp_path / f"{name}.out").write_text(_vmstat(1000 + clocks[name], user))
+    judged = judge(trial, tmp_path, (1000.0, 1003.2))
+    assert judged.why_not == ""
+    assert judged.notes == ()
+    samples = {(s.host, s.metric): s for s in judged.samples if s.metric == "vmstat_us"}
+    assert {host: (s.t, s.value) for (host, _), s in samples.items()} == {
+        "server": (1002.0, 50.0),
+        "c1": (1002.0, 20.0),
+        "c2": (1002.0, 40.0),
+    }
+    assert judged.metrics["vmstat_us"] == 50
+    assert judged.metrics["near_vmstat_bo"] == 2 * 1024
+    each = [(part.host, part.metrics.get("near_vmstat_us")) for part in judged.streams if not part.name]
+    assert each == [("c1", 20.0), ("c2", 40.0)]
+    assert [(phase.name, phase.begin) for phase in judged.phases] == [("quiet", 1000.0), ("hog", 1001.25)]
+
+
+def _vmstat(began: int, user: int) -> str:
+    """Two reports, a second and two after the start."""
+    header = (
+        "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu----- -----timestamp-----\n"
+        " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st                 UTC\n"
+    )
+    rows = [
+        f" 0  0      0      1      1      1    0    0     0     1    0    0 {user}  0 50  0  0 {stamp}\n"
+        for stamp in (datetime.fromtimestamp(began + second, UTC).strftime("%Y-%m-%d %H:%M:%S") for second in (1, 2))
+    ]
+    return f"@ {began}.0\n{header}{''.join(rows)}"
 
 
 def _started(shell: str, step: Step, out: Path) -> subprocess.Popen[bytes]:

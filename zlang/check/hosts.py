@@ -16,7 +16,7 @@ from itertools import islice
 from zlang import units
 from zlang.check import library, streams, values, versions
 from zlang.check.factors import FirstLevels, each_level
-from zlang.check.instances import Frame, chain, places
+from zlang.check.instances import Frame, chain, each_member, moved, places
 from zlang.check.program import PLATFORMS, Axis, Experiment, Instance, Kind, KindAction, Point, Symbol, Value
 from zlang.check.rendering import shell_text
 from zlang.check.streams import MOST_POINTS, Stream
@@ -65,6 +65,37 @@ def names_of(every: Iterable[Stream]) -> tuple[str, ...]:
     """The names of the hosts that carry out streams, each once; one of no name is the machine at hand."""
     carriers = (carrier(stream.workload, stream.on) for stream in every)
     return tuple(dict.fromkeys(host.label if host else "" for host in carriers))
+
+
+def collectors_at(experiment: Experiment, point: Point, every: Sequence[Stream]) -> tuple[Instance, ...]:
+    """The collectors of a trial, one on each machine that they observe where there are several."""
+    collectors = streams.things_of(experiment.collect.value(point) if experiment.collect else None)
+    return tuple(sent for collector in collectors for sent in _on_each_machine(collector, every))
+
+
+def events_at(experiment: Experiment, point: Point, every: Sequence[Stream]) -> tuple[Instance, ...]:
+    """The events during a trial, one on each machine where they happen."""
+    events = streams.events_at(experiment, point)
+    return tuple(sent for event in events for sent in _on_each_machine(event, every))
+
+
+def _on_each_machine(thing: Instance, every: Sequence[Stream]) -> Iterator[Instance]:
+    """A collector or an event from each member of its group, or else from each machine that it is for."""
+    machines: list[Instance] = []
+    if thing.origin is not None:
+        machines = list(each_member(thing.origin)) if thing.origin.members else []
+    elif thing.kind.role != "workload" and thing.parent is None:
+        is_of_load = thing.kind.needs is None or any(name == "watch" for name, _, _ in thing.kind.actions)
+        places = [carrier(stream.workload, stream.on) if is_of_load else host_of(stream.on) for stream in every]
+        machines = list({machine.key: machine for machine in places if machine}.values())
+        if len(machines) == 1:
+            is_elsewhere = thing.kind.role == "event" and machines != [host_of(every[0].on)]
+            thing, machines = (moved(thing, None, machines[0]) if is_elsewhere else thing), []
+    if not machines:
+        yield thing
+    for machine in machines:
+        sent = moved(thing, thing.parent, machine)
+        yield sent.replace(key=streams.key_on(thing, machine))
 
 
 def lanes(experiment: Experiment) -> list[frozenset[str]]:
@@ -125,20 +156,15 @@ def lacking(thing: Instance, host: Instance | None) -> Iterator[Diagnostic]:
 
 
 def of_one_machine(things: Iterable[Instance], every: Sequence[Stream]) -> Iterator[Diagnostic]:
-    """Findings about collectors and events that have one machine, where the streams of a trial have several."""
+    """Findings about workloads that are events on one machine, where the streams of a trial have several."""
     if len(every) < _SEVERAL:
         return
-    targets = {machine.key for stream in every if (machine := host_of(stream.on))}
-    carriers = {machine.key for stream in every if (machine := carrier(stream.workload, stream.on))}
+    machines = {machine.key for stream in every if (machine := host_of(stream.on))}
     for thing in things:
-        is_watching = any(name == "watch" for name, _, _ in thing.kind.actions)
-        machines = carriers if is_watching else targets
-        if len(machines) > 1 and not thing.origin and not thing.parent:
+        if len(machines) > 1 and thing.kind.role == "workload" and not thing.origin and not thing.parent:
             assert thing.span is not None, f"BUG: {thing.key} was declared nowhere"
             message = f"`{thing.kind.name}` needs one machine, and a trial has several"
-            hint = "use it in trials with one machine"
-            if thing.kind.role == "workload":
-                hint = f"say what it runs on: `{thing.kind.name} NAME on THING {{ … }}`"
+            hint = f"say what it runs on: `{thing.kind.name} NAME on THING {{ … }}`"
             yield Code.NOT_SHOWN.at(thing.span, message=message, hint=hint)
 
 
@@ -241,11 +267,9 @@ def used_by(experiment: Experiment) -> Iterator[tuple[Instance, Instance | None]
 def machine_findings(experiment: Experiment) -> list[Diagnostic]:
     """Findings about what needs one machine, at the points of `each_choice`, each once."""
     result: dict[str, Diagnostic] = {}
-    is_concerned = experiment.collect is not None or experiment.during is not None
-    for point in each_choice(experiment, experiment.axes) if is_concerned else ():
+    for point in each_choice(experiment, experiment.axes) if experiment.during is not None else ():
         with suppress(ProgramError):  # said when it is planned, if this is a point of the space
-            collectors = streams.things_of(experiment.collect.value(point) if experiment.collect else None)
-            for thing in (*collectors, *streams.events_at(experiment, point)):
+            for thing in streams.events_at(experiment, point):
                 for finding in of_one_machine([thing], streams.at(experiment, point)):
                     result[thing.key] = finding
     return list(result.values())
@@ -271,10 +295,10 @@ def _used_at(experiment: Experiment, point: FirstLevels) -> Iterator[tuple[Insta
     for stream in every:
         for thing in (stream.workload, *stream.workload.under):
             yield thing, stream.workload.origin or host_of(stream.on)
-    for thing in streams.events_at(experiment, point):
+    for thing in events_at(experiment, point, every):
         for each in (thing, *thing.under):
             yield each, thing.origin or host_of(thing.parent) or host
-    for thing in streams.things_of(experiment.collect.value(point) if experiment.collect else None):
+    for thing in collectors_at(experiment, point, every):
         yield thing, thing.origin or origin or host
     for thing in streams.things_of(experiment.with_.value(point) if experiment.with_ else None):
         yield thing, host_of(thing)

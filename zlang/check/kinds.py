@@ -43,6 +43,11 @@ _BOUNDS = {"<=": "at most", "<": "less than", ">=": "at least", ">": "more than"
 """The comparisons of a property for which a hint says which values hold."""
 
 
+_SENT = {
+    "workload": "the host that runs the workload, if it is not the host of the target",
+    "collector": "the host that the collector observes, if it is not the one that it would observe",
+}
+"""The roles of kinds with the property `from`, and its description."""
 _MOST_COPIES = 1024
 """More are not planned within a second, and are more than one command can start."""
 _FORMS_OF_ONE = frozenset({"option", "job_line"})
@@ -220,10 +225,10 @@ class _KindBuilder:
             self.scope.properties.add("at", _at_property(self.node.name.span))
         if "under" not in self.scope.nodes and self._starts_itself():
             self.scope.properties.add("under", _wrapper_property(self.node.name.span))
+        if self.node.role.text in _SENT and "from" not in self.scope.nodes:
+            self.scope.properties.add("from", _host_property(self.node.name.span, _SENT[self.node.role.text]))
         if self.node.role.text != "workload":
             return False
-        if "from" not in self.scope.nodes:
-            self.scope.properties.add("from", _host_property(self.node.name.span))
         if self.scope.draws:
             self.scope.properties.add("seed", _seed_property(self.node.name.span))
         return self.scope.draws
@@ -305,9 +310,8 @@ def _at_property(span: Span) -> PropertyDef:
     )
 
 
-def _host_property(span: Span) -> PropertyDef:
-    """The property `from`, which every workload has."""
-    doc = "the host that runs the workload, if it is not the host of the target"
+def _host_property(span: Span, doc: str) -> PropertyDef:
+    """The property `from`, which every workload and collector has."""
     return PropertyDef("from", Type(kinds=frozenset({"host"})), span, doc=doc)
 
 

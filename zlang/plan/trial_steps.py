@@ -15,7 +15,7 @@ from zlang.check.instances import Frame, chain, treatment_site
 from zlang.check.program import Experiment, Instance, KindAction
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.exposure import Exposure
-from zlang.plan.plan import COUNTED, Action, Here, Setup, Step
+from zlang.plan.plan import COUNTED, EACH, Action, Here, Setup, Step
 from zlang.plan.schedule import resources_of
 from zlang.plan.setups import Setups, carried_by, drawn_frame, guards, hold, rehearsal_frame, steps_of
 from zlang.plan.streams import measure, place_of
@@ -62,15 +62,14 @@ class TrialSteps:
         for finding in streams.event_findings(self._experiment, config.during, config.streams):
             raise ProgramError(finding)
         for event in config.during:
-            self._join(event, event.parent or config.on)
+            self._join(event, event.parent or _target(event, config))
             for thing in (event, *event.under):
-                _require_on_host(thing, hosts.host_of(event.parent or config.on))
-        for finding in hosts.of_one_machine((*config.collectors, *config.during), config.streams):
+                _require_on_host(thing, event.origin or hosts.host_of(event.parent or config.on))
+        for finding in hosts.of_one_machine(config.during, config.streams):
             raise ProgramError(finding)
         carrier = hosts.carrier(config.workload, config.on)
         for collector in config.collectors:
-            _require_on_host(collector, carrier)
-        for collector in config.collectors:
+            _require_on_host(collector, collector.origin or carrier)
             for target in streams.targets(config.streams) or (None,):
                 self._join(collector, target)
 
@@ -111,7 +110,7 @@ class TrialSteps:
             return ()
         frames = []
         for event in config.during:
-            site = event.parent or treatment_site(event, config.on)
+            site = event.parent or treatment_site(event, _target(event, config))
             frames.append(drawn_frame(event.replace(parent=None), site, self._draw(config.key, event.digest)))
         return tuple(frames)
 
@@ -247,18 +246,23 @@ class TrialSteps:
         yield from result
 
     def _watch_steps(self, config: TrialConfig) -> Iterator[Step]:
-        at = config.workload.origin or config.on
         for instance in config.collectors:
+            at = config.workload.origin or config.on
+            if instance.origin is not None:
+                at = _target(instance, config)
             action = hosts.action_of(instance, "watch", at=at)
             if action is not None:
-                yield from self._steps(action, Action.COLLECT, instance.key, Frame(instance, at))
+                steps = self._steps(action, Action.COLLECT, instance.key, Frame(instance, at))
+                _require_reached(instance, steps)
+                yield from _numbered(steps, instance, config)
 
     def _look_steps(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
         """The looks of collectors, before the protocol and after the measurement."""
         for instance in config.collectors:
-            targets = streams.targets(config.streams) if instance.kind.needs else ()
+            targets = _targets(instance, config) if instance.kind.needs else ()
             looks = [self._look(instance, target, when, verb) for target in targets or (config.on,)]
-            yield from (_one_after_the_other(steps) for steps in zip(*looks, strict=True))
+            steps = [_one_after_the_other(steps) for steps in zip(*looks, strict=True)]
+            yield from _numbered(steps, instance, config)
 
     def _look(self, collector: Instance, target: Instance | None, when: str, verb: Action) -> Sequence[Step]:
         action = hosts.action_of(collector, "look", at=target)
@@ -290,6 +294,40 @@ class TrialSteps:
 
     def _steps(self, action: KindAction, verb: Action, name: str, frame: Frame) -> list[Step]:
         return steps_of(action, verb, name, frame, self._here)
+
+
+def _require_reached(collector: Instance, steps: Iterable[Step]) -> None:
+    """Raise ProgramError where a person would have to observe another machine: nobody could end that in time."""
+    if collector.origin is not None and any(step.action is Action.ASK for step in steps):
+        assert collector.span is not None, f"BUG: {collector.key} was declared nowhere"
+        host = collector.origin.label
+        message = f"`{collector.label}` observes `{host}`, which this run does not reach"
+        hint = f"write [hosts.{host}] in zlang.toml, or add --reach {host}=USER@ADDRESS"
+        raise ProgramError(Code.NOT_SHOWN.at(collector.span, message=message, hint=hint))
+
+
+def _target(thing: Instance, config: TrialConfig) -> Instance | None:
+    """The first target of a collector or an event."""
+    return next(iter(_targets(thing, config)), None)
+
+
+def _targets(thing: Instance, config: TrialConfig) -> tuple[Instance, ...]:
+    """The targets of a collector or an event: of a trial on several machines those of its own, if it has some there."""
+    targets = streams.targets(config.streams)
+    machine = thing.origin.key if thing.origin else ""
+    return tuple(on for on in targets if (host := hosts.host_of(on)) and host.key == machine) or targets
+
+
+def _numbered(steps: Iterable[Step], collector: Instance, config: TrialConfig) -> Iterator[Step]:
+    """The steps of a collector; where several machines have it, their readers know which of the trial's it is."""
+    keys = [streams.key_in_program(each) for each in config.collectors]
+    key = streams.key_in_program(collector)
+    number = list(dict.fromkeys(keys)).index(key) if key != collector.key else None
+    for step in steps:
+        reader = step.reader
+        if reader is not None and number is not None:
+            reader = replace(reader, args={**reader.args, EACH: number})
+        yield replace(step, reader=reader)
 
 
 def _one_after_the_other(steps: Sequence[Step]) -> Step:

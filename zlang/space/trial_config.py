@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from functools import cache
 
-from zlang.check import digests, naming, streams
+from zlang.check import digests, hosts, naming, streams
 from zlang.check.instances import chain
 from zlang.check.program import Experiment, Instance, Kind, Symbol
 from zlang.check.streams import Stream
@@ -112,10 +112,10 @@ def trial_config(experiment: Experiment, point: Mapping[str, int]) -> TrialConfi
     cache = experiment.cache.value(point)
     assert isinstance(cache, Instance | Symbol)
     protocol = cache if isinstance(cache, Instance) else _called(experiment.protocols[cache.name])
-    collectors = streams.things_of(experiment.collect.value(point) if experiment.collect else None)
+    collectors = hosts.collectors_at(experiment, point, every)
     first, *others = every
     decisive = [instance.digest if instance else "" for instance in (first.workload, first.on, state)]
-    during = streams.events_at(experiment, point)
+    during = hosts.events_at(experiment, point, every)
     targets = (*streams.targets(every), *(event.parent for event in during if event.parent is not None))
     # Without its own word, another stream could be taken for a collector of the same hash.
     for stream in others:
