@@ -1,7 +1,8 @@
 """How often `find` names the level at which a condition changes, and how often it gives a range that holds it.
 
 In: nothing. Out: a table by the noise of trials, and exit code 1 where less than 90 % of searches give a range that
-holds the level. Of 256 levels each has three trials, whose latency grows with the level.
+holds the level. Of 256 levels each has three trials, or up to 20 until its condition is decided, and the latency grows
+with the level.
 Usage: python bench/find.py [SIMULATIONS] [--write]
 """
 
@@ -10,10 +11,12 @@ from __future__ import annotations
 import math
 import statistics
 import sys
+from itertools import product
 
 import numpy as np
 from rates import percent, publish, simulations, span
 
+from zlang import intervals
 from zlang.check.questions import Term
 from zlang.report.formulas import Combination, Side
 from zlang.report.judging import Judge
@@ -21,34 +24,48 @@ from zlang.report.margins import TrialTerms
 from zlang.report.stopping import knee
 from zlang.space import bisection
 
-LEVELS, REPEAT = 256, 3
+LEVELS, LEAST = 256, 3
 LATENCY = Term("median", (Term("metric", name="latency"),), "median(latency)")
 BELOW = Term("<", (LATENCY, Term("value", value=1.0)))
 
 
-def searched(draw: np.random.Generator, last: int, noise: float) -> tuple[int, tuple[float | None, float | None]]:
-    """The last level at which the condition is found to hold, and the range; it holds up to `last`."""
+def searched(
+    draw: np.random.Generator, last: int, noise: float, most: int
+) -> tuple[int, tuple[float | None, float | None], int]:
+    """The last level at which the condition is found to hold, the range, and the trials; it holds up to `last`."""
     measured: dict[int, list[float]] = {}
+    looks = intervals.looks(LEAST, most)
+
+    def values_at(level: int) -> list[float]:
+        values: list[float] = []
+        for count in looks:
+            drawn = draw.normal(0, noise, count - len(values))
+            values += [math.exp(log) * (level + 1) / (last + 1.5) for log in drawn]
+            interval = intervals.of_logs(values, len(looks))
+            if interval is not None and abs(interval[0]) > interval[1]:
+                break
+        return values
 
     def holds(level: int) -> bool:
-        values = measured.setdefault(
-            level, [math.exp(log) * (level + 1) / (last + 1.5) for log in draw.normal(0, noise, REPEAT)]
-        )
-        return statistics.median(values) < 1
+        if level not in measured:
+            measured[level] = values_at(level)
+        return statistics.median(measured[level]) < 1
 
     levels = list(bisection.course(LEVELS, holds))
-    judge = Judge(BELOW, [LATENCY], (), 1, 1, is_within_setups=True)
+    judge = Judge(BELOW, [LATENCY], (), 1, 1, is_within_setups=True, looks=len(looks))
     verdicts = {}
     for level in levels:
         # Each round has its own blocks, and the file that all levels read was laid out once.
-        groups = [((n, level), "file") for n in range(REPEAT)]
+        count = len(measured[level])
+        groups = [((n, level), "file") for n in range(count)]
         own = [
             TrialTerms((level,), (level,), group, (value,))
             for group, value in zip(groups, measured[level], strict=True)
         ]
-        side = Side(LATENCY, statistics.median(measured[level]), REPEAT, REPEAT, ())
-        verdicts[float(level)] = judge.finding(Combination((level,), REPEAT, (True,), (side,)), own).verdict
-    return max((level for level in levels if holds(level)), default=0), knee(verdicts, holds_below=holds(0))
+        side = Side(LATENCY, statistics.median(measured[level]), count, count, ())
+        verdicts[float(level)] = judge.finding(Combination((level,), count, (holds(level),), (side,)), own).verdict
+    found = max((level for level in levels if holds(level)), default=0)
+    return found, knee(verdicts, holds_below=holds(0)), sum(map(len, measured.values()))
 
 
 def main() -> int:
@@ -57,13 +74,14 @@ def main() -> int:
     code = 0
     rows = []
     shares = []
-    for noise in (0.05, 0.1, 0.2):
-        right = holding = closed = 0
+    for most, noise in product((LEAST, 20), (0.05, 0.1, 0.2)):
+        right = holding = closed = trials = 0
         widths = []
         for _ in range(count):
             last = int(draw.integers(16, 240))
-            level, (low, high) = searched(draw, last, noise)
+            level, (low, high), measured = searched(draw, last, noise, most)
             right += level == last
+            trials += measured
             closed += low is not None and high is not None
             if low is not None or high is not None:
                 holding += (low or 0) <= last + 0.5 <= (high or math.inf)
@@ -73,7 +91,9 @@ def main() -> int:
         shares.append(share)
         rows.append(
             (
+                f"{LEAST}" if most == LEAST else f"{LEAST}..{most}",
                 percent(noise),
+                f"{trials / count:.0f}",
                 percent(right / count),
                 percent(closed / count),
                 percent(share),
@@ -82,7 +102,15 @@ def main() -> int:
         )
     publish(
         "find.py",
-        ("noise", "finds the level", "range has both ends", "range contains it", "ratio of its ends"),
+        (
+            "`repeat`",
+            "noise",
+            "trials",
+            "finds the level",
+            "range has both ends",
+            "range contains it",
+            "ratio of its ends",
+        ),
         rows,
         [("ranges of `find` that contain the level", "at least 90 %", span(shares))],
     )

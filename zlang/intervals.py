@@ -22,13 +22,32 @@ def student(df: float, share: float) -> float:
     return float(stdtrit(df, share))
 
 
-def of_logs(values: Sequence[float]) -> tuple[float, float] | None:
+def of_logs(values: Sequence[float], looks: int = 1) -> tuple[float, float] | None:
     """The mean of the values' logarithms, and how far its interval reaches to both sides; None where there is none."""
-    if len(values) <= 1 or not all(0 < value < math.inf for value in values):
+    if not all(0 < value < math.inf for value in values):
         return None
-    logs = [math.log(value) for value in values]
-    half = student(len(logs) - 1, (1 + LEVEL) / 2) * statistics.stdev(logs) / math.sqrt(len(logs))
-    return statistics.fmean(logs), half
+    return of_mean([math.log(value) for value in values], looks)
+
+
+def of_mean(values: Sequence[float], looks: int = 1) -> tuple[float, float] | None:
+    """The mean, and how far its interval reaches to both sides; None of one value.
+
+    The intervals of so many `looks` at growing data hold together (Bonferroni).
+    """
+    if len(values) <= 1:
+        return None
+    share = 1 - (1 - LEVEL) / 2 / looks
+    half = student(len(values) - 1, share) * statistics.stdev(values) / math.sqrt(len(values))
+    return statistics.fmean(values), half
+
+
+def looks(least: int, most: int) -> tuple[int, ...]:
+    """After how many values somebody looks whether there are enough: each time twice as many, and at the end."""
+    result = []
+    while least < most:
+        result.append(least)
+        least *= 2
+    return (*result, most)
 
 
 def assured_reach(values: Sequence[float]) -> float | None:

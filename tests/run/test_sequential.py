@@ -100,6 +100,10 @@ def lagging(knee: dict[object, float]) -> Callable[[Trial], dict[str, float]]:
     return gives
 
 
+def shake(values: dict[str, float], factor: float) -> dict[str, float]:
+    return {**values, "lag": values["lag"] * factor}
+
+
 @pytest.mark.parametrize("order", Order)
 def test_each_point_has_a_search_of_its_own(tmp_path: Path, order: Order) -> None:
     machine = Machine(lagging({1: 17, 2: 41}))
@@ -116,12 +120,19 @@ def test_each_point_has_a_search_of_its_own(tmp_path: Path, order: Order) -> Non
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(first=st.integers(0, 61), second=st.integers(0, 61), stop_after=st.integers(1, 12))
+@given(
+    repeat=st.sampled_from(["", "repeat = 2..5"]),
+    first=st.integers(0, 61),
+    second=st.integers(0, 61),
+    stop_after=st.integers(1, 12),
+)
 def test_an_interrupted_search_goes_on_as_if_nothing_had_been(
-    tmp_path_factory: pytest.TempPathFactory, first: int, second: int, stop_after: int
+    tmp_path_factory: pytest.TempPathFactory, repeat: str, first: int, second: int, stop_after: int
 ) -> None:
-    plan = plan_of(SEARCH.replace("REPEAT", ""))
-    whole, parted = (Machine(lagging({1: first, 2: second})) for _ in range(2))
+    plan = plan_of(SEARCH.replace("REPEAT", repeat))
+    knee = lagging({1: first, 2: second})
+    shaken = {n: random.Random(n).lognormvariate(0, 0.6) for n in range(1, plan.header.trials + 1)}
+    whole, parted = (Machine(lambda trial: shake(knee(trial), shaken[trial.number])) for _ in range(2))
     whole.run(tmp_path_factory.mktemp("whole"), plan)
     at = tmp_path_factory.mktemp("parted")
     parted.run(at, plan, min(stop_after, len(whole.trials)))
@@ -228,3 +239,33 @@ experiment e {{ on = here  run = it  find level in 1..3 where {condition} minimi
         )
     (looked,) = sequential.searches()
     assert looked.holds is holds
+
+
+@pytest.mark.parametrize("order", Order)
+def test_a_level_of_a_search_is_repeated_until_its_condition_is_decided(tmp_path: Path, order: Order) -> None:
+    plan = plan_of(SEARCH.replace("REPEAT", "repeat = 3..12"), order)
+    assert "3 to 12 replicates (until the condition is decided) = at most 192 trials" in plan.header.counts
+    draw = random.Random(2)
+    knee = lagging({1: 17, 2: 41})
+
+    def gives(trial: Trial) -> dict[str, float]:
+        result = knee(trial)
+        limit = 17.5 if trial.factors["way"] == 1 else 41.5
+        return {**result, "lag": 20 * int(str(trial.factors["level"])) / limit * draw.lognormvariate(0, 0.1)}
+
+    machine = Machine(gives)
+    spared = machine.run(tmp_path, plan)
+    for way, near in ((1, 17), (2, 41)):
+        times = {level: levels(machine.trials, way).count(level) for level in set(levels(machine.trials, way))}
+        assert set(times.values()) <= {3, 6, 12}
+        assert times[1] == times[60] == 3 or way == 2
+        assert max(times[level] for level in times if abs(level - near) <= 2) == 12
+    assert set(spared) == {Why.PASSED_BY, Why.DECIDED}
+    assert len(machine.trials) < plan.header.at_most
+
+
+def test_each_part_of_a_condition_is_decided(tmp_path: Path) -> None:
+    text = SEARCH.replace("REPEAT", "repeat = 2..8").replace("median(lag) < 20", "mean(lag) < 20 and max(lag) < 1000")
+    machine = Machine(lagging({1: 17, 2: 41}))
+    machine.run(tmp_path, plan_of(text))
+    assert {levels(machine.trials, way).count(level) for way in (1, 2) for level in levels(machine.trials, way)} == {2}

@@ -102,11 +102,16 @@ def resolve_until(
 
 
 def resolve_search(
-    node: tree.Find, factor: FactorDef, words: Vocabulary, scope: Scope, report: Callable[[Diagnostic], None]
+    node: tree.Find,
+    factor: FactorDef,
+    least: int,
+    words: Vocabulary,
+    scope: Scope,
+    report: Callable[[Diagnostic], None],
 ) -> questions.Search | None:
     """The search, or None if something is wrong with it. Each point is judged by itself: it has no factors."""
     clauses = _Clauses(words.of_metrics(with_distributions=True), scope, report)
-    made = clauses.search(node, factor)
+    made = clauses.search(node, factor, least)
     if clauses.expressions.is_wrong:
         return None
     _warn_of_absent_metrics(node, words, report)
@@ -234,7 +239,7 @@ class _Clauses:
             return None
         return questions.Until(one_line(node), least, term(self.expressions, metric), float(value.amount))
 
-    def search(self, node: tree.Find, factor: FactorDef) -> questions.Search | None:
+    def search(self, node: tree.Find, factor: FactorDef, least: int) -> questions.Search | None:
         """`find NAME in LEVELS where CONDITION maximising MEASURE`."""
         if node.sense.text not in _SENSES:
             hint = (
@@ -260,6 +265,7 @@ class _Clauses:
             condition=condition,
             objective=objective,
             maximises=maximises,
+            least=least,
         )
 
     def _measure(self, node: tree.Expr) -> Measure | None:

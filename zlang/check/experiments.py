@@ -437,7 +437,9 @@ class Experiments:
         given = (words, scope, self._names.report)
         return (
             clauses.resolve_until(until, least, *given) if until else None,
-            clauses.resolve_search(find[0], factors[find[1]], *given) if find else None,
+            clauses.resolve_search(find[0], factors[find[1]], 0 if until or least == 1 else least, *given)
+            if find
+            else None,
         )
 
     def _known_field(self, word: tree.Word) -> bool:
@@ -533,7 +535,8 @@ class Experiments:
             self._names.risks.add(given.reads if given is not None else frozenset())
             return 1, given or once
         node, is_until = item.value, isinstance(item, tree.UntilClause)
-        if isinstance(node, tree.Range) and is_until and node.high is not None and node.step is None:
+        is_decided = is_until or any(isinstance(each, tree.Find) for each in experiment.items)
+        if isinstance(node, tree.Range) and is_decided and node.high is not None and node.step is None:
             low, high = (self._times(context, end, path, _LEAST) for end in (node.low, node.high))
             if low is None or high is None:
                 return 1, once

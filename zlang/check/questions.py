@@ -152,6 +152,7 @@ class Search:
 
     It is searched at each combination of the others. Of the levels that were measured and at which it holds that one
     is the answer where `objective` is largest (smallest, unless it `maximises`). `text` is as it was written.
+    If there is a `least`, a level is measured so often, and again until its interval decides the condition.
     """
 
     text: str
@@ -161,9 +162,12 @@ class Search:
     condition: Term
     objective: Measure
     maximises: bool
+    least: int = 0
 
 
 Clause = Expectation | Table | Plot
+INFERRED = frozenset({"median", "mean", "percentile"})
+"""The aggregates whose interval follows from how trials differ."""
 
 
 def aggregates(term: Term) -> Iterator[Term]:

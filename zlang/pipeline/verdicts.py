@@ -28,12 +28,11 @@ def limits_of_one_setup(planned: Planned) -> tuple[str, ...]:
     expectations = planned.plan.header.expectations
     if not expectations:
         return ()
-    from zlang.check.questions import aggregates
-    from zlang.report import margins
+    from zlang.check.questions import INFERRED, aggregates
 
     texts = []
     for item in expectations:
-        of = [term for term in aggregates(item.term) if term.op in margins.INFERRED]
+        of = [term for term in aggregates(item.term) if term.op in INFERRED]
         if len(of) == 1:
             texts.append(item.title or item.text)
     return tuple(texts) if texts and _is_one_setup(planned, planned.schedule) else ()

@@ -323,6 +323,8 @@ class Header:
             parts.append(f"at most {most:,} of {self.search.levels:,} levels of {self.search.factor}")
         if self.until is not None:
             parts.append(f"{self.until.least:,} to {self.repeat:,} replicates (until {self.until.text})")
+        elif self.search is not None and self.search.least:
+            parts.append(f"{self.search.least:,} to {self.repeat:,} replicates (until the condition is decided)")
         elif self.least_repeat:
             parts.append(f"{self.least_repeat:,} to {self.repeat:,} replicates")
         elif self.repeat > 1:

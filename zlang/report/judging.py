@@ -16,6 +16,7 @@ from enum import StrEnum
 
 from zlang.check import evaluation
 from zlang.check.questions import (
+    INFERRED,
     PREVIOUS,
     Expectation,
     ExpectedRatio,
@@ -134,11 +135,11 @@ def _judged_combination(
     return JudgedCombination(compared.levels, verdict, compared.sides, why, text)
 
 
-def _verdict_on_margin(op: str, margin: Margin, combinations: int) -> Verdict:
+def _verdict_on_margin(op: str, margin: Margin, combinations: int, looks: int = 1) -> Verdict:
     """All combinations have to pass, so that each may be tested by itself; one that fails is enough to fail."""
-    if _holds(op, margin.interval()) is True:
+    if _holds(op, margin.interval(looks)) is True:
         return Verdict.PASS
-    return Verdict.FAIL if _holds(op, margin.interval(combinations)) is False else Verdict.INCONCLUSIVE
+    return Verdict.FAIL if _holds(op, margin.interval(looks * combinations)) is False else Verdict.INCONCLUSIVE
 
 
 def _verdict_of(findings: Sequence[JudgedCombination]) -> Verdict:
@@ -154,7 +155,7 @@ def _judged(trials: Trials, expectation: Expectation) -> Judged:
     places = _places_without_value(trials, expectation)
     combinations = [item for item in every if not _is_without_value(tuple(cells(item.levels)), places)]
     terms = list(dict.fromkeys(aggregates(expectation.term)))
-    has_margins = any(term.op in margins.INFERRED for term in terms)
+    has_margins = any(term.op in INFERRED for term in terms)
     samples = margins.samples(trials, terms, expectation.by) if has_margins else []
     spoken_of = {*mentioned(expectation.term), *(path for factor_ref in expectation.by for path in factor_ref.paths)}
     matched = [i for i, path in enumerate(trials.factors) if path not in spoken_of]
@@ -187,7 +188,8 @@ def _places_without_value(trials: Trials, expectation: Expectation) -> list[tupl
 class Judge:
     """Judges one expectation in each of so many combinations.
 
-    If it `is_within_setups`, verdicts hold for what was set up, even once.
+    If it `is_within_setups`, verdicts hold for what was set up, even once. They hold together at so many `looks` at
+    growing data.
     """
 
     term: Term
@@ -196,6 +198,7 @@ class Judge:
     combinations: int
     least: int
     is_within_setups: bool = False
+    looks: int = 1
 
     def finding(self, combination: Combination, samples: Sequence[TrialTerms]) -> JudgedCombination:
         """The verdict in one combination."""
@@ -227,9 +230,7 @@ class Judge:
             return decisive if decisive in parts else alike
         if term.op == "not":
             return _OPPOSITE[self._verdict(term.terms[0], own, by_term, shown)]
-        if term.op not in margins.COMPARISONS or not any(
-            aggregate.op in margins.INFERRED for aggregate in aggregates(term)
-        ):
+        if term.op not in margins.COMPARISONS or not any(aggregate.op in INFERRED for aggregate in aggregates(term)):
             holds = evaluation.evaluate(term, by_term.get)
             return Verdict.INCONCLUSIVE if holds is None else Verdict.PASS if holds else Verdict.FAIL
         margin = margins.margin(
@@ -237,7 +238,7 @@ class Judge:
         )
         if margin is None:
             return Verdict.INCONCLUSIVE
-        verdict = _verdict_on_margin(term.op, margin, self.combinations)
+        verdict = _verdict_on_margin(term.op, margin, self.combinations, self.looks)
         if _is_contradicted(term, by_term.get, verdict):
             verdict, margin = Verdict.INCONCLUSIVE, replace(margin, why=_CONTRADICTED)
         shown.append(margin)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 
 from zlang.check.evaluation import evaluate
-from zlang.check.questions import FactorRef, Term, aggregates, distribution_of
+from zlang.check.questions import INFERRED, FactorRef, Term, aggregates, distribution_of
 from zlang.check.types import NANOSECONDS, parts_of
 from zlang.frozen import frozen
 from zlang.intervals import LEVEL, exp, student
@@ -27,7 +27,6 @@ from zlang.report.summary import Cell, cells
 from zlang.store.query import run_query
 from zlang.store.store import literal, quoted
 
-INFERRED = frozenset({"median", "mean", "percentile"})
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _STEP = 1e-6
 _ROUNDING = 1e-12

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
+from zlang import intervals
 from zlang.check.questions import FactorRef, Search, Term, Until, aggregates
 from zlang.report import judging, margins, wording
 from zlang.report.clauses import stored_clauses
@@ -22,6 +23,8 @@ from zlang.store.store import literal, quoted
 _HOLDS = {True: "holds", False: "does not hold", None: "inconclusive"}
 _NONE = "the condition holds at none of the levels"
 _NAMED = 5
+_ADVISED = 20
+"""Replicates that are enough for the levels near the one that is searched, unless these vary much."""
 _Point = Mapping[str, Cell]
 
 
@@ -175,8 +178,13 @@ def _range(trials: Trials, search: Search, steps: Sequence[_Step], kind: str) ->
         tuple(cells(combination.levels)): combination
         for combination in evaluate(trials, [search.condition], by, every=True)
     }
+    least = search.least or max(2, trials.repeat)
+    narrow = "; more replicates would narrow this"
+    if not stored_clauses(trials, "until", Until):
+        narrow = f"; to narrow this, write `repeat = {least}..{max(_ADVISED, 2 * trials.repeat)}`"
     # All levels of a search are measured on the same setup, so the range is that of this setup.
-    judge = judging.Judge(search.condition, terms, (), 1, 1, is_within_setups=True)
+    looks = len(intervals.looks(least, trials.repeat))
+    judge = judging.Judge(search.condition, terms, (), 1, 1, is_within_setups=True, looks=looks)
     verdicts = {}
     for step, level in zip(steps, levels, strict=True):
         place = tuple(step.point.values())
@@ -189,11 +197,11 @@ def _range(trials: Trials, search: Search, steps: Sequence[_Step], kind: str) ->
     ends = [None if end is None else wording.level(end, kind) for end in (low, high)]
     match ends:
         case [None, None]:
-            return "; too few trials to say between which levels it changes with 95 % confidence"
+            return f"; too few trials to say between which levels it changes with 95 % confidence{narrow}"
         case [_, None]:
-            return f"; with 95 % confidence it changes above {ends[0]}, and more replicates would narrow this"
+            return f"; with 95 % confidence it changes above {ends[0]}{narrow}"
         case [None, _]:
-            return f"; with 95 % confidence it changes below {ends[1]}, and more replicates would narrow this"
+            return f"; with 95 % confidence it changes below {ends[1]}{narrow}"
         case _:
             return f"; with 95 % confidence it changes between {ends[0]} and {ends[1]}"
 

@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
+from functools import partial
+from itertools import product
 
 from zlang import intervals, metrics
 from zlang.check import types
 from zlang.check.evaluation import evaluate
-from zlang.check.questions import Search, Term, Until, aggregates, distribution_of
+from zlang.check.questions import INFERRED, Search, Term, Until, aggregates, distribution_of
 from zlang.plan.plan import Header, Plan, Scalar, Trial
 from zlang.readers.reading import merge, percentiles
 from zlang.run.events import TrialVerdict
@@ -37,6 +39,8 @@ class Why(StrEnum):
 
     PRECISE = "precise"
     """The point's interval is as narrow as was asked for."""
+    DECIDED = "decided"
+    """The interval at a level of the search decides whether the condition holds there."""
     BOUND = "bound"
     """It was measured as often as the program allows."""
     PASSED_BY = "passed-by"
@@ -127,6 +131,8 @@ class Sequential:
             why = self._passed(trial, self._search)
             if why is not None:
                 return why
+            if self._is_decided(trial, self._search):
+                return Why.DECIDED
         return Why.PRECISE if self._until is not None and self._is_precise(trial.identity, self._until) else None
 
     def _is_precise(self, point: str, until: Until) -> bool:
@@ -166,6 +172,17 @@ class Sequential:
                 return None
         is_open = self._round[last] < self._round[wanted] and self._holds(result, search, last) is None
         return Why.UNDECIDED if is_open else Why.PASSED_BY
+
+    def _is_decided(self, trial: Trial, search: Search) -> bool:
+        """Whether the condition holds, or does not, for all that the aggregates may be at the trial's level."""
+        due = intervals.looks(search.least, self._most) if search.least else ()
+        if self._tried.get(trial.identity) not in due:
+            return False
+        level = self._place(trial, search)
+        ends = {term: _ends(level, term, len(due)) for term in dict.fromkeys(aggregates(search.condition))}
+        corners = [dict(zip(ends, corner, strict=True)) for corner in product(*ends.values())]
+        answers = {evaluate(search.condition, partial(_at_corner, corner, level)) for corner in corners}
+        return len(answers) == 1 and None not in answers
 
     def _steps_of_search(self, levels: Mapping[int, _Level], search: Search) -> Iterator[int]:
         return bisection.course(search.levels, lambda level: self._holds(levels, search, level))
@@ -269,8 +286,7 @@ def _add_trial(level: _Level, term: Term, trial: _Values) -> None:
         name = distribution_of(term)
         wanted = [latency.bins for latency in trial.verdict.latency if latency.metric == name]
         level.bins[term] = merge([level.bins.get(term, {}), *wanted])
-        return
-    value = _of_trial(term.terms[0], trial)
+    value = _percentile(merge(wanted), term) if is_percentile else _of_trial(term.terms[0], trial)
     if isinstance(value, int | float):
         level.values.setdefault(term, []).append(float(value))
 
@@ -292,13 +308,33 @@ def _part_of_level(term: Term, level: _Level) -> Number:
 
 def _aggregate(term: Term, level: _Level) -> Number:
     if term.op == "percentile":
-        bins = level.bins.get(term)
-        share = Fraction(str(term.value)) * 1000
-        return percentiles(bins, [share])[0] / types.parts_of(types.NANOSECONDS) if bins else None
+        return _percentile(level.bins.get(term, {}), term)
     values = level.values.get(term, [])
     if term.op == "count":
         return len(values)
     return _OF_SEVERAL[term.op](values) if len(values) > (term.op == "stddev") else None
+
+
+def _percentile(bins: Mapping[int, int], term: Term) -> float | None:
+    share = Fraction(str(term.value)) * 1000
+    return percentiles(bins, [share])[0] / types.parts_of(types.NANOSECONDS) if bins else None
+
+
+def _ends(level: _Level, term: Term, looks: int) -> tuple[Number, ...]:
+    """The ends of the interval of an aggregate over the trials of a level; the value of one that has no interval."""
+    if term.op not in INFERRED:
+        return (_part_of_level(term, level),)
+    values = level.values.get(term, [])
+    logs = intervals.of_logs(values, looks) if term.op != "mean" else None
+    if logs is not None:
+        return intervals.exp(logs[0] - logs[1]), intervals.exp(logs[0] + logs[1])
+    interval = intervals.of_mean(values, looks)
+    return (None,) if interval is None else (interval[0] - interval[1], interval[0] + interval[1])
+
+
+def _at_corner(corner: Mapping[Term, Number], level: _Level, term: Term) -> Number:
+    """The value of an aggregate, or of the factor that is searched."""
+    return corner.get(term, level.level)
 
 
 def _of_trial(term: Term, trial: _Values) -> Number:
