@@ -293,6 +293,14 @@ def test_a_word_of_another_property_is_said_to_be_one() -> None:
         (METRIC.replace("NEEDED", "random_"), "did you mean `random`?"),
         (METRIC.replace("NEEDED", "mybool"), "it is a trait, such as `reads`; docs/language.md lists them all"),
         ("x = 4KiB", "to define a name, write `let x = …`"),
+        (
+            'host client { members = ["c1".."c3"] }\ndir d on c2 { path = "." }',
+            "it is a machine of a group: write `client[1]`, after `on` in parentheses",
+        ),
+        (
+            'host client { members = ["c1".."c3"] }\nlet d = client.c3',
+            "it is a machine of a group: write `client[2]`, after `on` in parentheses",
+        ),
     ],
 )
 def test_what_was_probably_meant(line: str, hint: str) -> None:

@@ -288,7 +288,7 @@ class _Names:
         self.lookup, self.kind, self.kind_called = scope.lookup, scope.kind, scope.kind_called
         self.kind_names, self.kind_hint, self.is_given = scope.kind_names, scope.kind_hint, scope.is_given
         self.owners, self.kinds_described_with = scope.owners, scope.kinds_described_with
-        self.is_metric = scope.is_metric
+        self.is_metric, self.place_in_group = scope.is_metric, scope.place_in_group
 
     def names(self) -> Iterable[str]:
         """All names, for suggestions."""

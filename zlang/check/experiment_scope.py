@@ -52,6 +52,10 @@ class ExperimentScope:
         """A hint about an unknown kind."""
         return self.outer.kind_hint(name)
 
+    def place_in_group(self, name: str) -> str:
+        """The machine of that name in a group of hosts."""
+        return self.outer.place_in_group(name)
+
     def is_metric(self, name: str) -> bool:
         """Whether a reader of the library has a metric of that name."""
         return self.outer.is_metric(name)

@@ -11,7 +11,7 @@ from zlang.check import types
 from zlang.check.instances import each_member, first_members
 from zlang.check.program import ABSENT, Absent, Instance, Joined, Value, Variable
 from zlang.check.rendering import check_length, joined
-from zlang.check.types import COUNT, STRING, Type
+from zlang.check.types import COUNT, STRING, Type, is_group
 from zlang.check.values import ValueProblem, plain, quote, show
 from zlang.record import Record
 from zlang.units import Quantity
@@ -58,10 +58,6 @@ def _are_numbers(type_: Type) -> bool:
     )
 
 
-def _is_group(type_: Type) -> bool:
-    return type_.kinds == {"host"} and not (type_.scalars or type_.words or type_.element)
-
-
 def _is_count(type_: Type) -> bool:
     return type_.scalars == {"count"}
 
@@ -71,7 +67,7 @@ NUMBERS = Taken("numbers", _are_numbers)
 TEXT = Taken("a text", _is_text)
 LIST = Taken("a list", _is_list)
 TEXT_OR_LIST = Taken("a text or a list", lambda type_: _is_text(type_) or _is_list(type_))
-LIST_OR_GROUP = Taken("a list or a group of hosts", lambda type_: _is_list(type_) or _is_group(type_))
+LIST_OR_GROUP = Taken("a list or a group of hosts", lambda type_: _is_list(type_) or is_group(type_))
 ANYTHING = Taken("one value", lambda _: True)
 
 
@@ -171,6 +167,11 @@ def _first(values: tuple[Value, ...]) -> Value:
     return many[:number]
 
 
+def _last(values: tuple[Value, ...]) -> Value:
+    (many,) = values
+    return list(each_member(many))[-1] if isinstance(many, Instance) else _end(-1, "last")(values)
+
+
 def _type_of_first(types: list[Type]) -> Type:
     return types[0] if len(types) > 1 else _same(types)
 
@@ -230,7 +231,7 @@ FUNCTIONS: dict[str, Function] = {
     "log2": Function((NUMBER,), lambda _: Type(frozenset({"number"})), _log2),
     "len": Function((TEXT_OR_LIST,), lambda _: COUNT, _len),
     "first": Function((LIST_OR_GROUP, Taken("how many of it", _is_count)), _type_of_first, _first, optional=1),
-    "last": Function((LIST,), _same, _end(-1, "last")),
+    "last": Function((LIST_OR_GROUP,), _same, _last),
     "join": Function((LIST, Taken("a text to put between them", _is_text)), _string, _join),
     "upper": Function((TEXT,), _string, _of_texts(str.upper)),
     "lower": Function((TEXT,), _string, _of_texts(str.lower)),

@@ -420,6 +420,16 @@ def first_members(group: Instance, count: int) -> Instance:
     return shortened.replace(digest=_digest(shortened))
 
 
+def member_at(group: Instance, place: int) -> Instance:
+    """The machine of a group at a place; the last one has the place -1. Raises ValueProblem."""
+    machines = list(each_member(group))
+    if not group.members:
+        raise values.ValueProblem(f"`{group.label}` is one machine, and no group")
+    if not -len(machines) <= place < len(machines):
+        raise values.ValueProblem(f"index {place} is out of range: `{group.label}` has {len(machines)} members")
+    return machines[place]
+
+
 def each_member(machine: Instance) -> Iterator[Instance]:
     """The machines of a group; a machine that is not a group is the only one."""
     for name in machine.members:

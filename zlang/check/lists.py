@@ -10,10 +10,11 @@ from typing import Any
 from zlang.check import arithmetic, types
 from zlang.check.expressions import Context, combine, constant, guarded, note_risk, resolve, spend, unknown
 from zlang.check.factors import each_level
-from zlang.check.program import ABSENT, Absent, ChangingValue, Expr, HeldValue, Value
+from zlang.check.instances import member_at
+from zlang.check.program import ABSENT, Absent, ChangingValue, Expr, HeldValue, Instance, Value
 from zlang.check.scope import Path, Scope
 from zlang.check.typed import resolve_condition, resolve_typed
-from zlang.check.types import DURATION, NOTHING, STRING, Type, is_number
+from zlang.check.types import DURATION, NOTHING, STRING, Type, is_group, is_number
 from zlang.check.values import ValueProblem, listed
 from zlang.diagnostics import Code, ProgramError
 from zlang.source import Span
@@ -23,11 +24,12 @@ from zlang.units import Quantity
 
 
 def resolve_index(context: Context, node: tree.Index) -> Expr:
-    """Resolve `many[place]`: the first value has the place 0, the last one -1."""
+    """Resolve `many[place]`, a value of a list or a machine of a group: the first has the place 0, the last one -1."""
     many, place = resolve(context, node.many), resolve(context, node.place)
     if many.type.unknown or place.type.unknown:
         return unknown(node.span)
-    if many.type.element is None:
+    element = many.type if is_group(many.type) else many.type.element
+    if element is None:
         wanted = f"{many.span.text}.{place.value({})}" if place.is_constant and place.type == STRING else ""
         hint: str = Hint(f"write `{wanted}`", node.span.text, wanted, is_safe=False) if wanted else ""
         wrong = Code.WRONG_TYPE.at(many.span, name="[…]", expected="used with a list", found=many.type, hint=hint)
@@ -45,9 +47,12 @@ def resolve_index(context: Context, node: tree.Index) -> Expr:
         if isinstance(sequence, Absent) or isinstance(number, Absent):
             return ABSENT
         assert isinstance(number, Quantity)
-        return _element_at(listed(sequence), int(number.amount))
+        at_place = int(number.amount)
+        if isinstance(sequence, Instance):
+            return member_at(sequence, at_place)
+        return _element_at(listed(sequence), at_place)
 
-    return note_risk(context, combine(context, node.span, many.type.element, value, [many, place]))
+    return note_risk(context, combine(context, node.span, element, value, [many, place]))
 
 
 def _element_at(many: tuple[Value, ...], place: int) -> Value:

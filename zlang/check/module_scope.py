@@ -10,7 +10,7 @@ from zlang.check.declarations import resolve_declaration
 from zlang.check.expressions import resolve, unknown
 from zlang.check.module import Module
 from zlang.check.own_functions import resolve_function
-from zlang.check.program import Absent, Expr, Kind
+from zlang.check.program import Absent, Expr, Instance, Kind
 from zlang.check.program_names import ProgramNames
 from zlang.check.typed import resolve_typed
 from zlang.check.types import NOTHING, Type, Variant
@@ -182,6 +182,16 @@ class ModuleScope:
         declared = [entry for entry in self.module.entries.values() if isinstance(entry, tree.Declaration)]
         owners = [e.name.text for e in declared if any(w.text == name for item in e.items for w in tree.words(item))]
         return owners if len(owners) == 1 and owners[0] not in self.module.pending else []
+
+    def place_in_group(self, name: str) -> str:
+        """The machine of that name in a group of hosts, as `GROUP[PLACE]`; empty where no group has it."""
+        for entry in self.module.entries.values():
+            is_host = isinstance(entry, tree.Declaration) and str(entry.kind) == "host"
+            group = self.lookup(entry.name.text, entry.span) if is_host else None
+            machine = group.value({}) if group is not None and not group.type.unknown and not group.axes else None
+            if isinstance(machine, Instance) and name in machine.members:
+                return f"{machine.label}[{machine.members.index(name)}]"
+        return ""
 
     def kind_hint(self, name: str) -> str:
         """A hint about an unknown kind."""

@@ -56,7 +56,13 @@ def _nearest_member(context: Context, of: Expr, name: str) -> str:
     members = [word for kind in kinds if kind for word in (*kind.properties, *kind.offers)]
     if name in members:
         return f"only what is declared, or a choice of that, has properties here: write `NAME.{name}` of each"
-    return did_you_mean(name, members)
+    return _of_group(context, name) or did_you_mean(name, members)
+
+
+def _of_group(context: Context, name: str) -> str:
+    """The hint about the name of a machine of a group."""
+    place = context.scope.place_in_group(name)
+    return f"it is a machine of a group: write `{place}`, after `on` in parentheses" if place else ""
 
 
 def resolve_word(context: Context, node: tree.Name, name: str, expected: Type) -> Expr | None:
@@ -106,7 +112,7 @@ def report_unknown_name(
         hint = f"`{name}` is a value of {' and of '.join(f'`{taker}`' for taker in takers[:3])}"
     if re.fullmatch(r"p\d+", name):
         hint = f"name the metric: `{name}(METRIC)`"
-    hint = FOREIGN.get(name) or hint
+    hint = FOREIGN.get(name) or _of_group(context, name) or hint
     if context.scope.is_metric(name):
         hint = f"`{name}` is known after a trial: an expectation can use it, as in `expect median({name}) > 0`"
     if node.span.source.text[: node.span.start].endswith("${"):

@@ -36,6 +36,9 @@ class Scope(Protocol):
     def kind_hint(self, name: str) -> str:
         """A hint about an unknown kind."""
 
+    def place_in_group(self, name: str) -> str:
+        """The machine of that name in a group of hosts, as `GROUP[PLACE]`; empty where no group has it."""
+
     def is_metric(self, name: str) -> bool:
         """Whether a reader of the library has a metric of that name."""
 
@@ -74,6 +77,10 @@ class NoScope:
         return []
 
     def kind_hint(self, _name: str) -> str:
+        """Nothing."""
+        return ""
+
+    def place_in_group(self, _name: str) -> str:
         """Nothing."""
         return ""
 

@@ -259,6 +259,11 @@ def can_measure(type_: str, value: float) -> bool:
     return math.isfinite(value) and (not SCALARS[type_].is_counted or 0 <= value < _MOST_COUNTED)
 
 
+def is_group(type_: Type) -> bool:
+    """Whether it is a machine, or a group of them."""
+    return type_.kinds == {"host"} and not (type_.scalars or type_.words or type_.element)
+
+
 def is_number(type_: Type) -> bool:
     """Whether every value is a number, of whatever dimension."""
     has_any = bool(type_.scalars) or type_.dimension is not None
