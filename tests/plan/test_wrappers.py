@@ -91,14 +91,14 @@ experiment e { on = data  run = [a, b, c] }
 """
 
 
-def begins_of(trait: str, place: Path) -> list[float]:
-    """When fio begins in each of three processes, of which two have a wrapper that takes a second."""
-    (trial,) = trials_of(SLOW.replace("TRAIT", trait))
+def begins_of(trait: str, place: Path, run: str = "[a, b, c]") -> list[float]:
+    """When fio begins in each process, of which some have a wrapper that takes a second."""
+    (trial,) = trials_of(SLOW.replace("TRAIT", trait).replace("[a, b, c]", run))
     (place / "zlang-r").mkdir()
     (place / "zlang-r/data").write_bytes(bytes(1 << 20))
     environment = {"OUT": str(place), "RUN": "r", "PATH": "/usr/bin:/bin"}
     subprocess.run(["sh", "-c", command_of(trial)], env=environment, cwd=place, check=True, capture_output=True)
-    return [float((place / f"stream{number}/began").read_text()) for number in (1, 2, 3)]
+    return [float(began.read_text()) for began in sorted(place.glob("stream*/began"))]
 
 
 def test_streams_under_different_wrappers_begin_together(tmp_path: Path) -> None:
@@ -106,6 +106,20 @@ def test_streams_under_different_wrappers_begin_together(tmp_path: Path) -> None
     began = begins_of("trait keeps_environment = on", tmp_path)
     assert max(began) - min(began) < 0.5
     assert min(began) - min(path.stat().st_mtime for path in tmp_path.glob("stream*/measure.out")) > 0.5
+
+
+def test_what_begins_later_counts_from_when_all_begin(tmp_path: Path) -> None:
+    """The later part of a schedule, and a workload with a delay of its own, however long their fio waits for others."""
+    timed = "a with {{ time_based = on  runtime = {} }}"
+    scheduled = timed.format("2s  rate_iops = [50/s for 1s, 100/s for 1s]")
+    began = begins_of(
+        "trait keeps_environment = on", tmp_path, f"[{scheduled}, b, {timed.format('1s startdelay = 1s')}]"
+    )
+    assert max(began) - min(began) < 0.5
+    logs = [path for path in tmp_path.rglob("*_iops.log") if path.name[:9] in ("stream1.2", "stream3_i")]
+    firsts = [int(log.read_text().split(",")[0]) / 1000 - began[0] for log in logs]
+    assert len(firsts) == 2
+    assert all(1 < first < 2 for first in firsts), firsts
 
 
 def test_before_a_wrapper_that_says_nothing_the_shell_waits(tmp_path: Path) -> None:

@@ -35,13 +35,21 @@ _WAIT = 'eval "$GATE"'
 """The command that a tool which can wait runs just before it starts. For other tools, the shell waits first."""
 
 # A fifo is opened for reading when it is opened for writing: that is the gate. Until then each process has said that it
-# is there; what opens the gate later, because it was slow, finds it open. An event is ended when the workloads are: its
-# command runs in `timeout`, which ends all that it started.
+# is there; what opens the gate later, because it was slow, finds it open. With `delay` in the environment, a tool waits
+# until so many seconds after that. An event is ended when the workloads are: its command runs in `timeout`, which ends
+# all that it started.
 _GATE = """\
 gate=$OUT/gate
 mkdir -- "$gate" {directories} && mkfifo -- "$gate/ready" "$gate/open"{fifos} || exit 1
 exec 3<>"$gate/ready"
-GATE=': >"$OUT/there"; echo >&3; : <"$gate/open"; date +%s.%N >"$OUT/began"'
+delay=
+GATE=': >"$OUT/there"; echo >&3; : <"$gate/open"; now=$(date +%s.%N)
+  test -e "$OUT/began" || echo "$now" >"$OUT/began"
+  if test -n "$delay"; then
+    read -r from <"$OUT/began"
+    left=$(awk -v from="${{from:-$now}}" -v delay="$delay" -v now="$now" "BEGIN {{ print from + delay - now }}")
+    case $left in -*) ;; *) sleep "$left" ;; esac
+  fi'
 export gate GATE
 begin() {{
   OUT=$OUT/$1
