@@ -1,9 +1,14 @@
-"""The nearest names to one that was not found."""
+"""What hints are made of: the nearest names to one that was not found, and words with their article."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Self
+
+
+def with_article(noun: str) -> str:
+    """The noun with `a` or `an`; it may stand in backticks."""
+    return f"{'an' if noun.strip('`')[:1] in 'aeiou' else 'a'} {noun}"
 
 
 def nearest(word: str, candidates: Iterable[str], most: int = 3) -> list[str]:

@@ -210,7 +210,7 @@ def show(quantity: Quantity) -> str:
         return "0s"
     if dimension == DURATION:
         for unit in reversed(_DURATION_UNITS):
-            if (amount / _TIMES[unit]).denominator == 1 and (amount >= _TIMES[unit] or unit == "ns"):
+            if (amount / _TIMES[unit]).denominator == 1 and (abs(amount) >= _TIMES[unit] or unit == "ns"):
                 return f"{_decimal_text(amount / _TIMES[unit])}{unit}"
         return f"{_decimal_text(amount)}s"
     return _decimal_text(amount)

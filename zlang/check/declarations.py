@@ -31,7 +31,7 @@ from zlang.check.types import STRING, Type, Variant, is_text
 from zlang.check.values import show
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.source import Span
-from zlang.suggest import Hint, did_you_mean, nearest
+from zlang.suggest import Hint, did_you_mean, nearest, with_article
 from zlang.syntax import tree
 from zlang.syntax.lexer import ENTRY_WORDS
 
@@ -528,8 +528,8 @@ def _of_role(context: Context, definition: PropertyDef, resolved: Expr) -> Expr:
     for name in sorted(names) if definition.role and not resolved.type.unknown else ():
         kind = context.scope.kind_called(name)
         if kind is not None and kind.role != definition.role:
-            place, actual = f"`{definition.name}`", f"a `{name}`, which is a {kind.role}"
-            expected = f"a {definition.role}"
+            place, actual = f"`{definition.name}`", f"{with_article(f'`{name}`')}, which is {with_article(kind.role)}"
+            expected = with_article(definition.role)
             context.report(Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=actual))
             return unknown(resolved.span)
     return resolved

@@ -32,7 +32,7 @@ from zlang.check.values import show
 from zlang.diagnostics import Code, Diagnostic
 from zlang.metrics import Metric
 from zlang.source import Span
-from zlang.suggest import Hint, did_you_mean, nearest
+from zlang.suggest import Hint, did_you_mean, nearest, with_article
 from zlang.syntax import tree
 from zlang.units import Quantity
 
@@ -96,6 +96,10 @@ _ELSEWHERE = {
     ),
     **dict.fromkeys(
         ("parallel", "concurrent", "concurrency"), "a list of workloads runs at the same time: `run = [FIRST, SECOND]`"
+    ),
+    **dict.fromkeys(
+        ("copies", "instances"),
+        "write `copies = 2` where the workload, or what it runs on, is declared: it makes several",
     ),
     **dict.fromkeys(
         ("warmup", "warm_up", "ramp"),
@@ -465,9 +469,9 @@ class Experiments:
             for kind_name in sorted(kinds):
                 kind = self._modules.kind_by_name(kind_name)
                 if kind is not None and kind.role not in _ROLES[name]:
-                    result = f"a `{kind_name}`, which is a {kind.role}"
+                    result = f"{with_article(f'`{kind_name}`')}, which is {with_article(kind.role)}"
                     place = f"`{name}`"
-                    expected = "a " + " or a ".join(_ROLES[name])
+                    expected = " or ".join(map(with_article, _ROLES[name]))
                     field = _FIELD_OF_ROLE.get(kind.role, "")
                     hint = f"write it as {field}" if field else ""
                     finding = Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=result, hint=hint)

@@ -213,6 +213,8 @@ def _resolve_arithmetic(context: Context, node: tree.Binary) -> Expr:
         hint = same_unit([left, right]) if operator in {"+", "-", "%"} else "this works with numbers only"
         if operator == "%" and TEXT.accepts(left.type):
             hint = 'insert values into a text: `"{a}{b}"`'
+        if operator == "*" and (left.type.kinds or right.type.kinds):
+            hint = "write `copies = 2` where it is declared: it makes several"
         if left.type.element or right.type.element:
             hint = "write each value, `[a, a]`; `copies = 3` of a workload runs it three times"
         if operator == "of" and right.type.kinds:

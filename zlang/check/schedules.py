@@ -15,7 +15,7 @@ from zlang.check.instances import Frame, checked_value
 from zlang.check.program import ChangingValue, Expr, Instance, Value
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.record import Record
-from zlang.units import DURATION, Quantity
+from zlang.units import DURATION, Quantity, show
 
 MOST_PARTS = 100
 """The most parts of one schedule: each is a part of one command, whose length is limited."""
@@ -118,7 +118,13 @@ def _require_exact(workload: Instance, on: Instance | None, part: SchedulePart) 
     at = Frame(workload, on, _times(part))
     place = next(workload.places[name] for name in part.values)
     for name, expr in _changed(workload).items():
-        checked_value(workload.kind.properties[name], expr.value(at), place)
+        definition, value = workload.kind.properties[name], expr.value(at)
+        unit = definition.unit
+        if unit and isinstance(value, Quantity) and (value.amount / unit.amount).denominator != 1:
+            lasting = f"a schedule with a part of {show(Quantity(part.end - part.begin, DURATION))}"
+            hint = f"let each part last a multiple of `{show(unit)}`"
+            raise ProgramError(Code.NOT_ALLOWED.at(place, name=next(iter(part.values)), value=lasting, hint=hint))
+        checked_value(definition, value, place)
     for name, value in part.values.items():
         checked_value(workload.kind.properties[name], value, place)
 

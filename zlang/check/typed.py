@@ -247,7 +247,7 @@ def _as_list(option: Expr, expected: Type) -> Hint:
 
 
 def _as_choice(node: tree.Expr, option: Expr, expected: Type) -> Hint:
-    """A hint for a list where one value is expected, and for 1 and 0 where `on` and `off` are."""
+    """A hint for a list or a schedule where one value is expected, and for 1 and 0 where `on` and `off` are."""
     text = option.span.text
     if "bool" in expected.scalars and text in {"0", "1"}:
         word = "on" if text == "1" else "off"
@@ -255,6 +255,14 @@ def _as_choice(node: tree.Expr, option: Expr, expected: Type) -> Hint:
     if expected == types.COUNT and text in types.BOOLS:
         word = "1" if types.BOOLS[text] else "0"
         return Hint(f"write `{word}`", text, word, is_safe=False)
+    if isinstance(node, tree.ScheduleOf):
+        meant = " | ".join(dict.fromkeys(period.value.span.text for period in node.periods))
+        return Hint(
+            f"this cannot change during a trial; write a choice, for a trial each: `{meant}`",
+            text,
+            meant,
+            is_safe=False,
+        )
     if isinstance(node, tree.ListOf) and option.type.element is not None and expected.element is None:
         parts = [item.span.text for item in node.items]
         if "command" in expected.scalars:

@@ -6,6 +6,7 @@ import math
 
 from zlang import units
 from zlang.record import Record
+from zlang.suggest import with_article
 
 AGGREGATES = ("count", "max", "mean", "median", "min", "stddev")
 """Functions that aggregate several trials in the clauses of an experiment, like percentiles such as `p99`."""
@@ -203,7 +204,7 @@ class Type(Record, is_frequent=True):
             spoken.append(" | ".join(shown))
         words = {word.name for word in self.words}
         kinds = sorted(self.kinds - words)
-        spoken += ["something declared" if k == "*" else f"{'an' if k[0] in 'aeiou' else 'a'} `{k}`" for k in kinds]
+        spoken += ["something declared" if k == "*" else with_article(f"`{k}`") for k in kinds]
         if self.element is not None:
             spoken.append(f"a list of {self.element}" if self.element != NOTHING else "a list")
         if self.schedule is not None:

@@ -37,6 +37,7 @@ from zlang.record import Record
 from zlang.space import bisection, points, space, twins
 from zlang.space.space import Space, TooConnected
 from zlang.space.trial_config import AS_IS
+from zlang.suggest import with_article
 from zlang.units import Quantity
 
 MOST = 4096
@@ -168,8 +169,8 @@ def _asserted(thing: Instance, at: Instance | None) -> Iterator[Diagnostic]:
 
 
 def _nothing_offered(experiment: Experiment, kind: Kind, needs: Sequence[str], on: Instance | None) -> Diagnostic:
-    wanted = " or ".join(map(_with_article, needs))
-    offers = " and ".join(map(_with_article, on.kind.offers)) if on else "nothing"
+    wanted = " or ".join(map(with_article, needs))
+    offers = " and ".join(map(with_article, on.kind.offers)) if on else "nothing"
     target = f"`{on.kind.name}`" if on else "an empty list"
     fields = {
         "collector": experiment.collect,
@@ -180,10 +181,6 @@ def _nothing_offered(experiment: Experiment, kind: Kind, needs: Sequence[str], o
     span = (fields.get(kind.role) or experiment.run).span
     hint = f"measure on a thing that offers {wanted}: `zlang kinds NAME` shows what a kind offers"
     return Code.NOTHING_OFFERED.at(span, workload=kind.name, needs=wanted, target=target, offers=offers, hint=hint)
-
-
-def _with_article(offer: str) -> str:
-    return f"{'an' if offer[0] in 'aeiou' else 'a'} {offer}"
 
 
 def changed_given(experiment: Experiment, treatment: Instance, on: Instance) -> Diagnostic | None:

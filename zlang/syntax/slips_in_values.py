@@ -108,8 +108,11 @@ def number(stop: StopPlace) -> Meant | None:
         if end is not None:
             written = f"{ends[1]}..{end[1]}"
             return f"write a range as `{written}`", stop.fix(ends.start(), end.end(), written, is_safe=False)
-    if token.type == "NUMBER" and stop.expected == "`]`":
+    if token.type in {"NUMBER", "NAME"} and stop.expected == "`]`":
         return "separate the items of a list by commas", stop.fix(stop.end, stop.end, ",")
+    if token.type in {"RSQB", "COMMA"} and [symbol for symbol, _ in stop.read[-3:]] == ["LSQB", "expr", "NAME"]:
+        begin = stop.read[-1][1].start
+        return "separate the items of a list by commas", stop.fix(begin - 1, begin, ", ")
     if token.text == "+" and stop.expected == "a value" and text[token.end :].lstrip(" ")[:1].isdigit():
         hint = "`by` adds without a sign" if stop.last == "BY" else "write a positive number without a sign"
         return hint, stop.fix(token.start, token.end, "")
