@@ -229,14 +229,17 @@ def _shared(
     begin, end = max(begin for begin, _ in stated), min(end for _, end in stated)
     if begin >= end:
         return None, ["the streams did not run at the same time"]
-    against = []
+    longer: dict[str, list[str]] = {}
     for name, window, is_cut in zip(names, windows, can_be_cut, strict=True):
         seconds = window[1] - window[0] if window else 0.0
         share = 1 - _LEAST_COVERED if is_cut else _SHARE_MISSING
         if seconds - (end - begin) > max(share * seconds, _LEAST_MISSING):
-            time = f"{seconds:.1f} s, and all streams for {end - begin:.1f} s of that"
-            against.append(f"stream {name} was measured for {time}")
-    return (begin, end), against
+            time = f"measured for {seconds:.1f} s, and all streams for {end - begin:.1f} s of that"
+            longer.setdefault(time, []).append(name)
+    return (begin, end), [
+        f"stream {those[0]} was {time}" if len(those) == 1 else f"streams {', '.join(those)} were {time}"
+        for time, those in longer.items()
+    ]
 
 
 def clocks_of(directory: Path) -> dict[str, tuple[float, float]]:
