@@ -92,7 +92,8 @@ def _column(connection: duckdb.DuckDBPyConnection, name: str) -> str:
     columns = _listed(connection, _COLUMNS)
     if name in columns:
         sql = (
-            f"SELECT DISTINCT table_name FROM information_schema.columns WHERE column_name = {literal(name)} ORDER BY 1"
+            "SELECT DISTINCT if(table_schema = 'main', '', table_schema || '.') || table_name "
+            f"FROM information_schema.columns WHERE column_name = {literal(name)} ORDER BY 1"
         )
         return f"a column of this name is in {', '.join(_listed(connection, sql)[:_MOST_TABLES])}"
     return did_you_mean_part(name, columns) or "`zlang sql @columns` lists the columns of trials"
