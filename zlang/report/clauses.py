@@ -33,6 +33,8 @@ def stored_clauses(trials: Trials, clause: str, kind: type[T]) -> list[T]:
     rows = run_query(
         trials.db, "SELECT definition FROM clauses WHERE run = ? AND clause = ? ORDER BY position", [trials.run, clause]
     ).rows
+    if not rows:
+        return []
     adapter: TypeAdapter[T] = _adapter(kind)  # type: ignore[arg-type]  # a class can be hashed
     return [adapter.validate_json(str(definition)) for (definition,) in rows]
 
