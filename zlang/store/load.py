@@ -12,7 +12,7 @@ from zlang.store import logs
 from zlang.store.columns import Column, Role
 from zlang.store.experiment import StoredExperiment
 from zlang.store.incremental import Before
-from zlang.store.staging import Row, Staging, types_of
+from zlang.store.staging import Row, Staging
 from zlang.store.store import ALIAS, first_line, literal, quoted, timestamp
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
 
 def _samples(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
     """Fill the table of time series, each staged as the list of its times and that of its values."""
-    types = types_of(connection, "samples")
+    types = staging.types_of(connection, "samples")
     chosen = {name: quoted(name) for name in types}
     chosen |= {"t": timestamp("unnest(t)"), "second": "unnest(t) - began", "value": "unnest(value)"}
     staged = {**types, "began": "DOUBLE", "t": "DOUBLE[]", "value": f"{types['value']}[]"}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zlang.readers.registry import LOGS
-from zlang.store.staging import Row, Staging, types_of
+from zlang.store.staging import Row, Staging
 from zlang.store.store import first_line, literal, quoted
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def load(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
     """Fill the tables of logs."""
     import duckdb
 
-    of_trial = types_of(connection, "log_files")
+    of_trial = staging.types_of(connection, "log_files")
     del of_trial["file"]
     own = ", ".join(of_trial)
     staged = staging.source(FILES, {**of_trial, **_OF_FILE})

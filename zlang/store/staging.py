@@ -23,8 +23,8 @@ Row = Mapping[str, object]
 
 _BUFFER = 1 << 18
 _COLUMNS = (
-    "SELECT column_name, data_type FROM duckdb_columns() WHERE database_name = current_database() "
-    "AND schema_name = 'main' AND table_name = ? ORDER BY column_index"
+    "SELECT table_name, column_name, data_type FROM duckdb_columns() WHERE database_name = current_database() "
+    "AND schema_name = 'main' ORDER BY table_name, column_index"
 )
 _TIME = "TIMESTAMP"
 
@@ -36,6 +36,7 @@ class Staging:
         self._folder = folder
         self._files: dict[str, BinaryIO] = {}
         self._staged: dict[str, set[str]] = {}
+        self._types: dict[str, dict[str, str]] = {}
         self._number = itertools.count()
 
     def __enter__(self) -> Self:
@@ -80,7 +81,7 @@ class Staging:
 
         The table says which columns there are. Times are staged as seconds since 1970.
         """
-        columns = types_of(connection, table)
+        columns = self.types_of(connection, table)
         unknown = self._staged.get(table, set()) - columns.keys()
         assert not unknown, f"BUG: the table {table} has no column {', '.join(sorted(unknown))}"
         chosen = [timestamp(quoted(name)) if sql == _TIME else quoted(name) for name, sql in columns.items()]
@@ -96,10 +97,12 @@ class Staging:
             file.close()
             Path(file.name).unlink()
 
-
-def types_of(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
-    """The columns of a table of `schema.sql` in their order, with their types in SQL."""
-    return dict(connection.execute(_COLUMNS, [table]).fetchall())
+    def types_of(self, connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
+        """The columns of a table of `schema.sql` in their order, with their types in SQL."""
+        if not self._types:
+            for name, column, sql in connection.execute(_COLUMNS).fetchall():
+                self._types.setdefault(name, {})[column] = sql
+        return self._types[table]
 
 
 def number(value: float) -> float | str:
