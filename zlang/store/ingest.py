@@ -32,6 +32,8 @@ from zlang.store.staging import Row, Staging
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import duckdb
+
 _UNTOUCHED = "the run folders have not changed; choose another file with --db"
 
 
@@ -145,23 +147,30 @@ def _build(
             load.everything(connection, staging, list(experiments.values()), target.stem, before)
             ((ingested.problems,),) = connection.execute("SELECT count(*) FROM main.problems").fetchall()
             ingested.unverified = connection.execute(query.UNVERIFIED_RUNS, [UNVERIFIED]).fetchall()
+            read = {source.run for source in sources} - unchanged_runs.keys()
+            searched = _forget_findings(connection, read) if look is not None else []
         finally:
             connection.close()
         if look is not None:
-            _stage_findings(built, look, {source.run for source in sources} - unchanged_runs.keys())
+            _add_findings(built, list(look(built, searched)))
     return ingested
 
 
-def _stage_findings(built: Path, look: Look, read: set[str]) -> None:
-    """Keep what is found in the runs that were read, and in those of other hosts of their plans."""
-    with store.filling(built) as connection:
-        plans = "SELECT plan FROM main.runs WHERE list_contains(?, run)"
-        rows = connection.execute(f"SELECT run FROM main.runs WHERE plan IN ({plans}) ORDER BY run", [sorted(read)])
-        runs = [str(run) for (run,) in rows.fetchall()]
-    result = list(look(built, runs))
+def _forget_findings(connection: duckdb.DuckDBPyConnection, read: set[str]) -> list[str]:
+    """Delete the findings about the runs that were read and about other runs of their plans; give all these runs."""
+    plans = "SELECT plan FROM main.runs WHERE list_contains(?, run)"
+    rows = connection.execute(f"SELECT run FROM main.runs WHERE plan IN ({plans}) ORDER BY run", [sorted(read)])
+    runs = [str(run) for (run,) in rows.fetchall()]
+    connection.execute("DELETE FROM main.findings WHERE stage = ? AND list_contains(?, run)", [AFTER, runs])
+    return runs
+
+
+def _add_findings(built: Path, rows: Sequence[Row]) -> None:
+    """Store the findings."""
+    if not rows:
+        return
     with store.filling(built) as connection, Staging(built.parent) as staging:
-        connection.execute("DELETE FROM main.findings WHERE stage = ? AND list_contains(?, run)", [AFTER, runs])
-        for row in result:
+        for row in rows:
             staging.add("findings", {"stage": AFTER, **row})
         staging.load(connection, "findings")
 
