@@ -181,6 +181,27 @@ def test_what_stands_on_no_host_is_on_this_machine() -> None:
     assert programs.lint(checked, {}, machine) == []
 
 
+def test_a_fact_of_this_machine_is_asked_for_once_and_only_if_a_rule_reads_it() -> None:
+    probes, probed = hosts.probes(), list[str]()
+
+    def answer(command: str) -> str:
+        probed.append(next(name for name, probe in probes.items() if probe == command))
+        return {"ram": "2147483648", "nodes": "none"}.get(probed[-1], "")
+
+    facts = hosts.AskedFacts(answer)
+    reads = "fio reads { rw = randread  time_based = on  runtime = 60s }\n"
+    text = HEAD + reads + "experiment one { on = data  run = reads  cache = cold }\n"
+    checked = programs.check(Source("program.zexp", text), Overrides())
+    (finding,) = programs.lint(checked, {}, hosts.machine_instance("this machine", facts))
+    assert finding.code.id == "ZL001"
+    assert "ram" in probed
+    assert not {"disks", "fio"} & set(probed)
+    assert len(probed) == len(set(probed))
+    assert list(facts) == ["ram"]
+    assert set(probed) == probes.keys()
+    assert len(probed) == len(probes)
+
+
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.lint.id)
 def test_no_finding_changes_with_layout_order_or_names(rule: Rule) -> None:
     wrong = explaining.page(rule.lint).wrong
