@@ -13,7 +13,7 @@ SHELL  := /bin/sh
 # Thousands of short processes start: none compiles what another one has compiled, whatever the machine is set to.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo test quick tools vscode vscode-test tree-sitter site check lint format types layers pytest tests-in-guest tests-in-another-guest tests-endtoend tests-long tests-of-devices tests-others coverage test-openzfs newest bless fuzz fuzz-a-minute campaign campaign-a-minute mutants bench rates studies pitfalls clean
+.PHONY: help demo test quick tools vscode vscode-test tree-sitter site check lint format types layers pytest tests-in-guest tests-in-another-guest tests-others coverage test-openzfs newest bless fuzz fuzz-a-minute campaign campaign-a-minute mutants bench rates studies pitfalls clean
 
 help:
 	@echo 'make demo     install zlang in $(VENV), run examples/quickstart.zexp, print the results'
@@ -77,7 +77,8 @@ demo: $(VENV)/zlang.done
 
 # -- for developers
 
-test: tools check pytest
+test: tools $(VENV)/dev.done
+	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) --output-sync=target check $(PARTS)
 
 tools:
 	@.ci/need $(TOOLS)
@@ -99,36 +100,29 @@ types: $(VENV)/dev.done
 layers: $(VENV)/dev.done
 	$(BIN)/lint-imports
 
-# In six streams, for most tests wait: for a guest each, what takes long, what mounts and is killed, all others. Each is shown at its end,
-# with the tests that took longest.
-# The guests have few tests, so others follow them.
+# Several processes, for most tests wait: as one ends, the next in the list begins, so what takes longest comes first. Each is shown at
+# its end, with the tests that took longest. The second guest boots from what is built for the first, and the tests before it need none.
 GUEST   := tests/vm/test_scripts.py
-FIRST   := tests/filesystems tests/hosts
-SECOND  := tests/trust/test_closing.py tests/run
-LONG    := tests/docs tests/zfs
-DEVICES := tests/trust
-STREAMS := tests-in-guest tests-in-another-guest tests-endtoend tests-long tests-of-devices tests-others
+BESIDE  := tests/trust/test_closing.py tests/run
+FOLDERS := tests/endtoend tests/trust tests/filesystems tests/zfs tests/docs tests/hosts tests/cli tests/report
+PARTS   := tests-in-guest tests-in-another-guest tests-others $(FOLDERS) newest fuzz-a-minute campaign-a-minute
+JOBS    := 7
+.PHONY: $(FOLDERS)
+
 pytest: $(VENV)/dev.done
-	@$(MAKE) --no-print-directory --keep-going --jobs=6 --output-sync=target $(STREAMS)
+	@$(MAKE) --no-print-directory --keep-going --jobs=$(JOBS) --output-sync=target $(PARTS)
 
 tests-in-guest:
-	$(BIN)/pytest --durations=10 $(GUEST) $(FIRST)
+	$(BIN)/pytest --durations=10 $(GUEST)
 
 tests-in-another-guest:
-	$(BIN)/pytest --durations=10 tests/vm $(SECOND) --ignore=$(GUEST)
+	$(BIN)/pytest --durations=10 $(BESIDE) tests/vm --ignore=$(GUEST)
 
-tests-endtoend:
-	$(BIN)/pytest --durations=10 tests/endtoend
-
-tests-long:
-	$(BIN)/pytest --durations=10 $(LONG)
-
-tests-of-devices:
-	$(BIN)/pytest --durations=10 $(DEVICES) $(SECOND:%=--ignore=%)
+$(FOLDERS):
+	$(BIN)/pytest --durations=10 $@ $(BESIDE:%=--ignore=%)
 
 tests-others:
-	$(BIN)/pytest --durations=10 $(patsubst %,--ignore=%,tests/vm tests/endtoend $(LONG) $(DEVICES) $(FIRST) $(SECOND))
-	$(MAKE) --no-print-directory newest fuzz-a-minute campaign-a-minute
+	$(BIN)/pytest --durations=10 $(patsubst %,--ignore=%,tests/vm $(FOLDERS) $(BESIDE))
 
 coverage: $(VENV)/dev.done
 	$(BIN)/pytest --ignore=tests/vm --cov --cov-report=term
@@ -176,9 +170,9 @@ SEED    ?= $(shell date +%s)
 campaign: tools $(VENV)/dev.done
 	$(BIN)/python tests/trust/campaign.py --seconds $(SECONDS) --seed $(SEED) $(if $(PLACE),--place $(PLACE)) $(if $(WORKERS),--workers $(WORKERS)) --page docs/reliability.md
 
-# The same seed each time.
+# The same seed each time. One process is enough: `make fuzz-a-minute` takes another processor meanwhile.
 campaign-a-minute: tools $(VENV)/dev.done
-	$(BIN)/python tests/trust/campaign.py --seconds 60 --seed 1
+	$(BIN)/python tests/trust/campaign.py --seconds 60 --seed 1 --workers 1
 
 # Every wrong version of the parts that guard and account for a run, one after the other: ten minutes of CPU. Some look for the
 # key that seals runs in the wrong place, hence another home.
