@@ -426,7 +426,7 @@ class Driver:
         return None
 
     def _note_broken_names(self, stack: list[_Part], tokens: list[Token], position: int) -> None:
-        """Note the names that the broken entry may have bound: those before its first `=` or `{`."""
+        """Note the names that the broken entry may have bound, those before its first `=` or `{`, and its properties."""
         lines = max(i for i, part in enumerate(stack) if part.symbol == "lines" or i == 0)
         start = stack[lines + 1].start if len(stack) > lines + 1 else tokens[position].start
         while position > 0 and tokens[position - 1].start >= start:
@@ -438,6 +438,11 @@ class Driver:
             if token.type in {"NAME", "FIELD", "IMPORT"}:
                 names.add(token.text)
         self.broken |= names
+        is_declaration = not any(part.symbol == "LBRACE" for part in stack[:lines])
+        while is_declaration and tokens[position].type != END and not self._begins_entry(tokens[position + 1]):
+            if tokens[position].type in {"NAME", "FIELD"} and tokens[position + 1].type == "EQUAL":
+                self.broken.add(tokens[position].text)
+            position += 1
 
     def _past_orphans(self, tokens: list[Token], position: int, depth: int) -> int:
         """The line end after the fields, and their `}`, that a broken head leaves behind at the top of a file."""
