@@ -177,8 +177,11 @@ def _declared(context: Context, node: tree.Call) -> Expr | None:
 def _resolve_variant(context: Context, node: tree.Call, variants: Sequence[Variant]) -> Expr:
     """Resolve a word with the value that it carries; `variants` differ in what they carry."""
     if len(node.arguments) != 1:
-        result = f"{len(node.arguments)} values"
-        context.report(Code.WRONG_ARGUMENTS.at(node.span, name=variants[0].name, expected="one value", found=result))
+        result, name = f"{len(node.arguments)} values", variants[0].name
+        is_list = any(each.has_thing for each in variants) and node.arguments
+        listed = f"{name}([{', '.join(argument.span.text for argument in node.arguments)}])"
+        hint = Hint(f"write them as a list: `{listed}`", node.span.text, listed) if is_list else ""
+        context.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected="one value", found=result, hint=hint))
         return unknown(node.span)
     carried_scalars = frozenset(each.field[1] for each in variants if each.field and not each.has_thing)
     argument = resolve(context, node.arguments[0], Type(carried_scalars) if carried_scalars else None)
