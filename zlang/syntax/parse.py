@@ -426,7 +426,7 @@ class Driver:
         return None
 
     def _note_broken_names(self, stack: list[_Part], tokens: list[Token], position: int) -> None:
-        """Note the names that the broken entry may have bound, those before its first `=` or `{`, and its properties."""
+        """Note the names that a broken entry may have bound, those before its first `=` or `{`, and its properties."""
         lines = max(i for i, part in enumerate(stack) if part.symbol == "lines" or i == 0)
         start = stack[lines + 1].start if len(stack) > lines + 1 else tokens[position].start
         while position > 0 and tokens[position - 1].start >= start:
