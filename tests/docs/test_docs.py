@@ -108,7 +108,7 @@ def test_the_language_page_names_every_limit() -> None:
 
 
 def test_the_language_page_names_every_field_of_an_experiment_and_function() -> None:
-    from zlang.check.experiments import FIELDS
+    from zlang.check.experiment_fields import FIELDS
     from zlang.check.functions import FUNCTIONS
 
     page = (ROOT / "docs/language.md").read_text("utf-8")

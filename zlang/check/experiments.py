@@ -1,4 +1,4 @@
-"""Experiments: their fields, the types of these, and the factors that they use.
+"""Experiments: what their fields need of each other, the factors that they use, and their clauses.
 
 In: a declaration, the scope of its file, and what collects findings. Out: an `Experiment`, or None where there is
 nothing to plan.
@@ -9,138 +9,42 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from fractions import Fraction
 from itertools import pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from zlang import metrics
-from zlang.check import streams, types
-from zlang.check.choices import resolve_zip
+from zlang.check import extent, streams
 from zlang.check.declarations import resolve_searched
+from zlang.check.experiment_fields import field_type, has_foreign_field, read_fields
 from zlang.check.experiment_scope import ConditionScope, ExperimentScope
-from zlang.check.expressions import Context, failed, resolve, unknown
+from zlang.check.expressions import Context, resolve
 from zlang.check.measured import measured
 from zlang.check.module_scope import ModuleScope
-from zlang.check.program import Absent, Assertion, Axis, Experiment, Expr, FactorDef, FaultPoint, Kind, Symbol, Value
+from zlang.check.program import Assertion, Axis, Experiment, Expr, FactorDef, Kind
 from zlang.check.program_names import ProgramNames
 from zlang.check.reserved import OF_TRIALS, RESERVED
-from zlang.check.scope import Path, Scope
+from zlang.check.scope import Scope
 from zlang.check.typed import resolve_condition, resolve_typed
-from zlang.check.types import COUNT, DURATION, NOTHING, Type, Variant
-from zlang.check.values import show
+from zlang.check.types import NOTHING
 from zlang.diagnostics import Code, Diagnostic
 from zlang.metrics import Metric
 from zlang.source import Span
-from zlang.suggest import Hint, did_you_mean, nearest, with_article
 from zlang.syntax import tree
-from zlang.units import Quantity
 
 if TYPE_CHECKING:
     from zlang.check.questions import Clause, Search, Until
     from zlang.check.vocabulary import Vocabulary
 
-DESIGNS = (Variant("full"), Variant("pairwise"), Variant("triples"), Variant("sample", ("points", "count")))
-"""All points; points with all pairs, or triples, of levels; as many as are drawn."""
-FIELDS = ("on", "with", "before", "run", "during", "cache", "repeat", "design", "collect", "budget")
 _CHOOSING = ("on", "with", "before", "run", "during", "collect", "cache")
 """The fields whose choices are factors, in the order of their columns."""
-_OTHER_WORDS = {
-    **dict.fromkeys(("target", "targets", "subject", "device", "devices", "disks"), "on"),
-    **dict.fromkeys(("workload", "workloads", "load", "job", "jobs", "benchmark"), "run"),
-    **dict.fromkeys(
-        (
-            "runs",
-            "repeats",
-            "repetitions",
-            "replicates",
-            "iterations",
-            "loops",
-            "times",
-            "count",
-            "n",
-            "reps",
-            "trials",
-        ),
-        "repeat",
-    ),
-    **dict.fromkeys(("precondition", "prepare", "setup", "treatment"), "before"),
-    **dict.fromkeys(("events", "meanwhile", "background"), "during"),
-    **dict.fromkeys(("protocol", "drop_caches", "flush"), "cache"),
-    **dict.fromkeys(("monitor", "monitors", "counters"), "collect"),
-    **dict.fromkeys(("settings", "tunables"), "with"),
-    **dict.fromkeys(("time_budget", "max_time", "deadline", "time_limit", "timeout"), "budget"),
-}
-"""The names of fields in other languages."""
-_ELSEWHERE = {
-    **dict.fromkeys(
-        ("for_each", "foreach", "matrix", "sweep", "with_items", "params"),
-        "write the choice where the value stands: `NAME = 4KiB | 8KiB`",
-    ),
-    **dict.fromkeys(
-        ("order", "random", "randomize", "randomise", "randomized", "shuffle"),
-        "the order is an option of `zlang run`: `--order`",
-    ),
-    "seed": "it is an option of `zlang run`: `--seed`",
-    **dict.fromkeys(
-        ("host", "hosts", "machine", "node", "server"), "what is measured stands on it: `dir NAME on HOST { … }`"
-    ),
-    **dict.fromkeys(
-        ("output", "outfile", "results", "save", "log"),
-        "all results are kept: `zlang sql` and `zlang report` show them",
-    ),
-    **dict.fromkeys(("name", "id"), "the name stands before the braces: `experiment NAME { … }`"),
-    **dict.fromkeys(
-        ("description", "title", "question", "comment", "doc", "desc"),
-        'it stands before the braces: `experiment NAME "QUESTION" { … }`',
-    ),
-    **dict.fromkeys(
-        ("parallel", "concurrent", "concurrency"), "a list of workloads runs at the same time: `run = [FIRST, SECOND]`"
-    ),
-    **dict.fromkeys(
-        ("copies", "instances"),
-        "write `copies = 2` where the workload, or what it runs on, is declared: it makes several",
-    ),
-    **dict.fromkeys(
-        ("warmup", "warm_up", "ramp"),
-        "`cache = hot` reads the data first; time left out of a figure is a property of the workload",
-    ),
-    **dict.fromkeys(
-        ("duration", "runtime", "time", "length", "under", "wrapper"),
-        "it is a property of the workload: write it there, or run `NAME with { … }`",
-    ),
-    **dict.fromkeys(("table", "metrics", "measure", "show"), "write `table METRIC, … by FACTOR`, without `=`"),
-    "plot": "write `plot METRIC over FACTOR`, without `=`",
-    "expect": 'write `expect "SENTENCE" CONDITION`, without `=`',
-    **dict.fromkeys(("where", "filter"), "write `where CONDITION`, without `=`"),
-    **dict.fromkeys(("sudo", "root", "user"), "a run has the rights of who starts it: remove it"),
-}
-"""What is said elsewhere than in a field, and where."""
-_ROLES = {
-    "on": ("resource",),
-    "with": ("resource",),
-    "before": ("treatment", "workload"),
-    "during": ("event", "workload"),
-    "run": ("workload",),
-    "collect": ("collector",),
-}
-_FIELD_OF_ROLE = {
-    "collector": "`collect = …`",
-    "event": "`during = …`",
-    "protocol": "`cache = …`",
-    "treatment": "`before = …`",
-    "wrapper": "`under = …`, a property of the workload",
-}
 _UNSAID = (("cache", "as_is"), ("design", "full"))
 """Defaults of fields: nothing is done about caches, and all points are measured."""
-_LEAST = 2
-"""Replicates, of which there can be an interval."""
 _NO_LOAD = "nothing"
 """The workload of an experiment that only looks at its target."""
 _CLAUSES = (tree.Expect, tree.TableClause, tree.PlotClause)
 _WHERE = re.compile(r"[ \t]+where\b")
 _ASKING = (*_CLAUSES, tree.UntilClause, tree.Find)
-_OR_NONE = Type(words=(Variant("none"),), kinds=frozenset({"*"}))
 
 
 class Experiments:
@@ -159,7 +63,7 @@ class Experiments:
         """The experiment, or None where it says too little; what is wrong is reported."""
         context = self._names.context(module_scope)
         protocols = {kind.name: kind for kind in module_scope.kinds_of("protocol")}
-        fields, repeated = self._items(node, context, protocols)
+        fields, repeated = read_fields(self._names, node, context, protocols)
         given_repeat = fields.pop("repeat", None)
         if "run" not in fields:
             no_load = self._no_load(node, context, fields)
@@ -177,16 +81,16 @@ class Experiments:
         until = repeated if isinstance(repeated, tree.UntilClause) else None
         cache, design = (
             fields.get(name)
-            or resolve_typed(context, tree.Name(node.name.span, (usual,)), (), name, _field_type(name, protocols))
+            or resolve_typed(context, tree.Name(node.name.span, (usual,)), (), name, field_type(name, protocols))
             for name, usual in _UNSAID
         )
-        self._design(design)
-        budget = self._budget(fields.get("budget"))
+        extent.check_design(self._names, design)
+        budget = extent.budget(self._names, fields.get("budget"))
         self._note_joined(fields)
         choosing = [fields[name] for name in _CHOOSING if name in fields]
         axes = tuple(axis for field in choosing for axis in field.axes)
         factors = self._named(axes)
-        least, repeat = self._repeat(node, where_context, repeated, given_repeat, factors)
+        least, repeat = extent.replicates(self._names, node, where_context, repeated, given_repeat, factors)
         scope = ExperimentScope(module_scope, fields)
         yields = measured(scope.fields, self._modules.kind_by_name, self._modules.readers, self._names.report)
         words = self._words(node, scope, where_context, wheres, factors, yields)
@@ -249,14 +153,14 @@ class Experiments:
 
     def _no_load(self, node: tree.ExperimentDef, context: Context, fields: Mapping[str, Expr]) -> Expr | None:
         """The workload of an experiment that only collects; None where a workload is missing, which is reported."""
-        if _has_foreign_field(node, "run"):
+        if has_foreign_field(node, "run"):
             return None
         if "collect" not in fields:
             hint = "add the workload: `run = …`"
             self._names.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="run", hint=hint))
             return None
         unsaid = tree.Anonymous(node.name.span, tree.Name(node.name.span, (_NO_LOAD,)), None, ())
-        return resolve_typed(context, unsaid, (node.name.text, "run"), "run", _field_type("run", {}))
+        return resolve_typed(context, unsaid, (node.name.text, "run"), "run", field_type("run", {}))
 
     def _note_joined(self, fields: Mapping[str, Expr]) -> None:
         """Note that streams, what is beside them and events decide together with the target whether a point can be."""
@@ -311,44 +215,6 @@ class Experiments:
         written = [item for item in node.items if isinstance(item, _CLAUSES) and not _is_before_where(item)]
         made = [(clauses.resolve_clause(clause, words, scope, self._names.report), clause.span) for clause in written]
         return [(clause, place) for clause, place in made if clause is not None]
-
-    def _items(
-        self, node: tree.ExperimentDef, context: Context, protocols: Mapping[str, Kind]
-    ) -> tuple[dict[str, Expr], tree.Field | tree.UntilClause | None]:
-        """The fields by name, and what says how often each point is measured."""
-        fields: dict[str, Expr] = {}
-        places: dict[str, Span] = {}
-        repeated: tree.Field | tree.UntilClause | None = None
-        for item in node.items:
-            if isinstance(item, tree.Zip):
-                for word in item.names:
-                    self._known_field(word)
-                    self._note_place(word, places)
-                wanted = {word.text: _field_type(word.text, protocols) for word in item.names}
-                fields |= resolve_zip(context, item, (node.name.text,), wanted)
-            elif isinstance(item, tree.Field | tree.UntilClause):
-                name = item.name.text
-                if isinstance(item, tree.UntilClause):
-                    if name != "repeat":
-                        hint = "only `repeat` has an `until`: `repeat = 3..20 until …`"
-                        finding = Code.UNEXPECTED.at(item.name.span, expected="`repeat`", found=f"`{name}`", hint=hint)
-                        self._names.report(finding)
-                        continue
-                self._note_place(item.name, places)
-                if name == "repeat":
-                    repeated = item
-                elif isinstance(item, tree.Field) and self._known_field(item.name):
-                    fields[name] = self._field(context, node, item, _field_type(name, protocols))
-        return fields, repeated
-
-    def _note_place(self, name: tree.Word, places: dict[str, Span]) -> None:
-        """Note where a field is defined; a second definition is reported."""
-        if name.text in places:
-            is_choice = name.text in _ROLES or name.text == "cache"
-            hint = f"measure both as a choice: `{name.text} = … | …`" if is_choice else ""
-            finding = Code.DUPLICATE.at(name.span, name=name.text, hint=hint)
-            self._names.report(finding.also(places[name.text], "first defined here"))
-        places[name.text] = name.span
 
     def _words(
         self,
@@ -446,41 +312,6 @@ class Experiments:
             else None,
         )
 
-    def _known_field(self, word: tree.Word) -> bool:
-        if word.text in FIELDS:
-            return True
-        meant = _OTHER_WORDS.get(word.text, "")
-        near = (
-            Hint(f"did you mean `{meant}`?", word.text, meant, is_safe=False)
-            if meant
-            else did_you_mean(word.text, FIELDS)
-        )
-        hint = (
-            _ELSEWHERE.get(word.text) or near or "remove it; an experiment has " + ", ".join(f"`{f}`" for f in FIELDS)
-        )
-        self._names.report(Code.UNKNOWN_PROPERTY.at(word.span, kind="experiment", name=word.text, hint=hint))
-        return False
-
-    def _field(self, context: Context, node: tree.ExperimentDef, item: tree.Field, wanted: Type) -> Expr:
-        name = item.name.text
-        resolved = resolve_typed(context, item.value, (node.name.text, name), name, wanted)
-        if name in _ROLES and not resolved.type.unknown:
-            kinds = resolved.type.kinds | (resolved.type.element or NOTHING).kinds
-            for kind_name in sorted(kinds):
-                kind = self._modules.kind_by_name(kind_name)
-                if kind is not None and kind.role not in _ROLES[name]:
-                    result = f"{with_article(f'`{kind_name}`')}, which is {with_article(kind.role)}"
-                    place = f"`{name}`"
-                    expected = " or ".join(map(with_article, _ROLES[name]))
-                    field = _FIELD_OF_ROLE.get(kind.role, "")
-                    hint = f"write it as {field}" if field else ""
-                    finding = Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=result, hint=hint)
-                    self._names.report(finding)
-                    return unknown(resolved.span)
-        if name == "collect" and not resolved.type.unknown and resolved.type.kinds:
-            resolved = _as_list(resolved)
-        return resolved if resolved.is_constant else _required_field(resolved)
-
     def _join(
         self, node: tree.ExperimentDef, fields: Mapping[str, Expr], wheres: list[Expr], scope: ModuleScope
     ) -> None:
@@ -503,7 +334,7 @@ class Experiments:
             if workload is None or workload.needs is None:
                 continue
             needs = " or ".join(f"a {need}" for need in workload.needs[0])
-            if on is None and _has_foreign_field(node, "on"):
+            if on is None and has_foreign_field(node, "on"):
                 return
             if on is None:
                 hint = f"`{named.get(workload_name, workload_name)}` needs {needs}: add `on = …`"
@@ -520,103 +351,6 @@ class Experiments:
                     hint = _kinds_between(workload, target, on, scope)
                     finding = Code.NOTHING_OFFERED.at(run.span, workload=workload_name, hint=hint, **words)
                     self._names.report(finding.also(on.span, "this is what it runs on"))
-
-    def _repeat(
-        self,
-        experiment: tree.ExperimentDef,
-        context: Context,
-        item: tree.Field | tree.UntilClause | None,
-        given: Expr | None,
-        factors: Mapping[str, FactorDef],
-    ) -> tuple[int, Expr]:
-        """How often each point is measured at least, if that is decided by what is measured, and at most.
-
-        A factor with which it varies may have `given` it.
-        """
-        once = Expr(experiment.name.span, COUNT, lambda _: Quantity(Fraction(1)), is_constant=True)
-        path = (experiment.name.text, "repeat")
-        if given is not None or item is None:
-            self._names.risks.add(given.reads if given is not None else frozenset())
-            return 1, given or once
-        node, is_until = item.value, isinstance(item, tree.UntilClause)
-        is_decided = is_until or any(isinstance(each, tree.Find) for each in experiment.items)
-        if isinstance(node, tree.Range) and is_decided and node.high is not None and node.step is None:
-            low, high = (self._times(context, end, path, _LEAST) for end in (node.low, node.high))
-            if low is None or high is None:
-                return 1, once
-            least, most = (int(_amount(end)) for end in (low, high))
-            if most < least:
-                self._names.report(Code.EMPTY_RANGE.at(node.span, hint=f"it goes from {least} to {most}"))
-            return least, high
-        if is_until or isinstance(node, tree.Range):
-            hint = "write the least and the most replicates: `repeat = 3..20 until ci(METRIC) < 5%`"
-            expected, result = "a range with `until`", f"`{node.span.text}`"
-            self._names.report(Code.UNEXPECTED.at(node.span, expected=expected, found=result, hint=hint))
-            return 1, once
-        times = self._times(context, node, path, 1, factors)
-        return 1, times or once
-
-    def _times(
-        self, context: Context, node: tree.Expr, path: Path, least: int, factors: Mapping[str, FactorDef] | None = None
-    ) -> Expr | None:
-        """A number of replicates, which can be decided by factors; None where it is none."""
-        expr = resolve_typed(context, node, path, "repeat", COUNT)
-        if expr.type.unknown:
-            return None
-        searched = ".".join((path[0], "find", ""))
-        if any(name.startswith(searched) for name in expr.reads):
-            hint = "let another factor decide how often a point is measured"
-            expected, result = "another factor", "the one that `find` searches"
-            self._names.report(Code.UNEXPECTED.at(expr.span, expected=expected, found=result, hint=hint))
-            return None
-        # What it reads and no point has, such as what an `if` does not take, is absent at each of them.
-        if not expr.is_constant and factors is not None and {axis.path for axis in expr.axes} <= factors.keys():
-            self._names.risks.add(frozenset(expr.reads & factors.keys()))
-            return expr
-        if not expr.is_constant:
-            hint = "write one number: `repeat = 3`"
-            if factors is not None:
-                hint += ", or let a factor decide: `repeat = if cache == cold then 5 else 3`"
-            self._names.report(Code.NOT_CONSTANT.at(expr.span, place="`repeat`", hint=hint))
-            return None
-        if not isinstance(expr.value({}), Quantity):
-            hint = "no trial uses what it names"
-            self._names.report(Code.NOT_SHOWN.at(expr.span, message="`repeat` has no value", hint=hint))
-            return None
-        if _amount(expr) < least:
-            hint = f"it must be at least {least}" + (
-                ", because one replicate says nothing about the next" if least > 1 else ""
-            )
-            self._names.report(Code.NOT_ALLOWED.at(expr.span, name="repeat", value=show(expr.value({})), hint=hint))
-            return None
-        return expr
-
-    def _design(self, expr: Expr) -> None:
-        if expr.type.unknown:
-            return
-        if not expr.is_constant:
-            hint = "choose one; two experiments can share declarations and have different designs"
-            self._names.report(Code.NOT_CONSTANT.at(expr.span, place="`design`", hint=hint))
-            return
-        design = expr.value({})
-        assert isinstance(design, Symbol)
-        if isinstance(design.argument, Quantity) and design.argument.amount < 1:
-            hint = "draw at least 1 point, such as `sample(20)`"
-            self._names.report(Code.NOT_ALLOWED.at(expr.span, name="design", value=f"`{show(design)}`", hint=hint))
-
-    def _budget(self, expr: Expr | None) -> Fraction | None:
-        """How many seconds the run may take, as it is estimated."""
-        if expr is None or expr.type.unknown:
-            return None
-        if not expr.is_constant:
-            hint = "write one duration: `budget = 8h`"
-            self._names.report(Code.NOT_CONSTANT.at(expr.span, place="`budget`", hint=hint))
-            return None
-        seconds = expr.value({})
-        assert isinstance(seconds, Quantity)
-        if seconds.amount <= 0:
-            self._names.report(Code.NOT_ALLOWED.at(expr.span, name="budget", value=show(seconds)))
-        return seconds.amount
 
     def _named(self, axes: tuple[Axis, ...]) -> dict[str, FactorDef]:
         """The factors that the axes reach, their columns named by the shortest path that is unique."""
@@ -654,13 +388,6 @@ def _leave_unreported(finding: Diagnostic) -> None:
     del finding
 
 
-def _amount(number: Expr) -> Fraction:
-    """A number that is the same everywhere."""
-    value = number.value({})
-    assert isinstance(value, Quantity)
-    return value.amount
-
-
 def _operands(context: Context, condition: tree.Expr) -> tuple[Expr, ...]:
     """The values to which names in a condition refer, each name once; words such as `random` have none."""
     silent = context.replace(report=lambda _: None)
@@ -672,12 +399,6 @@ def _operands(context: Context, condition: tree.Expr) -> tuple[Expr, ...]:
     return tuple(expr for expr in resolved if expr.type.scalars or expr.type.words)
 
 
-def _has_foreign_field(node: tree.ExperimentDef, field: str) -> bool:
-    """Whether a field may be there under a name that is not its own."""
-    given = [word.text for item in node.items for word in tree.words(item)]
-    return any(_OTHER_WORDS.get(word) == field or nearest(word, [field]) for word in given)
-
-
 def _kinds_between(workload: Kind, target: Kind, on: Expr, scope: ModuleScope) -> str:
     """The kinds that could stand on a target and offer what a workload needs."""
     needs = set(workload.needs[0]) if workload.needs else set[str]()
@@ -686,26 +407,6 @@ def _kinds_between(workload: Kind, target: Kind, on: Expr, scope: ModuleScope) -
         if needs & set(kind.offers) and set(kind.parents) & {target.name, *target.offers} and text.isidentifier():
             return f"declare one on it: `{kind.name} NAME on {text} {{ … }}`"
     return ""
-
-
-def _field_type(name: str, protocols: Mapping[str, Kind]) -> Type:
-    """The type of a field. A protocol can be given by its name if it needs no properties."""
-    if name == "cache":
-        words = tuple(Variant(word) for word, kind in protocols.items() if not kind.required)
-        return Type(words=words, kinds=frozenset(word for word, kind in protocols.items() if kind.properties))
-    if name == "repeat":
-        return COUNT
-    if name == "budget":
-        return DURATION
-    if name == "design":
-        return Type(words=DESIGNS)
-    if name == "collect":
-        return types.ANYTHING_DECLARED | Type(element=types.ANYTHING_DECLARED)
-    if name in {"with", "during"}:
-        return _OR_NONE | Type(element=_OR_NONE)
-    if name in {"on", "run"}:
-        return types.ANYTHING_DECLARED | Type(element=types.ANYTHING_DECLARED)
-    return _OR_NONE if name == "before" else types.ANYTHING_DECLARED
 
 
 def _is_before_where(clause: tree.Expect | tree.TableClause | tree.PlotClause) -> bool:
@@ -722,26 +423,3 @@ def shortest(path: str, paths: Iterable[str]) -> str:
         if all(other[-length:] != end for other in others):
             return ".".join(end)
     return path
-
-
-def _as_list(field: Expr) -> Expr:
-    """One declared thing where there may be several, as a list of it."""
-
-    def value(at: Any) -> Value:
-        result = field.value(at)
-        return result if isinstance(result, tuple | Absent) else (result,)
-
-    element = Type(kinds=field.type.kinds, beneath=field.type.beneath) | (field.type.element or NOTHING)
-    return field.giving(value, type=Type(element=element, is_partial=field.type.is_partial), alternatives=())
-
-
-def _required_field(field: Expr) -> Expr:
-    """A field of an experiment, which must have a value wherever it is asked for."""
-
-    def value(at: Any) -> Value:
-        result = field.value(at)
-        if not isinstance(result, Absent) or (isinstance(at, FaultPoint) and at.faults):
-            return result
-        return failed(at, Code.NOT_SHOWN.at(field.span, message="this value is absent here"))
-
-    return field.giving(value)

@@ -1,0 +1,137 @@
+"""How much an experiment measures: how often each point, which points, and how long it may take.
+
+In: the values of `repeat`, `design` and `budget`. Out: numbers. Rule: what is wrong with one is reported at its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+from zlang.check.expressions import Context
+from zlang.check.program import Expr, FactorDef, Symbol
+from zlang.check.program_names import ProgramNames
+from zlang.check.scope import Path
+from zlang.check.typed import resolve_typed
+from zlang.check.types import COUNT
+from zlang.check.values import show
+from zlang.diagnostics import Code
+from zlang.syntax import tree
+from zlang.units import Quantity
+
+_LEAST = 2
+"""Replicates, of which there can be an interval."""
+
+
+def replicates(
+    names: ProgramNames,
+    experiment: tree.ExperimentDef,
+    context: Context,
+    item: tree.Field | tree.UntilClause | None,
+    given: Expr | None,
+    factors: Mapping[str, FactorDef],
+) -> tuple[int, Expr]:
+    """How often each point is measured at least, if that is decided by what is measured, and at most.
+
+    A factor with which it varies may have `given` it.
+    """
+    once = Expr(experiment.name.span, COUNT, lambda _: Quantity(Fraction(1)), is_constant=True)
+    path = (experiment.name.text, "repeat")
+    if given is not None or item is None:
+        names.risks.add(given.reads if given is not None else frozenset())
+        return 1, given or once
+    node, is_until = item.value, isinstance(item, tree.UntilClause)
+    is_decided = is_until or any(isinstance(each, tree.Find) for each in experiment.items)
+    if isinstance(node, tree.Range) and is_decided and node.high is not None and node.step is None:
+        low, high = (_times(names, context, end, path, _LEAST) for end in (node.low, node.high))
+        if low is None or high is None:
+            return 1, once
+        least, most = (int(_amount(end)) for end in (low, high))
+        if most < least:
+            names.report(Code.EMPTY_RANGE.at(node.span, hint=f"it goes from {least} to {most}"))
+        return least, high
+    if is_until or isinstance(node, tree.Range):
+        hint = "write the least and the most replicates: `repeat = 3..20 until ci(METRIC) < 5%`"
+        expected, result = "a range with `until`", f"`{node.span.text}`"
+        names.report(Code.UNEXPECTED.at(node.span, expected=expected, found=result, hint=hint))
+        return 1, once
+    times = _times(names, context, node, path, 1, factors)
+    return 1, times or once
+
+
+def _times(
+    names: ProgramNames,
+    context: Context,
+    node: tree.Expr,
+    path: Path,
+    least: int,
+    factors: Mapping[str, FactorDef] | None = None,
+) -> Expr | None:
+    """A number of replicates, which can be decided by factors; None where it is none."""
+    expr = resolve_typed(context, node, path, "repeat", COUNT)
+    if expr.type.unknown:
+        return None
+    searched = ".".join((path[0], "find", ""))
+    if any(name.startswith(searched) for name in expr.reads):
+        hint = "let another factor decide how often a point is measured"
+        expected, result = "another factor", "the one that `find` searches"
+        names.report(Code.UNEXPECTED.at(expr.span, expected=expected, found=result, hint=hint))
+        return None
+    # What it reads and no point has, such as what an `if` does not take, is absent at each of them.
+    if not expr.is_constant and factors is not None and {axis.path for axis in expr.axes} <= factors.keys():
+        names.risks.add(frozenset(expr.reads & factors.keys()))
+        return expr
+    if not expr.is_constant:
+        hint = "write one number: `repeat = 3`"
+        if factors is not None:
+            hint += ", or let a factor decide: `repeat = if cache == cold then 5 else 3`"
+        names.report(Code.NOT_CONSTANT.at(expr.span, place="`repeat`", hint=hint))
+        return None
+    if not isinstance(expr.value({}), Quantity):
+        hint = "no trial uses what it names"
+        names.report(Code.NOT_SHOWN.at(expr.span, message="`repeat` has no value", hint=hint))
+        return None
+    if _amount(expr) < least:
+        hint = f"it must be at least {least}" + (
+            ", because one replicate says nothing about the next" if least > 1 else ""
+        )
+        names.report(Code.NOT_ALLOWED.at(expr.span, name="repeat", value=show(expr.value({})), hint=hint))
+        return None
+    return expr
+
+
+def check_design(names: ProgramNames, expr: Expr) -> None:
+    """Report a design that is not the same at all points, or draws none of them."""
+    if expr.type.unknown:
+        return
+    if not expr.is_constant:
+        hint = "choose one; two experiments can share declarations and have different designs"
+        names.report(Code.NOT_CONSTANT.at(expr.span, place="`design`", hint=hint))
+        return
+    design = expr.value({})
+    assert isinstance(design, Symbol)
+    if isinstance(design.argument, Quantity) and design.argument.amount < 1:
+        hint = "draw at least 1 point, such as `sample(20)`"
+        names.report(Code.NOT_ALLOWED.at(expr.span, name="design", value=f"`{show(design)}`", hint=hint))
+
+
+def budget(names: ProgramNames, expr: Expr | None) -> Fraction | None:
+    """How many seconds the run may take, as it is estimated."""
+    if expr is None or expr.type.unknown:
+        return None
+    if not expr.is_constant:
+        hint = "write one duration: `budget = 8h`"
+        names.report(Code.NOT_CONSTANT.at(expr.span, place="`budget`", hint=hint))
+        return None
+    seconds = expr.value({})
+    assert isinstance(seconds, Quantity)
+    if seconds.amount <= 0:
+        names.report(Code.NOT_ALLOWED.at(expr.span, name="budget", value=show(seconds)))
+    return seconds.amount
+
+
+def _amount(number: Expr) -> Fraction:
+    """A number that is the same everywhere."""
+    value = number.value({})
+    assert isinstance(value, Quantity)
+    return value.amount
