@@ -64,8 +64,8 @@ def searched(
         ]
         side = Side(LATENCY, statistics.median(measured[level]), count, count, ())
         verdicts[float(level)] = judge.finding(Combination((level,), count, (holds(level),), (side,)), own).verdict
-    found = max((level for level in levels if holds(level)), default=0)
-    return found, knee(verdicts, holds_below=holds(0)), sum(map(len, measured.values()))
+    highest = max((level for level in levels if holds(level)), default=0)
+    return highest, knee(verdicts, holds_below=holds(0)), sum(map(len, measured.values()))
 
 
 def main() -> int:
