@@ -32,8 +32,8 @@ OTHER_TOOLS = {
 }  # fmt: skip
 """Tools that the library does not name as kinds, readers or commands that kinds require."""
 ORDINARY = {
-    "as_is", "awk", "capacity", "check", "cold", "dataset", "dir", "discard", "disk", "export", "external", "file", "fill",
-    "find", "host", "hot", "image", "loop", "manual", "md", "meminfo", "mkdir", "nothing", "outside",
+    "as_is", "awk", "capacity", "check", "cold", "dataset", "dir", "discard", "disk", "export", "external", "file",
+    "fill", "find", "host", "hot", "image", "loop", "manual", "md", "meminfo", "mkdir", "nothing", "outside",
     "partition", "pool", "precondition", "pressure", "readlink", "rebuild", "root", "rounds", "scope", "shell",
     "snapshot", "timeout", "nice", "send", "snapshots", "ssh", "streams", "trim", "warm",
 }  # fmt: skip
