@@ -47,8 +47,16 @@ def find(runs: Path, run: str | None) -> Path:
 
 
 def of_every(runs: Path) -> list[RunStatus]:
-    """The status of each run in a directory, by name. Raises RunError."""
-    return [of(path) for path in places.every(runs)]
+    """The status of each run in a directory, by name, and of parts that began together by their numbers.
+
+    Raises RunError.
+    """
+    return sorted(map(of, places.every(runs)), key=_place_in_list)
+
+
+def _place_in_list(status: RunStatus) -> tuple[str, int, str]:
+    number = status.part.partition("/")[0]
+    return status.path.name.rpartition("-")[0], int(number) if number.isdecimal() else 0, status.path.name
 
 
 def of(path: Path) -> RunStatus:
