@@ -451,7 +451,8 @@ class Machine:
         except Liar as error:
             raise Liar(f"what `{self.name}` sent cannot be used: {error}") from None
         except (asyncio.IncompleteReadError, TimeoutError, ConnectionError, asyncssh.Error) as error:
-            reason = "nothing more comes" if isinstance(error, TimeoutError) else error
+            cut_off = {TimeoutError: "nothing more comes", asyncio.IncompleteReadError: "what it sent is incomplete"}
+            reason = cut_off.get(type(error), error)
             raise MachineLost(f"`{self.name}` was lost while its files were fetched: {reason}") from None
         if count:
             self._write(f"drop {out}")
