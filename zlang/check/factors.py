@@ -117,6 +117,16 @@ def each_level(
             yield from each_level(axis.branches[level] if axis.branches else (), most, {**above, axis.path: level})
 
 
+def every_level(axes: Sequence[Axis], above: Mapping[str, int] = MappingProxyType({})) -> Iterator[FirstLevels]:
+    """Give each combination of the levels of these factors, and the first level of all others."""
+    if not axes:
+        yield FirstLevels(above)
+        return
+    axis, *others = axes
+    for level in range(axis.size):
+        yield from every_level((*(axis.branches[level] if axis.branches else ()), *others), {**above, axis.path: level})
+
+
 def column_type(type_: Type) -> str:
     """The type of a factor's column."""
     if type_.unknown:

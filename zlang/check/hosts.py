@@ -14,8 +14,9 @@ from functools import cache
 from itertools import islice
 
 from zlang import units
+from zlang.cache import Cache
 from zlang.check import library, streams, values, versions
-from zlang.check.factors import FirstLevels, each_level
+from zlang.check.factors import FirstLevels, each_level, every_level
 from zlang.check.instances import Frame, chain, each_member, moved, places
 from zlang.check.program import PLATFORMS, Axis, Experiment, Instance, Kind, KindAction, Point, Symbol, Value
 from zlang.check.rendering import shell_text
@@ -29,6 +30,7 @@ _PLAIN = re.compile(r"[\w./:@+=-]+")
 _OPTIONAL = frozenset({"flush", "warm", "change"})
 """Without these a thing can be made and measured: a cache protocol says what it lacks, and a change makes it anew."""
 _SEVERAL = 2
+_lanes = Cache[int, tuple[Experiment, Sequence[frozenset[str]]]](8)
 _OF_GIVEN, _OF_MADE = frozenset({"present"}), frozenset({"create", "destroy"})
 
 
@@ -98,11 +100,17 @@ def _on_each_machine(thing: Instance, every: Sequence[Stream]) -> Iterator[Insta
         yield sent.replace(key=streams.key_on(thing, machine))
 
 
-def lanes(experiment: Experiment) -> list[frozenset[str]]:
+def lanes(experiment: Experiment) -> Sequence[frozenset[str]]:
     """The machines that work for the same trials, or share something, by `key`: those of two lanes work at once."""
+    known = _lanes.get(id(experiment))  # an experiment has no hash
+    if known is None or known[0] is not experiment:
+        known = _lanes[id(experiment)] = experiment, _lanes_of(experiment)
+    return known[1]
+
+
+def _lanes_of(experiment: Experiment) -> list[frozenset[str]]:
     result: list[frozenset[str]] = []
-    axes = [axis for expr in (experiment.on, experiment.run) if expr for axis in expr.axes]
-    for point in islice(each_level(axes), MOST_POINTS):
+    for point in _placing_points(experiment):
         with suppress(ProgramError):
             used = [
                 (carrier(stream.workload, stream.on), host_of(stream.on)) for stream in streams.at(experiment, point)
@@ -113,6 +121,23 @@ def lanes(experiment: Experiment) -> list[frozenset[str]]:
             joined = [lane for lane in result if lane & together]
             result = [lane for lane in result if lane not in joined] + [frozenset(together.union(*joined))]
     return result
+
+
+def _placing_points(experiment: Experiment) -> Iterable[FirstLevels]:
+    """The points at which workloads and targets are on other machines, as far as they are not too many."""
+    axes = [axis for expr in (experiment.on, experiment.run) if expr for axis in expr.axes]
+    reads = frozenset[str]().union(*(condition.reads for condition in experiment.conditions))
+    tied = [axis for axis in experiment.axes if axis.path in reads or any(axis.path == own.path for own in axes)]
+    every = list(islice(every_level(tied), MOST_POINTS + 1))
+    if len(every) > MOST_POINTS:
+        return islice(each_level(axes), MOST_POINTS)
+    return [point for point in every if _is_in_space(experiment, point)]
+
+
+def _is_in_space(experiment: Experiment, point: FirstLevels) -> bool:
+    with suppress(ProgramError):
+        return all(where.value(point) is not False for where in experiment.conditions)
+    return False
 
 
 def platform_of(host: Instance | None) -> str:
@@ -301,10 +326,7 @@ def machine_findings(experiment: Experiment) -> list[Diagnostic]:
 
 def each_choice(experiment: Experiment, axes: Iterable[Axis]) -> Iterator[FirstLevels]:
     """Points of an experiment that differ from the first in one choice of these axes, up to `MOST_POINTS`."""
-    for point in islice(each_level(axes), MOST_POINTS):
-        with suppress(ProgramError):
-            if all(where.value(point) is not False for where in experiment.conditions):
-                yield point
+    return (point for point in islice(each_level(axes), MOST_POINTS) if _is_in_space(experiment, point))
 
 
 def _used_at(experiment: Experiment, point: FirstLevels) -> Iterator[tuple[Instance, Instance | None]]:
