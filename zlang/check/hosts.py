@@ -102,10 +102,10 @@ def _on_each_machine(thing: Instance, every: Sequence[Stream]) -> Iterator[Insta
 
 def lanes(experiment: Experiment) -> Sequence[frozenset[str]]:
     """The machines that work for the same trials, or share something, by `key`: those of two lanes work at once."""
-    known = _lanes.get(id(experiment))  # an experiment has no hash
-    if known is None or known[0] is not experiment:
-        known = _lanes[id(experiment)] = experiment, _lanes_of(experiment)
-    return known[1]
+    cached = _lanes.get(id(experiment))  # an experiment has no hash
+    if cached is None or cached[0] is not experiment:
+        cached = _lanes[id(experiment)] = experiment, _lanes_of(experiment)
+    return cached[1]
 
 
 def _lanes_of(experiment: Experiment) -> list[frozenset[str]]:
