@@ -91,6 +91,7 @@ class Schedule:
         self.setups: Setups = like.setups if like else Setups(self.draw, part)
         self._plot_states = _remembering(self._states)
         self._cells = [(factor.path, _Cells(factor)) for factor in experiment.factors.values()]
+        self._repeats: dict[tuple[int, int], int] = {}
         replicates = points.replicates(experiment, self.space, self.taken)
         self.repeat, self.least_repeat = max(replicates), min(replicates)
         self.trials = sum(map(len, self.rounds)) * sum(times * some for times, some in replicates.items())
@@ -194,8 +195,12 @@ class Schedule:
     def _of_repeated(self, places: Iterator[Place]) -> Iterator[Place]:
         """The places at which each point is measured as often as it says; blocks without trials are not counted."""
         blocks: dict[int, int] = {}
+        repeats = self._repeats
         for place in places:
-            if place.replicate <= points.repeat_at(self.experiment, self.plots.at(place.plot, place.point)):
+            key = place.plot, place.point
+            if key not in repeats:
+                repeats[key] = points.repeat_at(self.experiment, self.plots.at(*key))
+            if place.replicate <= repeats[key]:
                 yield place._replace(block=blocks.setdefault(place.block, len(blocks) + 1))
 
     @property
@@ -207,7 +212,7 @@ class Schedule:
     def blocks(self) -> int:
         """How many blocks there are, in an order that has whole plots."""
         if self.is_uneven:
-            return max(slot.block for slot in self._every_slot())
+            return max(place.block for place in self._places())
         return self._layout.passes * (self.plots.count if self.order is Order.PLANNED else 1)
 
     def slot(self, number: int) -> Slot:
