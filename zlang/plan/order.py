@@ -199,13 +199,14 @@ def written(layout: Layout, turns: Sequence[int], count: int) -> Iterator[tuple[
 
 
 def sampled_neighbours(
-    items: Sequence[T], plot_of: Callable[[T], int], seed: int, count: int
+    items: Sequence[T], plot_of: Callable[[T], object], seed: int, count: int
 ) -> Iterator[tuple[float, T | None, T]]:
     """The same of trials that are listed, where what is drawn from the layout may not be there."""
     source, pairs = random.Random(f"{seed}:sample"), list(pairwise(items))
+    changes = [before != after for before, after in pairwise(map(plot_of, items))]
     yield 1, None, items[0]
     for enters in (True, False):
-        some = [pair for pair in pairs if (plot_of(pair[0]) != plot_of(pair[1])) is enters]
+        some = [pair for pair, changed in zip(pairs, changes, strict=True) if changed is enters]
         drawn = source.sample(some, min(count, len(some)))
         for before, item in drawn:
             yield len(some) / len(drawn), before, item

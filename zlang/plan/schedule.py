@@ -250,15 +250,20 @@ class Schedule:
     def sampled(self, count: int) -> Iterator[tuple[float, Slot | None, Slot]]:
         """Trials drawn from the order, each with the one before it, and how many trials it stands for."""
         if self.is_uneven:
-            yield from sampled_neighbours(list(self._every_slot()), lambda slot: slot.whole_plot, self.seed, count)
-            return
-        if self.order is Order.AS_WRITTEN:
+            drawn = sampled_neighbours(list(self._places()), self._whole_plot_of, self.seed, count)
+        elif self.order is Order.AS_WRITTEN:
             counts = self.space.counts if self.taken is None else ()
             drawn = written(self._layout, tuple(accumulate(reversed(counts[1:]), mul)), count)
         else:
             drawn = sampled(self._layout, self.order, count)
         for weight, before, place in drawn:
             yield weight, self._slot(0, before, 0) if before else None, self._slot(0, place, 0)
+
+    def _whole_plot_of(self, place: Place) -> object:
+        """What tells the whole plot of a place from those before and after it."""
+        if self.order.has_plots:
+            return place.plot
+        return tuple(map(self.plots.at(place.plot, place.point).get, self.hard_to_change))
 
     def carried_out(self) -> Schedule:
         """The trials that are carried out, of a search as many as it may need at most."""
