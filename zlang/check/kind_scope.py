@@ -18,7 +18,7 @@ from zlang.check.kind_declarations import Declared, Report, names_in
 from zlang.check.lazy import LazyMapping
 from zlang.check.program import ABSENT, Absent, Expr, Instance, PropertyDef, Value, Variable
 from zlang.check.property_types import type_of
-from zlang.check.remembered import FRAME, GATE, PARENT, TARGET
+from zlang.check.remembered import BESIDE_PROPERTIES, FRAME, GATE, PARENT, TARGET, once
 from zlang.check.rendering import option_word
 from zlang.check.resolve import new_context
 from zlang.check.scope import NoScope
@@ -72,7 +72,7 @@ class KindScope(NoScope):
         self.draws = bool(declared.draws)
         self.read_names: set[str] = set()
         self._pending: list[str] = []
-        self._own_options = cache(lambda name: self.properties[name].own_form("options"))
+        self._own_options = cache(self._own_form)
         self._options_of = Cache[tuple[str, int], tuple[Value, Value]]()
         self._last_options: tuple[object, tuple[Value, ...]] = (None, ())
 
@@ -151,13 +151,17 @@ class KindScope(NoScope):
         return Expr(span, BOOL, value, reads=carried.reads)
 
     def _own_property_later(self, name: str, span: Span) -> Expr:
-        """The property whose own attribute this is: what it is declared to be is only known when the frame is."""
-        type_ = type_of(self.context, self.nodes[name].type)
+        """The property whose own attribute this is: what it is declared to be is only known when the frame is.
+
+        The attribute is asked for where the property is given, so its default decides nothing.
+        """
+        type_, reads = type_of(self.context, self.nodes[name].type), frozenset({name})
+        resolved = cache(lambda: self._own_property(name, span))
 
         def value(frame: Any) -> Value:
-            return self._own_property(name, span).value(frame)
+            return resolved().value(frame)
 
-        return Expr(span, type_, value, reads=FRAME, member=word_argument(type_, value, FRAME))
+        return Expr(span, type_, value, reads=reads, member=word_argument(type_, value, reads))
 
     def _own_property(self, name: str, span: Span) -> Expr:
         if name in self._pending and self.may_name_itself:
@@ -180,16 +184,21 @@ class KindScope(NoScope):
 
         return Expr(span, definition.type, value, reads=reads, member=word_argument(definition.type, value, reads))
 
+    def _own_form(self, name: str) -> Expr | None:
+        """The words that a property adds itself, made once for all frames that agree in what they read."""
+        own = self.properties[name].own_form("options")
+        return own and own.giving(once(own.value, own.reads))
+
     def _options(self, frame: Any) -> Value:
         """The options of the given properties; those of the last values are kept, which several frames may have."""
         given, words = frame.instance.values, list[Value]()
         if given is self._last_options[0] and "key" not in frame.context:
             return self._last_options[1]
-        has_own = "key" in frame.context or type(given) is not dict
+        are_kept = "key" not in frame.context and type(given) is dict
         for name in given_in(frame):
             own = self._own_options(name)
             if own is not None:
-                has_own = True
+                are_kept = are_kept and own.reads.isdisjoint(BESIDE_PROPERTIES)
                 words += values.listed(own.value(frame))
                 continue
             value = given[name]
@@ -202,7 +211,7 @@ class KindScope(NoScope):
                 )
             words.append(cached[1])
         result = tuple(words)
-        if not has_own:
+        if are_kept:
             self._last_options = given, result
         return result
 

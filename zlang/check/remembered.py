@@ -15,6 +15,7 @@ from zlang.check.rendering import shell_text
 
 T = TypeVar("T")
 TARGET, PARENT, GATE, FRAME = (frozenset({f"({part})"}) for part in ("target", "parent", "gate", "frame"))
+BESIDE_PROPERTIES = TARGET | PARENT | GATE | FRAME
 _LEAST_WORK = 3
 """Evaluations with less work than this are as fast as a lookup."""
 
