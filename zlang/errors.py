@@ -6,9 +6,7 @@ import re
 from pathlib import Path
 from types import TracebackType
 
-_OUT_OF_MEMORY = re.compile(
-    r"without (exception set|setting an exception)$|bad_alloc|map segment|cannot allocate", re.IGNORECASE
-)
+_OUT_OF_MEMORY = r"(?i)without (exception set|setting an exception)$|bad_alloc|map segment|cannot allocate"
 """What CPython says where it has no room for a call, and the loader where it has none for a library."""
 
 
@@ -40,7 +38,7 @@ def unwritable(path: Path, error: Exception) -> RunError:
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether an error means that there is no memory: by its type, or by what CPython, the loader and DuckDB say."""
-    is_by_text = isinstance(error, SystemError | ImportError) and _OUT_OF_MEMORY.search(str(error)) is not None
+    is_by_text = isinstance(error, SystemError | ImportError) and re.search(_OUT_OF_MEMORY, str(error)) is not None
     return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException" or is_by_text
 
 

@@ -7,13 +7,13 @@ from functools import lru_cache
 
 LAYOUT = "\n\t"
 """Control characters that text of several lines needs."""
-_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+_UNSEEN = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 """Fillers and selectors, which Python calls printable: Unicode's Default_Ignorable_Code_Point without category Cf."""
 
 
 def is_visible(text: str) -> bool:
     """Whether each character of a text is one that a reader sees, or a plain space."""
-    return text.isprintable() and (text.isascii() or not _UNSEEN.search(text))
+    return text.isprintable() and (text.isascii() or not re.search(_UNSEEN, text))
 
 
 @lru_cache(maxsize=512)

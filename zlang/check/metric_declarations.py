@@ -43,11 +43,9 @@ HOW = ("regex", "json", "csv")
 DISTRIBUTION = "hdr"
 """How a distribution of a kind is found: in an HdrHistogram log, by the tag of its intervals."""
 _ATTRIBUTES = ("better", "doc", "means", "needs")
-_DECLARED = re.compile(
-    r"\s*([^:=,]+?)\s*(?::\s*([A-Za-z]\w*)\s*(?:\bin\s+([^\s,]+)\s*)?)?(?:,\s*([^:=]*?)\s*)?",
-)
+_DECLARED = r"\s*([^:=,]+?)\s*(?::\s*([A-Za-z]\w*)\s*(?:\bin\s+([^\s,]+)\s*)?)?(?:,\s*([^:=]*?)\s*)?"
 _IS_BETTER = {f"{word} is better": word for word in BETTER}
-_BEGINS_WITH_WORD = re.compile(r"""[A-Za-z=:"']""")
+_BEGINS_WITH_WORD = r"""[A-Za-z=:"']"""
 _DIMENSIONLESS = "1"
 """The unit of a share that is printed as a part of one."""
 
@@ -176,7 +174,7 @@ def pattern_problem(pattern: str) -> str:
         groups = re.compile(pattern, re.MULTILINE).groups
     except re.error as error:
         return f"it is not a regular expression: {error}"
-    if not groups and _BEGINS_WITH_WORD.match(pattern):
+    if not groups and re.match(_BEGINS_WITH_WORD, pattern):
         return "put the number in parentheses, such as `iops=([0-9.]+)`; otherwise all that matches is read as a number"
     return ""
 
@@ -187,7 +185,7 @@ def parse(text: str, metrics: Mapping[str, Metric]) -> tuple[Metric, str]:
     Behind it, `, higher is better` or `, lower is better` may stand. A name without a type is that of a metric of the
     library, else a number without a unit. Raises ValueError with a sentence.
     """
-    matched = _DECLARED.fullmatch(text)
+    matched = re.fullmatch(_DECLARED, text)
     if matched is None:
         raise ValueError(f"`{text}` is not of the form `NAME: TYPE in UNIT, higher is better`")
     name, type_, unit, addition = matched[1], matched[2], matched[3] or "", matched[4]

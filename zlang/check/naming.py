@@ -23,14 +23,14 @@ from zlang.record import Record
 from zlang.source import Span
 from zlang.units import Quantity
 
-_SIGNS_OF_THE_SHELL = re.compile(r"\\\n|[\"'\\{}]")
-_BESIDE_THE_POINT = re.compile(r"/(?:\.?/)+")
-_PATTERN = re.compile(r"(?<![^\s;|&<>()=])/[^\s;|&<>()=]*[*?\[][^\s;|&<>()=]*")
-_RELATIVE_PATTERN = re.compile(r"(?<![^\s;|&<>(=])(?!/)[^\s;|&<>()=]*[*?\[][^\s;|&<>()=]*")
-_LABELS = re.compile(r"(?:\bin\b|;;)[^();&]*\)")
-_CLASS = re.compile(r"\[[!^]?[^]]*\[:\w+:\][^]]*\]")
+_SIGNS_OF_THE_SHELL = r"\\\n|[\"'\\{}]"
+_BESIDE_THE_POINT = r"/(?:\.?/)+"
+_PATTERN = r"(?<![^\s;|&<>()=])/[^\s;|&<>()=]*[*?\[][^\s;|&<>()=]*"
+_RELATIVE_PATTERN = r"(?<![^\s;|&<>(=])(?!/)[^\s;|&<>()=]*[*?\[][^\s;|&<>()=]*"
+_LABELS = r"(?:\bin\b|;;)[^();&]*\)"
+_CLASS = r"\[[!^]?[^]]*\[:\w+:\][^]]*\]"
 _ENDS = r"(?![\w.]|-(?!part\d))"
-_UP_AGAIN = re.compile(r"/[^/\s]+/\.\.(?=/)")
+_UP_AGAIN = r"/[^/\s]+/\.\.(?=/)"
 
 
 class NamedThing(Record):
@@ -274,28 +274,28 @@ def _mentions(text: str, path: str) -> bool:
     is_near = is_entered or (directory.count("/") > 1 and re.search(rf"{re.escape(directory)}(?![\w.-]){alone}", plain))
     if is_near and name and re.search(rf"(?<![\w./-])(?:\.\.?/)*{re.escape(name)}{partition}{_ENDS}", plain):
         return True
-    if any(_is_matched(path, pattern) for pattern in _PATTERN.findall(plain)):
+    if any(_is_matched(path, pattern) for pattern in re.findall(_PATTERN, plain)):
         return True
     below = "|".join(re.escape("/".join(path.split("/")[count:])) for count in range(1, path.count("/")))
     if below and re.search(rf"(?<![\w./-])(?:(?:\.\.?|\$\w+)/)*(?:{below}){_ENDS}", plain):
         return True  # as it is seen from a directory above its own
     if not is_near or not re.search(rf"{re.escape(directory)}/?(?=[\s;&|)]|$)", plain):
         return False
-    patterns = _RELATIVE_PATTERN.findall(_LABELS.sub("", plain) if "esac" in plain else plain)
+    patterns = re.findall(_RELATIVE_PATTERN, re.sub(_LABELS, "", plain) if "esac" in plain else plain)
     return any(_is_matched(name, pattern) for pattern in patterns)
 
 
 def _is_matched(path: str, pattern: str) -> bool:
     """Whether a path is one of those for which a pattern of the shell stands."""
-    pattern = _CLASS.sub("?", pattern).replace("[^", "[!")
+    pattern = re.sub(_CLASS, "?", pattern).replace("[^", "[!")
     parts, patterns = path.split("/"), pattern.split("/")
     return len(parts) == len(patterns) and all(map(fnmatchcase, parts, patterns))
 
 
 def plain_path(text: str) -> str:
     """A text with its paths as they are, without quotes and detours."""
-    text = _BESIDE_THE_POINT.sub("/", _SIGNS_OF_THE_SHELL.sub("", text))
-    while (shorter := _UP_AGAIN.sub("", text)) != text:
+    text = re.sub(_BESIDE_THE_POINT, "/", re.sub(_SIGNS_OF_THE_SHELL, "", text))
+    while (shorter := re.sub(_UP_AGAIN, "", text)) != text:
         text = shorter
     return text
 

@@ -28,7 +28,7 @@ ROWS = "rows"
 _TEXTS = frozenset({"string", "path", "version"})
 WORD = "word"
 """The type of a column whose cells are words of an enumeration."""
-_HEADING = re.compile(r"([A-Za-z_][\w-]*)(?:\s*:\s*([A-Za-z_]\w*)|\s+in\s+(\S+))?")
+_HEADING = r"([A-Za-z_][\w-]*)(?:\s*:\s*([A-Za-z_]\w*)|\s+in\s+(\S+))?"
 
 
 Row = tuple[Span, tuple[tree.TableCell, ...]]
@@ -152,7 +152,7 @@ def _columns(context: Context, head: _Line, names: tuple[tree.Word, ...]) -> lis
     by_name: dict[str, _Column] = {}
     wanted = {word.text for word in names}
     for place, (text, span) in enumerate(zip(head.texts, head.cells, strict=True)):
-        match = _HEADING.fullmatch(text)
+        match = re.fullmatch(_HEADING, text)
         if match is None:
             continue  # a column that no name can be
         column = _Column(match.group(1), place, match.group(2) or "", match.group(3) or "")

@@ -98,26 +98,26 @@ def _sides(node: tree.Expr) -> Iterator[tree.Expr]:
 
 _MOST_SHOWN = 8
 _SHARE = Type(frozenset({"share"}))
-_INSERTED = re.compile(r'"\$?\{([A-Za-z_][\w.]*)\}"')
-_MINUTES = re.compile(r"[\d_.]+m")
+_INSERTED = r'"\$?\{([A-Za-z_][\w.]*)\}"'
+_MINUTES = r"[\d_.]+m"
 _LEAST_SECTOR = 512
-_AMOUNT = re.compile(r"[\d_.]+[A-Za-z]+")
-_THOUSANDS = re.compile(r"(\d+)[kK](?:/s)?")
-_NUMBERS = re.compile(r"(?a:\s*\d+(\s*(-|\.\.)\s*\d+)?\s*(,\s*\d+(\s*(-|\.\.)\s*\d+)?\s*)*)")
-_BARE = re.compile(r"-?[\d_.]+")
+_AMOUNT = r"[\d_.]+[A-Za-z]+"
+_THOUSANDS = r"(\d+)[kK](?:/s)?"
+_NUMBERS = r"(?a:\s*\d+(\s*(-|\.\.)\s*\d+)?\s*(,\s*\d+(\s*(-|\.\.)\s*\d+)?\s*)*)"
+_BARE = r"-?[\d_.]+"
 
 
 def with_unit(option: Expr, expected: Type) -> Hint:
     """A hint for a bare number where a unit is expected."""
     wanted = [scalar for scalar in ("size", "duration", "share", "rate", "iops") if scalar in expected.scalars]
     text = option.span.text
-    if expected.accepts(types.RATE) and option.type.scalars == {"size"} and _AMOUNT.fullmatch(text):
+    if expected.accepts(types.RATE) and option.type.scalars == {"size"} and re.fullmatch(_AMOUNT, text):
         return Hint(f"write `{text}/s`", text, f"{text}/s", is_safe=False)
-    if wanted == ["iops"] and (each := _THOUSANDS.fullmatch(text)):
+    if wanted == ["iops"] and (each := re.fullmatch(_THOUSANDS, text)):
         return Hint(f"write `{each[1]}000/s`", text, f"{each[1]}000/s", is_safe=False)
     if not wanted or not option.type.scalars & {"count", "number"}:
         return Hint("")
-    value = option.value({}) if option.is_constant and _BARE.fullmatch(text) else None
+    value = option.value({}) if option.is_constant and re.fullmatch(_BARE, text) else None
     if not isinstance(value, Quantity):
         return Hint("add a unit")
     # Who writes a share as a number means a part of 1 if there is a point in it, and else percents.
@@ -132,7 +132,7 @@ def with_unit(option: Expr, expected: Type) -> Hint:
 def _mebibytes(option: Expr, expected: Type) -> Hint:
     """A hint for `1m`, which fio reads as a size."""
     text = option.span.text
-    if "size" not in expected.scalars or not _MINUTES.fullmatch(text):
+    if "size" not in expected.scalars or not re.fullmatch(_MINUTES, text):
         return Hint("")
     return Hint(f"`{text}` is in minutes: write `{text[:-1]}MiB`", text, f"{text[:-1]}MiB", is_safe=False)
 
@@ -150,7 +150,7 @@ def _as_numbers(option: Expr, expected: Type) -> Hint:
     numbers = option.value({}) if option.is_constant and option.type == STRING else None
     if not isinstance(numbers, str) or expected.element is None or not expected.element.accepts(types.COUNT):
         return Hint("")
-    if not _NUMBERS.fullmatch(numbers):
+    if not re.fullmatch(_NUMBERS, numbers):
         return Hint("write a list of numbers, such as `[0..3, 8]`")
     parts = [re.split(r"\s*(?:-|\.\.)\s*", part.strip()) for part in numbers.split(",")]
     meant = f"[{', '.join('..'.join(sorted(ends, key=int)) for ends in parts)}]"
@@ -161,7 +161,7 @@ def _without_quotes(option: Expr, expected: Type, scope: Scope) -> Hint:
     """A hint for a text where a word or a name is expected."""
     word = option.value({}) if option.is_constant and option.type == STRING else None
     text = option.span.text
-    if option.type == STRING and (inserted := _INSERTED.fullmatch(text)):
+    if option.type == STRING and (inserted := re.fullmatch(_INSERTED, text)):
         return Hint(f"write the name alone: `{inserted[1]}`", text, inserted[1], is_safe=False)
     if not isinstance(word, str) or not text.startswith('"'):
         return Hint("")
