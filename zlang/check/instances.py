@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from zlang import units
 from zlang.cache import Cache
@@ -149,12 +149,8 @@ def explored(
     return answers, frozenset(reads), not pending
 
 
-class _Given(NamedTuple):
-    """What a property is given at a point: its value, the text of that in digests, and the things that it names."""
-
-    value: Value
-    text: str
-    named: tuple[tuple[Instance, Span], ...]
+_Given = tuple[Value, str, tuple[tuple[Instance, Span], ...]]
+"""What a property is given at a point: its value, the text of that in digests, and the things that it names."""
 
 
 MOST_STEPS = 2_000_000
@@ -184,7 +180,7 @@ class _Field:
         """What is given at a point at which it may not be possible."""
         before = len(point.named)
         value = self._expr.value(point)
-        return _Given(value, _property_text(self._name, value), tuple(point.named[before:]))
+        return value, _property_text(self._name, value), tuple(point.named[before:])
 
 
 class InstanceBuilder:
