@@ -22,7 +22,8 @@ from zlang.pipeline import arming, costs, machines, plans, programs, runs, verdi
 from zlang.pipeline.plans import Planned
 from zlang.plan.estimate import PlanEstimate
 from zlang.plan.order import Order
-from zlang.plan.plan import LOCAL, ROOT, Action, Factor, Header, Setup, Step, Trial
+from zlang.plan.plan import LOCAL, ROOT, Action, Factor, Header, Setup, Step
+from zlang.plan.schedule import Slot
 from zlang.plan.state import Walk
 from zlang.plan.survey import EXACT
 from zlang.report import wording
@@ -114,7 +115,7 @@ def _overview(
     planned: Planned, db: Path, measured: Mapping[str, Measured] | None, program: str, untried: Container[str]
 ) -> None:
     header = planned.plan.header
-    first = list(islice((item for item in planned.plan.items() if isinstance(item, Trial)), FIRST))
+    first = _first_trials(planned)
     setups = plans.setups_by_branch(planned)
     print(f"{header.experiment}: {visible(header.title)}" if header.title else header.experiment)
     print()
@@ -160,9 +161,17 @@ def _overview(
             print("  {}: {}".format(*words.over_budget(estimates[header.order].total, budget, fitting)))
     print()
     print(f"the first {len(first)} trials:" if len(first) < header.trials else "all trials:")
-    _write(iter(_rows([trial_cells(t) for t in first], header.factors)))
+    _write(iter(_rows([_cells(planned, slot) for slot in first], header.factors)))
     _print_missing(header.tools, untried)
     print(f"\nall commands: zlang plan {program} --steps        run it: zlang run {program}")
+
+
+def _first_trials(planned: Planned) -> list[Slot]:
+    """The first trials. Raises ProgramError where one cannot be carried out."""
+    slots = list(islice(planned.schedule.slots(), FIRST))
+    for slot in slots:
+        planned.builder.like(slot)
+    return slots
 
 
 def _print_missing(tools: Mapping[str, str], untried: Container[str]) -> None:
@@ -325,9 +334,9 @@ def _levels(factor: Factor) -> str:
     return visible(" | ".join(shown))
 
 
-def trial_cells(trial: Trial) -> tuple[int, int, list[object]]:
+def _cells(planned: Planned, slot: Slot) -> tuple[int, int, list[object]]:
     """Number, replicate and levels of a trial."""
-    return trial.number, trial.replicate, list(trial.factors.values())
+    return slot.number, slot.replicate, list(planned.schedule.factors(slot.point).values())
 
 
 def _rows(rows: list[tuple[int, int, list[object]]], factors: tuple[Factor, ...]) -> list[str]:

@@ -25,7 +25,7 @@ from zlang.plan.plan import ALONE, Fetch, Finding, Footprint, Plan, Scalar, Setu
 from zlang.plan.schedule import Schedule, Slot
 from zlang.plan.trial_steps import TrialSteps
 from zlang.record import Record
-from zlang.space.trial_config import TrialConfig, trial_config
+from zlang.space.trial_config import Surroundings, TrialConfig, trial_config
 
 _PLOTS_LOOKED_AT = 64
 
@@ -71,6 +71,7 @@ class Builder:
         )
         self.identities: Identities = like.identities if like else Identities(schedule.experiment)
         self.judged_kinds: Cache[tuple[Kind, Instance | None], _Judged] = same.judged_kinds if same else Cache()
+        self.trials_of_points: Cache[tuple[str, Surroundings], Trial] = same.trials_of_points if same else Cache()
 
     def items(self) -> Iterator[Setup | Trial]:
         """The trials in order, each setup before the first that needs it."""
@@ -110,6 +111,14 @@ class Builder:
         )
         steps.exposure.require_guards(config, setups, trial)
         return trial, setups
+
+    def like(self, slot: Slot, config: TrialConfig | None = None) -> Trial:
+        """A trial of the same point: another replicate or order draws other seeds, and takes the same steps."""
+        config = config or trial_config(self._experiment, slot.point)
+        cached = self.trials_of_points.get((config.key, config.surroundings))
+        if cached is None:
+            cached = self.trials_of_points[config.key, config.surroundings] = self.trial(slot)[0]
+        return cached
 
     def state(self, slot: Slot) -> tuple[TrialConfig, tuple[Setup, ...], tuple[str, ...]]:
         """The configuration of a trial, the setups it needs (parents first), and the keys of those it leaves stale."""

@@ -200,7 +200,12 @@ class Trial:
     @property
     def place(self) -> str:
         """The directory of this trial's attempts within a run folder."""
-        return f"trials/{self.identity}/{self.replicate}"
+        return trial_place(self.identity, self.replicate)
+
+
+def trial_place(identity: str, replicate: int) -> str:
+    """The directory of the attempts at one replicate of a point, within a run folder."""
+    return f"trials/{identity}/{replicate}"
 
 
 @frozen

@@ -11,7 +11,7 @@ from collections.abc import Container, Iterator
 from zlang.check import hosts
 from zlang.frozen import frozen
 from zlang.plan.build import Builder
-from zlang.plan.plan import Trial
+from zlang.plan.plan import Trial, trial_place
 from zlang.plan.schedule import Schedule
 from zlang.plan.state import Change, Walk
 
@@ -21,7 +21,10 @@ DRAWN = 150
 
 @frozen
 class SampledTrial:
-    """The changes before a trial, and the trial, if it is one; it stands for `weight` trials."""
+    """The changes before a trial, and the trial, if it is one; it stands for `weight` trials.
+
+    The trial may be that of another replicate, which takes the same steps.
+    """
 
     weight: float
     changes: tuple[Change, ...]
@@ -37,11 +40,11 @@ def sample(builder: Builder, schedule: Schedule, but: Container[str] = ()) -> It
 def _every_trial(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterator[SampledTrial]:
     walk = Walk()
     for slot in schedule.slots():
-        trial, setups = builder.trial(slot)
-        if trial.place in but:
+        config, setups, invalidated = builder.state(slot)
+        if trial_place(builder.identities.of(config), slot.replicate) in but:
             continue
-        yield SampledTrial(1, walk.enter(setups), trial)
-        walk.leave(trial.invalidates)
+        yield SampledTrial(1, walk.enter(setups), builder.like(slot, config))
+        walk.leave(invalidated)
     yield SampledTrial(1, walk.state.teardown(), None)
 
 
