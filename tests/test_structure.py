@@ -60,10 +60,10 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def said_by_start(command: str, expression: str) -> tuple[str, str]:
+def said_by_start(command: str, expression: str, example: str = "quickstart") -> tuple[str, str]:
     """The output of a command, and on standard error its exit code with the value of an expression."""
     program = (
-        f"import sys; from zlang.cli.app import guarded; code = guarded([{command!r}, 'examples/quickstart.zexp']); "
+        f"import sys; from zlang.cli.app import guarded; code = guarded([{command!r}, 'examples/{example}.zexp']); "
         f"print(code, {expression}, file=sys.stderr)"
     )
     done = subprocess.run(
@@ -78,13 +78,15 @@ def said_by_start(command: str, expression: str) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("command", ["check", "plan"])
-def test_a_start_imports_nothing_heavy(command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "example"), [("check", "quickstart"), ("plan", "quickstart"), ("plan", "filesystems")]
+)
+def test_a_start_imports_nothing_heavy(command: str, example: str) -> None:
     tables.load()
     library.load()
-    out, err = said_by_start(command, f"sorted({HEAVY!r} & sys.modules.keys())")
-    assert err == "0 []\n"
-    assert "quickstart" in out
+    out, err = said_by_start(command, f"sorted({HEAVY!r} & sys.modules.keys())", example)
+    assert err.endswith("0 []\n")
+    assert example in out
 
 
 @pytest.mark.parametrize("command", ["check", "plan"])

@@ -86,7 +86,7 @@ def _set_up_once(planned: Planned, schedule: Schedule) -> tuple[str, ...]:
     if design is None:
         return ()
     names = [factor.name for factor in design.factors if is_any or factor.name in schedule.whole]
-    return tuple(name for name in names if any(each.is_set_up_once for each in compare.factors(design, name, ())))
+    return tuple(name for name in names if compare.is_set_up_once(design, name))
 
 
 def _design(planned: Planned, schedule: Schedule) -> Design | None:

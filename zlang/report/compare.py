@@ -62,11 +62,6 @@ class Comparison:
         return self.ratio is not None and self.ratio.error is not None
 
     @property
-    def is_set_up_once(self) -> bool:
-        """Whether a level was set up only once: then there is no verdict."""
-        return self.verdict == _SET_UP_ONCE
-
-    @property
     def is_significant(self) -> bool:
         """Whether the interval excludes that they are alike."""
         interval = self.ratio.interval(self.comparisons) if self.ratio else None
@@ -75,29 +70,40 @@ class Comparison:
 
 def factors(design: Design, by: str | None, pair: Sequence[str]) -> list[Comparison]:
     """Levels of one factor, or of each: the two that are named, or every other one against the first."""
-    candidates = {factor.name: i for i, factor in enumerate(design.factors)}
-    if not candidates:
-        raise without_factors(design, "`zlang compare RUN RUN` compares runs")
-    wanted: list[tuple[int, Cell, Cell]] = []
-    for name, i in candidates.items():
-        levels = design.levels[i]
-        if by is None:
-            wanted += [(i, levels[0], level) for level in levels[1:]]
-        elif name == by and pair:
-            first, second = (_level(design, i, text) for text in pair)
-            wanted.append((i, first, second))
-        elif name == by:
-            wanted += [(i, levels[0], level) for level in levels[1:]]
+    wanted = _sides(design, by, pair)
     result = []
-    rows_at: dict[tuple[int, Cell], list[Row]] = {}
-    for i in {i for i, _, _ in wanted}:
-        for row in design.counting:
-            rows_at.setdefault((i, row.levels[i]), []).append(row)
-    for i, first, second in wanted:
-        sides = tuple(rows_at.get((i, level), []) for level in (first, second))
+    for i, (first, second), sides in wanted:
         column = design.factors[i]
         shown = wording.level(first, column.type), wording.level(second, column.type)
         result.append(_compared(design, column.name, sides, (i,), shown, len(wanted)))
+    return result
+
+
+def is_set_up_once(design: Design, by: str) -> bool:
+    """Whether a level of a factor was set up only once: then there is no verdict on it."""
+    every = (_judged(sides, _other_factors(design, sides, (i,))) for i, _, sides in _sides(design, by, ()))
+    return any(judged.is_of_one_setup for judged in every)
+
+
+def _sides(
+    design: Design, by: str | None, pair: Sequence[str]
+) -> list[tuple[int, tuple[Cell, Cell], tuple[list[Row], list[Row]]]]:
+    """The factors to compare, each with two levels, and the trials that count of both."""
+    candidates = {factor.name: i for i, factor in enumerate(design.factors)}
+    if not candidates:
+        raise without_factors(design, "`zlang compare RUN RUN` compares runs")
+    result = []
+    for name, i in candidates.items():
+        if by not in {None, name}:
+            continue
+        rows_at: dict[Cell, list[Row]] = {}
+        for row in design.counting:
+            rows_at.setdefault(row.levels[i], []).append(row)
+        levels = design.levels[i]
+        wanted = [(levels[0], level) for level in levels[1:]]
+        if by is not None and pair:
+            wanted = [(_level(design, i, pair[0]), _level(design, i, pair[1]))]
+        result += [(i, (first, second), (rows_at.get(first, []), rows_at.get(second, []))) for first, second in wanted]
     return result
 
 
@@ -213,16 +219,10 @@ def _compared(
     comparisons: int,
 ) -> Comparison:
     """The second side against the first, which differ in the `chosen` factors and are called as `shown`."""
-    # A factor that exists only beside one of the two cannot match them.
-    others = [
-        i
-        for i in range(len(design.factors))
-        if i not in chosen and all(any(row.levels[i] is not None for row in side) for side in sides)
-    ]
     if verdict := not_positive(sides, shown):
         return _without_ratio(design.metric, name, shown, comparisons, verdict)
-    judged = _judged(sides, others)
-    if judged.is_of_setups and judged.units == 1:
+    judged = _judged(sides, _other_factors(design, sides, chosen))
+    if judged.is_of_one_setup:
         verdict, note = _SET_UP_ONCE, _SET_UP_AGAIN
     else:
         verdict = verdict_on(judged.ratio, comparisons, design)
@@ -238,6 +238,15 @@ def _compared(
         verdict=verdict,
         note=note,
     )
+
+
+def _other_factors(design: Design, sides: Sequence[Sequence[Row]], chosen: Sequence[int]) -> list[int]:
+    """The factors in which two sides match; one that exists only beside one of the two cannot match them."""
+    return [
+        i
+        for i in range(len(design.factors))
+        if i not in chosen and all(any(row.levels[i] is not None for row in side) for side in sides)
+    ]
 
 
 def _without_ratio(metric: str, factor: str, sides: tuple[str, str], comparisons: int, verdict: str) -> Comparison:

@@ -48,6 +48,11 @@ class Difference:
     units: int
     is_of_setups: bool
 
+    @property
+    def is_of_one_setup(self) -> bool:
+        """Whether a side was set up only once."""
+        return self.is_of_setups and self.units == 1
+
 
 def difference(observations: Sequence[Observation]) -> Difference:
     """The second side against the first."""
