@@ -9,6 +9,7 @@ error; each has its own spread, with the degrees of freedom of Satterthwaite (19
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 
@@ -19,6 +20,8 @@ from zlang.report.summary import Estimate
 _POWER = 0.8
 """How often a difference that is called detectable is found."""
 _QUANTILES = 40
+_STEP = 1e-4
+"""The part of a standard error to which a detectable difference is computed."""
 
 Logs = Mapping[Hashable, Sequence[float]]
 """By combination of the other factors."""
@@ -58,19 +61,18 @@ def _errors_detected(df: float, comparisons: int) -> float:
     It is the noncentral t, averaged over what the estimate may be: a small one promises too much.
     """
     import numpy as np
-    from scipy.optimize import brentq
     from scipy.special import chdtri, nctdtr
 
     limit = student(df, 1 - (1 - LEVEL) / 2 / comparisons)
     estimates = np.sqrt(chdtri(df, 1 - (np.arange(_QUANTILES) + 0.5) / _QUANTILES) / df)
 
-    def lacking(errors: float) -> float:
-        return float(np.mean(1 - nctdtr(df, errors * estimates, limit))) - _POWER
+    def found(steps: int) -> float:
+        return float(np.mean(1 - nctdtr(df, steps * _STEP * estimates, limit)))
 
-    most = limit + 1
-    while lacking(most) < 0:
+    most = math.ceil((limit + 1) / _STEP)
+    while found(most) < _POWER:
         most *= 2
-    return float(brentq(lacking, 0, most, rtol=1e-4))
+    return bisect_left(range(most), _POWER, key=found) * _STEP
 
 
 def paired(differences: Logs) -> Ratio | None:
