@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from zlang.errors import RunError
-from zlang.report import compare, design, drawing, effects, judging, ratios, stopping, summary
+from zlang.report import clauses, compare, design, drawing, effects, judging, ratios, stopping, summary
 from zlang.report.formulas import Trials
 from zlang.report.summary import TableColumn
 from zlang.text import visible
@@ -24,7 +24,10 @@ MOST_ANSWERS = 3
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The parts of the answer, each computed once; `why` says why there are no comparisons."""
+    """The parts of the answer, each computed once; `why` says why there are no comparisons.
+
+    `asked` are the columns of the factors that the clauses of the experiment name.
+    """
 
     judged: Sequence[judging.Judged]
     read: design.Design
@@ -32,17 +35,21 @@ class Answered:
     sources: Sequence[effects.Effect] = ()
     why: str = ""
     sentences: Sequence[str] = ()
+    asked: Sequence[str] = ()
 
     @property
     def usual_plot(self) -> str:
-        """The plot of an experiment that asks for none: the metric over the factors that matter most."""
-        names = [item.name for item in self.read.factors]
-        strongest = [item.name for item in self.sources if item.name in names]
-        if not strongest:
-            return ""
+        """The plot of an experiment that asks for none: the metric over the factors of its questions.
+
+        Those that matter most come after them.
+        """
         sizes = {item.name: len(levels) for item, levels in zip(self.read.factors, self.read.levels, strict=True)}
-        lines = [name for name in strongest if sizes[name] <= len(drawing.COLOURS)][:2]
-        over = max(lines or strongest[:1], key=lambda name: sizes[name])
+        names = [*self.asked, *(item.name for item in self.sources)]
+        names = [name for name in dict.fromkeys(names) if sizes.get(name, 0) > 1]
+        if not names:
+            return ""
+        lines = [name for name in names if sizes[name] <= len(drawing.COLOURS)][:2]
+        over = max(lines or names[:1], key=lambda name: sizes[name])
         by = [name for name in lines if name != over]
         return f"{self.read.metric} over {over}" + "".join(f" by {name}" for name in by)
 
@@ -60,12 +67,13 @@ class Answered:
 def answer_of(trials: Trials) -> Answered:
     """What the results of an experiment say."""
     judged, read = judging.judge(trials), design.read(trials)
+    asked = clauses.factors_asked_about(trials)
     sentences = [sentence.strip() for sentence in stopping.sentences(trials)]
     try:
         compared, sources = compare.factors(read, None, ()), effects.effects(read)
     except RunError as error:
-        return Answered(judged=judged, read=read, why=error.message, sentences=sentences)
-    return Answered(judged=judged, read=read, compared=compared, sources=sources, sentences=sentences)
+        return Answered(judged=judged, read=read, why=error.message, sentences=sentences, asked=asked)
+    return Answered(judged=judged, read=read, compared=compared, sources=sources, sentences=sentences, asked=asked)
 
 
 def in_sentences(answered: Answered) -> Iterator[str]:
@@ -117,7 +125,10 @@ def _differences(answered: Answered) -> Iterator[str]:
             significant.setdefault(item.factor, []).append((item, item.ratio))
     for pairs in significant.values():
         pairs.sort(key=_distance, reverse=True)
-    for pairs in sorted(significant.values(), key=lambda pairs: _distance(pairs[0]), reverse=True)[:MOST_ANSWERS]:
+    largest_first = sorted(significant.items(), key=lambda item: _distance(item[1][0]), reverse=True)
+    places = {name: place for place, name in enumerate(answered.asked)}
+    asked_first = sorted(largest_first, key=lambda item: places.get(item[0], len(places)))
+    for _, pairs in asked_first[:MOST_ANSWERS]:
         yield _sentence_of_factor(metric, pairs[:MOST_ANSWERS])
     open_ = [item for item in answered.compared if not item.is_significant and item.factor not in significant]
     for verdict, names in _by_verdict(open_).items():

@@ -90,6 +90,33 @@ def _named(trials: Trials) -> Iterator[str]:
         yield from metrics_of(until.term)
 
 
+def factors_asked_about(trials: Trials) -> list[str]:
+    """The columns of the factors that the clauses name, those that an `expect` compares first."""
+    names = [trials.factors[path][0] for path in _asked_paths(trials) if path in trials.factors]
+    return list(dict.fromkeys(names))
+
+
+def _asked_paths(trials: Trials) -> Iterator[str]:
+    expectations = stored_expectations(trials)
+    for expectation in expectations:
+        yield from _paths(expectation.term)
+    for search in stored_clauses(trials, "find", Search):
+        yield search.path
+    tables, plots = stored_clauses(trials, "table", Table), stored_clauses(trials, "plot", Plot)
+    axes = [(plot.over, *plot.by, *([plot.facet] if plot.facet else [])) for plot in plots]
+    for refs in (*(table.by for table in tables), *axes, *(expectation.by for expectation in expectations)):
+        for ref in refs:
+            yield from ref.paths
+
+
+def _paths(term: Term) -> Iterator[str]:
+    """The paths of the factors in a formula, as they are written."""
+    if term.op == "factor":
+        yield from term.paths
+    for part in term.terms:
+        yield from _paths(part)
+
+
 def metrics_of(term: Term) -> Iterator[str]:
     """The metrics in a formula, those of single trials that percentiles are like among them."""
     if term.op == "metric":
