@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import re
 import sys
 import zipfile
@@ -20,7 +21,7 @@ from zlang.cli import answering
 from zlang.cli.app import guarded
 from zlang.pipeline import reports, results
 from zlang.report import answer, compose, judging, page, series
-from zlang.report.document import Paragraph
+from zlang.report.document import Figure, Paragraph
 from zlang.report.judging import JudgedCombination
 from zlang.run.folder import Folder
 from zlang.text import LAYOUT
@@ -224,7 +225,7 @@ def test_what_a_page_leaves_out_is_said_and_links_lead_somewhere(
     (trials,) = [table for table in made.tables if table.title.startswith("Trials by point")]
     assert len(trials.rows) == 10
     assert len(trials.data) == 40
-    assert trials.note == "The first 10 of 40 rows; `zlang report --format csv` writes them all."
+    assert trials.note.endswith("The first 10 of 40 rows; `zlang report --format csv` writes them all.")
     seen = Page(page.html(made))
     within = {link[1:] for link in seen.of("a", "href") if link.startswith("#")}
     assert "trials" in within
@@ -250,3 +251,37 @@ def test_a_bundle_has_what_its_page_links_to(tmp_path: Path) -> None:
     files = {unquote(link) for link in links if link.startswith("runs/") and "plan.sh" not in link}
     assert any(name.endswith("measure.out") for name in files)
     assert [name for name in files if name not in names and not any(other.startswith(name) for other in names)] == []
+
+
+def test_the_first_picture_is_about_the_factors_of_the_question(tmp_path: Path) -> None:
+    """The depth has a larger effect, and `rw` a larger one than the size, but nobody asked about them."""
+    sizes = (Term("==", (Term("factor", paths=("rand.bs",)), Term("value", value=size))) for size in (4096, 65536))
+    iops = Term("metric", name="read_iops")
+    sides = tuple(Term("median", (iops, size), "median(read_iops)", type="iops") for size in sizes)
+    run = RunBuilder(
+        tmp_path / "runs" / "r",
+        factors=(factor("rw", "word"), factor("bs", "size"), factor("iodepth", "count")),
+        clauses=(Expectation("small ones are faster", "", Term(">", sides), ()),),
+    )
+    for n, (rw, bs, depth) in enumerate(itertools.product(("randread", "read"), (4096, 65536), (1, 8, 64))):
+        for replicate in (1, 2, 3):
+            value = 100.0 * depth * (1 + (rw == "read")) * (1.1 if bs == 4096 else 1.0) * (1 + replicate / 100)
+            run.measured(f"p{n}", replicate, {"rw": rw, "bs": bs, "iodepth": depth}, printed({"read_iops": value}))
+    run.done()
+    db, runs = ingested(tmp_path)
+    made = reports.report(db, None, runs, tmp_path)
+    assert [block.title for block in made.sections[0].blocks if isinstance(block, Figure)] == [
+        "read_iops over iodepth by bs"
+    ]
+    text = page.markdown(made)
+    assert text.index("Compared with `bs`") < text.index("Compared with `iodepth`")
+
+
+def test_what_all_trials_share_is_said_beneath_their_table(tmp_path: Path) -> None:
+    db, runs = plain(tmp_path)
+    made = reports.report(db, None, runs, tmp_path)
+    (table,) = [table for table in made.tables if table.title.startswith("Trials by point")]
+    assert table.columns == ("point", "trial", "replicate", "order", "bs", "read_iops", "raw files")
+    assert table.names == (*table.columns[:-1], "counts", "cache", "raw files")
+    assert all(len(row) == len(table.columns) for row in table.rows)
+    assert table.note == "The same in all trials: `counts` = yes, `cache` = cold."

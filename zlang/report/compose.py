@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -562,7 +563,7 @@ def _every_trial(
     data = []
     for point in points:
         for row in point.rows:
-            state = "counts" if row["valid"] else f"does not count: {row['why_not']}"
+            state = "yes" if row["valid"] else f"no: {row['why_not']}"
             own = raw(row)
             fixed = (point.number, row["number"], row["replicate"], row["position"], *(row[n] for n in hosts))
             if len(rows) < _MOST_ROWS:
@@ -583,8 +584,27 @@ def _every_trial(
     numeric = frozenset(i for i, name in enumerate(heads) if name not in texts)
     anchors = tuple(point.anchor if i == 0 else "" for point in points for i in range(len(point.rows)))
     title = "Trials by point; `order` is the place of a trial in the run"
-    yield document.DocumentTable(
+    whole = document.DocumentTable(
         title=title, columns=heads, rows=tuple(rows), names=heads, data=tuple(data), numeric=numeric, anchors=anchors
+    )
+    yield _without_constants(whole, {*hosts, "replicate", "counts", "cache"})
+
+
+def _without_constants(table: document.DocumentTable, names: AbstractSet[str]) -> document.DocumentTable:
+    """The same table without those of these columns that have one value; a note says it, and `data` keeps them."""
+    constants = {
+        n: table.rows[0][n].shown
+        for n, name in enumerate(table.columns)
+        if name in names and len(table.data) > 1 and len({row[n] for row in table.data}) == 1
+    }
+    shown = [n for n in range(len(table.columns)) if n not in constants]
+    same = ", ".join(f"`{table.columns[n]}` = {text}" for n, text in constants.items())
+    return replace(
+        table,
+        columns=tuple(table.columns[n] for n in shown),
+        rows=tuple(tuple(row[n] for n in shown) for row in table.rows),
+        numeric=frozenset(at for at, n in enumerate(shown) if n in table.numeric),
+        note=f"The same in all trials: {same}." if constants else "",
     )
 
 
