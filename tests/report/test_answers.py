@@ -456,3 +456,26 @@ def test_a_plot_says_that_trials_without_its_factor_are_not_in_it(tmp_path: Path
     (plot,) = answers.asked_now(known_runs.trials_of(tmp_path / "db", None), "read_iops over amount")
     assert [row[0] for row in plot.rows] == [4096, 65536]
     assert plot.note == "trials without `amount` are not in it"
+
+
+def test_the_figures_beside_a_ratio_are_those_of_the_ratio(tmp_path: Path) -> None:
+    """The medians are 100 and 100; the figures that are shown have the ratio that is shown."""
+    measured = [(PLAIN, 4096, 70, (100.0, 100.0, 800.0)), (PLAIN, 65536, 70, (100.0, 100.0, 100.0))]
+    text = "median(read_iops where bs == 4KiB) > 2 * median(read_iops where bs == 64KiB)"
+    (judged,) = judging.judge(answered(f'expect "so" {text}', tmp_path, measured))
+    (finding,) = judged.findings
+    shown = judging.sentence(judged, finding)
+    assert (
+        "geomean(read_iops where bs == 4KiB) = 200 (n = 3), geomean(read_iops where bs == 64KiB) = 100 (n = 3)" in shown
+    )
+    assert "bs=4KiB / (2 * bs=64KiB) = 1 [" in shown
+    assert [side.value for side in finding.sides] == [100, 100]
+
+
+def test_a_ratio_of_what_both_sides_have_says_so(tmp_path: Path) -> None:
+    measured = [
+        (PLAIN, 4096, 70, (100.0, 101.0)), (PLAIN, 65536, 70, (50.0, 51.0)), (PLAIN, 4096, 90, (900.0, 901.0)),
+    ]  # fmt: skip
+    text = "median(read_iops where bs == 4KiB) > median(read_iops where bs == 64KiB)"
+    (judged,) = judging.judge(answered(f'expect "so" overall({text})', tmp_path, measured))
+    assert judged.findings[0].margin.endswith("(by geometric means of what both sides have)")

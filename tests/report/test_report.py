@@ -102,7 +102,7 @@ def test_it_tells_what_was_asked_found_and_run(tmp_path: Path) -> None:
         r"Compared with `bs` = 4KiB, `read_iops` is \d+ % lower with 64KiB \(a ratio of 0\.[\d.]+ to 0\.[\d.]+ with",
         text,
     )
-    assert "| fail | larger is faster | 1 of 1 | median(read_iops where bs == 64KiB) = " in text
+    assert "| fail | larger is faster | 1 of 1 | geomean(read_iops where bs == 64KiB) = " in text
     assert re.search(r"\| 4KiB \| 3 \| [\d.]+ \[[\d.]+ … [\d.]+\] \| 1 \|", text)
     assert re.search(r"\| bs \| 64KiB \| 4KiB \| 0\.\d+ \|.* slower", text)
     assert "| kernel | Linux 6.18 |" in text

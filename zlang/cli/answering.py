@@ -82,7 +82,13 @@ def _as_json(judged: Judged) -> dict[str, object]:
                 "why": finding.why,
                 "margin": finding.margin,
                 "sides": [
-                    {"text": side.term.name, "value": side.value, "n": side.n, "tried": side.tried or 0}
+                    {
+                        "text": side.term.name,
+                        "value": side.value,
+                        "middle": side.middle,
+                        "n": side.n,
+                        "tried": side.tried or 0,
+                    }
                     for side in finding.sides
                 ],
             }

@@ -70,7 +70,18 @@ def _are_alike(levels: Sequence[Cell], others: Sequence[Cell]) -> bool:
 
 def _side(term: Term, rows: Sequence[Row]) -> Side:
     values = tuple(exp(row.log) for row in rows)
-    return Side(term, statistics.median(values) if values else None, len(values), len(values), values)
+    if not values:
+        return Side(term, None, 0, 0, ())
+    middle = margins.mean_over_combinations([(row.levels, row.log) for row in rows])
+    return Side(
+        term=term,
+        value=statistics.median(values),
+        n=len(values),
+        tried=len(values),
+        values=values,
+        middle=None if middle is None else exp(middle),
+        statistic="geomean",
+    )
 
 
 def _ratio(runs: tuple[str, str], sides: Sequence[Sequence[Row]]) -> tuple[Ratio | None, str]:

@@ -52,7 +52,8 @@ class Trials:
 class Side:
     """An aggregate in one combination: its value, of how many trials that count, of how many that were tried.
 
-    `values` are those of the trials, for a median. None in `tried` says that there is no such trial.
+    `values` are those of the trials, for a median. None in `tried` says that there is no such trial. A verdict rests on
+    its `middle`: the geometric mean of these trials, or the mean, as its `statistic` says.
     """
 
     term: Term
@@ -60,6 +61,8 @@ class Side:
     n: int
     tried: int | None
     values: tuple[float, ...]
+    middle: float | None = None
+    statistic: str = ""
 
 
 @frozen

@@ -127,12 +127,14 @@ def _judged_combination(
         return JudgedCombination(compared.levels, Verdict.INCONCLUSIVE, compared.sides, why)
     margin = Margin(is_ratio=True, value=ratio.log - math.log(expected.limit), error=ratio.error, df=ratio.df)
     verdict, why = _verdict_on_margin(expected.op, margin, combinations), ""
-    left, right = (side.value or 0.0 for side in compared.sides)
+    sides = compared.sides
+    left, right = (side.value or 0.0 for side in sides)
     shown = (Term("value", value=left), Term("value", value=expected.limit * right))
     if _is_contradicted(Term(expected.op, shown), lambda _: None, verdict):
         verdict, why = Verdict.INCONCLUSIVE, _CONTRADICTED
+        sides = tuple(replace(side, middle=None) for side in sides)
     text = f"{replace(margin, value=ratio.log).named('ratio of geometric means =')} against {run}"
-    return JudgedCombination(compared.levels, verdict, compared.sides, why, text)
+    return JudgedCombination(compared.levels, verdict, sides, why, text)
 
 
 def _verdict_on_margin(op: str, margin: Margin, combinations: int, looks: int = 1) -> Verdict:
@@ -216,8 +218,9 @@ class Judge:
         margins: list[Margin] = []
         verdict = self._verdict(self.term, own, values_by_term, margins)
         text = ", ".join(str(item) for item in margins if not math.isnan(item.value))
+        sides = tuple(_with_middle(side, margins) for side in combination.sides)
         why = next((item.why for item in margins if item.why), text) if verdict is Verdict.INCONCLUSIVE else ""
-        return JudgedCombination(levels, verdict, combination.sides, why, text)
+        return JudgedCombination(levels, verdict, sides, why, text)
 
     def _verdict(
         self, term: Term, own: Sequence[TrialTerms], by_term: Mapping[Term, float | None], shown: list[Margin]
@@ -303,7 +306,7 @@ def _reason_for_no_verdict(side: Side, least: int) -> str:
 def sentence(judged: Judged, finding: JudgedCombination) -> str:
     """One combination in words: its levels, and what was found there."""
     at = levels_in_words(judged, finding)
-    sides = ", ".join(f"{side.term.name} = {_number(side)}" for side in finding.sides)
+    sides = ", ".join(f"{_named(side)} = {_number(side)}" for side in finding.sides)
     why = ", ".join(part for part in ((sides, finding.margin) if finding.margin else (finding.why or sides,)) if part)
     if finding.margin and finding.why not in finding.margin:
         why = f"{why}: {finding.why}"
@@ -329,8 +332,26 @@ def levels_in_words(judged: Judged, finding: JudgedCombination) -> str:
     )
 
 
+def _with_middle(side: Side, margins: Sequence[Margin]) -> Side:
+    """A side with the statistic on which a verdict rests, unless the figure of all trials contradicts it."""
+    for margin in margins:
+        for term, middle, statistic in margin.middles:
+            if term == side.term and margin.why != _CONTRADICTED:
+                return replace(side, middle=middle, statistic=statistic)
+    return side
+
+
+def _named(side: Side) -> str:
+    """The statistic of a side that is shown: that on which the verdict rests, if there is one."""
+    name = side.term.name
+    if side.middle is None or side.term.op == "mean":
+        return name
+    return f"{side.statistic}{name.removeprefix('median')}" if side.term.op == "median" else f"{side.statistic}({name})"
+
+
 def _number(side: Side) -> str:
-    if side.value is None:
+    value = side.value if side.middle is None else side.middle
+    if value is None:
         return "-"
     times = 100 if side.term.type == "share" else 1
-    return f"{wording.measured(side.value * times, UNITS.get(side.term.type, ''))} (n = {side.n})"
+    return f"{wording.measured(value * times, UNITS.get(side.term.type, ''))} (n = {side.n})"

@@ -29,6 +29,8 @@ from zlang.store.store import literal, quoted
 
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _STEP = 1e-6
+_SEEN = 0.005
+"""A difference that is seen in three digits."""
 _ROUNDING = 1e-12
 """The error that logarithms and sums of equal values leave."""
 Leaf = Callable[[Term], object]
@@ -42,7 +44,8 @@ _SET_UP_ONCE = f"set up only once; {wording.SET_UP_AGAIN}"
 class Margin:
     """The left side over the right one, or their difference where one is not positive; on a scale where 0 is the limit.
 
-    Without an error `why` says why it has none. `subject` names the sides, and `middle` what is compared of them.
+    Without an error `why` says why it has none. `subject` names the sides, and `middle` what is compared of them: of
+    each aggregate this is among `middles`.
     """
 
     is_ratio: bool
@@ -52,6 +55,7 @@ class Margin:
     why: str = ""
     subject: str = ""
     middle: str = ""
+    middles: tuple[tuple[Term, float, str], ...] = ()
 
     def interval(self, comparisons: int = 1) -> tuple[float, float]:
         """Where it lies with 95 % confidence, together with so many others (Bonferroni)."""
@@ -141,7 +145,7 @@ def margin(
     ]
     middles: dict[int, float] = {}
     for n in used:
-        middle = _mean_over_combinations(
+        middle = mean_over_combinations(
             [(entry.sample.levels, entry.values[n]) for entry in added if n in entry.values]
         )
         if middle is None:
@@ -159,13 +163,14 @@ def margin(
         df=0,
         subject=_subject(comparison, "/" if is_ratio else "-"),
         middle="geometric means" if all(scale.is_log for scale in scales.values()) else "means",
+        middles=tuple((terms[n], scales[n].back(place), scales[n].name) for n, place in middles.items()),
     )
     pair = _pair(slopes, added)
     if pair is None:
         return _of_several(made, slopes, added, is_within_setups=is_within_setups)
     first, second = pair
     without = replace(made, value=value - slopes[second] * (middles[second] - middles[first]))
-    return _of_pair(without, pair, slopes[second], added, matched)
+    return _of_pair(without, value, pair, slopes[second], added, matched)
 
 
 @frozen
@@ -248,7 +253,7 @@ def geometric_mean(own: Sequence[TrialTerms], aggregate: int) -> Margin | None:
         for sample in own
         if (value := sample.values[aggregate]) is not None
     ]
-    middle = _mean_over_combinations([(entry.sample.levels, entry.values[aggregate]) for entry in added])
+    middle = mean_over_combinations([(entry.sample.levels, entry.values[aggregate]) for entry in added])
     return (
         None
         if middle is None
@@ -263,6 +268,11 @@ class _Scale:
     """How values of an aggregate are added up: as logarithms, or as they are."""
 
     is_log: bool
+
+    @property
+    def name(self) -> str:
+        """The statistic, as tables call it."""
+        return "geomean" if self.is_log else "mean"
 
     def of(self, value: float) -> float:
         return math.log(value) if self.is_log else value
@@ -279,7 +289,7 @@ class _Added:
     values: Mapping[int, float]
 
 
-def _mean_over_combinations(values: Sequence[tuple[Hashable, float]]) -> float | None:
+def mean_over_combinations(values: Sequence[tuple[Hashable, float]]) -> float | None:
     """The mean over combinations, with equal weights."""
     by: dict[Hashable, list[float]] = defaultdict(list)
     for levels, value in values:
@@ -301,9 +311,17 @@ _Parts = Mapping[_Part, Sequence[tuple[TrialTerms, float]]]
 
 
 def _of_pair(
-    without: Margin, pair: tuple[int, int], slope: float, added: Sequence[_Added], matched: Sequence[int]
+    without: Margin,
+    all_trials: float,
+    pair: tuple[int, int],
+    slope: float,
+    added: Sequence[_Added],
+    matched: Sequence[int],
 ) -> Margin:
-    """The margin of two sides; `without` is added to the product of their difference and the slope."""
+    """The margin of two sides; `without` is added to the product of their difference and the slope.
+
+    That of `all_trials` is another one if a side has combinations, or trials of a setup, that the other lacks.
+    """
     observed = [
         Observation(pair.index(n), entry.sample.groups, tuple(entry.sample.levels[i] for i in matched), entry.values[n])
         for entry in added
@@ -313,6 +331,8 @@ def _of_pair(
     if difference.ratio is None:
         return replace(without, value=math.nan, why="its sides have no combination in common")
     margin = replace(without, value=without.value + slope * difference.ratio.log)
+    if abs(margin.value - all_trials) > _SEEN:
+        margin = replace(margin, middle=f"{margin.middle} of what both sides have")
     if difference.ratio.error is None:
         return replace(margin, why=_SET_UP_ONCE if difference.is_of_setups else _NOT_REPEATED)
     return replace(margin, error=abs(slope) * difference.ratio.error, df=difference.ratio.df)
