@@ -26,7 +26,7 @@ MOST_ANSWERS = 3
 class Answered:
     """The parts of the answer, each computed once; `why` says why there are no comparisons.
 
-    `asked` are the columns of the factors that the clauses of the experiment name.
+    `named_factors` are the columns of the factors that the clauses of the experiment name.
     """
 
     judged: Sequence[judging.Judged]
@@ -35,7 +35,7 @@ class Answered:
     sources: Sequence[effects.Effect] = ()
     why: str = ""
     sentences: Sequence[str] = ()
-    asked: Sequence[str] = ()
+    named_factors: Sequence[str] = ()
 
     @property
     def usual_plot(self) -> str:
@@ -44,7 +44,7 @@ class Answered:
         Those that matter most come after them.
         """
         sizes = {item.name: len(levels) for item, levels in zip(self.read.factors, self.read.levels, strict=True)}
-        names = [*self.asked, *(item.name for item in self.sources)]
+        names = [*self.named_factors, *(item.name for item in self.sources)]
         names = [name for name in dict.fromkeys(names) if sizes.get(name, 0) > 1]
         if not names:
             return ""
@@ -67,13 +67,15 @@ class Answered:
 def answer_of(trials: Trials) -> Answered:
     """What the results of an experiment say."""
     judged, read = judging.judge(trials), design.read(trials)
-    asked = clauses.factors_asked_about(trials)
+    named_factors = clauses.named_factors(trials)
     sentences = [sentence.strip() for sentence in stopping.sentences(trials)]
     try:
         compared, sources = compare.factors(read, None, ()), effects.effects(read)
     except RunError as error:
-        return Answered(judged=judged, read=read, why=error.message, sentences=sentences, asked=asked)
-    return Answered(judged=judged, read=read, compared=compared, sources=sources, sentences=sentences, asked=asked)
+        return Answered(judged=judged, read=read, why=error.message, sentences=sentences, named_factors=named_factors)
+    return Answered(
+        judged=judged, read=read, compared=compared, sources=sources, sentences=sentences, named_factors=named_factors
+    )
 
 
 def in_sentences(answered: Answered) -> Iterator[str]:
@@ -126,9 +128,9 @@ def _differences(answered: Answered) -> Iterator[str]:
     for pairs in significant.values():
         pairs.sort(key=_distance, reverse=True)
     largest_first = sorted(significant.items(), key=lambda item: _distance(item[1][0]), reverse=True)
-    places = {name: place for place, name in enumerate(answered.asked)}
-    asked_first = sorted(largest_first, key=lambda item: places.get(item[0], len(places)))
-    for _, pairs in asked_first[:MOST_ANSWERS]:
+    places = {name: place for place, name in enumerate(answered.named_factors)}
+    named_first = sorted(largest_first, key=lambda item: places.get(item[0], len(places)))
+    for _, pairs in named_first[:MOST_ANSWERS]:
         yield _sentence_of_factor(metric, pairs[:MOST_ANSWERS])
     open_ = [item for item in answered.compared if not item.is_significant and item.factor not in significant]
     for verdict, names in _by_verdict(open_).items():

@@ -90,13 +90,13 @@ def _named(trials: Trials) -> Iterator[str]:
         yield from metrics_of(until.term)
 
 
-def factors_asked_about(trials: Trials) -> list[str]:
+def named_factors(trials: Trials) -> list[str]:
     """The columns of the factors that the clauses name, those that an `expect` compares first."""
-    names = [trials.factors[path][0] for path in _asked_paths(trials) if path in trials.factors]
+    names = [trials.factors[path][0] for path in _named_paths(trials) if path in trials.factors]
     return list(dict.fromkeys(names))
 
 
-def _asked_paths(trials: Trials) -> Iterator[str]:
+def _named_paths(trials: Trials) -> Iterator[str]:
     expectations = stored_expectations(trials)
     for expectation in expectations:
         yield from _paths(expectation.term)
