@@ -360,14 +360,9 @@ def plan(
             order,
             runs,
             db,
+            planning.View(trials=trials, steps=steps, trial=trial, emit=emit, out=out, as_json=as_json),
             reach=reach or (),
             again=again,
-            trials=trials,
-            steps=steps,
-            trial=trial,
-            emit=emit,
-            out=out,
-            as_json=as_json,
         )
     )
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
 from zlang.cache import Cache
-from zlang.check.program import Axis
+from zlang.check.check import Checked
+from zlang.check.program import Axis, Experiment
 from zlang.cli import checking, streams, words
 from zlang.cli.render import visible
 from zlang.emit.registry import EMITTERS
@@ -35,6 +37,30 @@ if TYPE_CHECKING:
 FIRST = 10
 
 
+class View(NamedTuple):
+    """How a plan is shown: in one of these ways, or as an overview."""
+
+    trials: bool = False
+    steps: bool = False
+    trial: int | None = None
+    emit: str | None = None
+    out: Path | None = None
+    as_json: bool = False
+
+    @property
+    def is_of_one(self) -> bool:
+        """Whether it can show only one experiment."""
+        return self.as_json or self.emit is not None or self.trial is not None
+
+    @property
+    def is_of_one_machine(self) -> bool:
+        """Whether it is for the machine that carries out its steps."""
+        return self.emit is not None and (self.emit not in EMITTERS or not EMITTERS[self.emit].of_all_hosts)
+
+
+OVERVIEW = View()
+
+
 def plan(
     file: str,
     settings: list[str] | None = None,
@@ -45,60 +71,72 @@ def plan(
     order: str | None = None,
     runs_dir: Path = words.RUNS,
     db: Path = words.DATABASE,
+    view: View = OVERVIEW,
     *,
     reach: Sequence[str] = (),
     again: bool = False,
-    trials: bool = False,
-    steps: bool = False,
-    trial: int | None = None,
-    emit: str | None = None,
-    out: Path | None = None,
-    as_json: bool = False,
 ) -> int:
     """Show or write the plan."""
     words.ordered(order)
     overrides = checking.overrides(settings, profile)
     checked = checking.sound(file, overrides)
-    is_one = as_json or emit is not None or trial is not None
-    experiments = programs.chosen(checked, experiment, is_one=is_one)
+    experiments = programs.chosen(checked, experiment, is_one=view.is_of_one)
     for number, chosen in enumerate(experiments):
         if len(experiments) > 1:
-            print("\n" * bool(number) + (f"experiment {chosen.name}\n" * (trials or steps)), end="")
-        is_script = emit is not None and (emit not in EMITTERS or not EMITTERS[emit].of_all_hosts)
-        reached: Iterable[str] = machines.reached(checked, chosen, reach) if host is None and not is_script else ()
-        names = machines.hosts_of(chosen) if emit == "sh" and out is not None and host is None else []
-        if len(names) > 1:  # a script for each
-            reached = names
-        name = experiment if len(experiments) == 1 else chosen.name
+            heading = f"experiment {chosen.name}\n" if view.trials or view.steps else ""
+            print("\n" * bool(number) + heading, end="")
+        reached = _reached(checked, chosen, view, host, reach)
         seed_used = plans.DEFAULT_SEED if seed is None else seed
         planned = plans.plan(checked, chosen, seed_used, overrides, host, order, reached)
-        if as_json or emit is not None:
-            streams.use_utf8()
-        if trial is not None:
-            _in_full(planned, trial)
-        elif trials and as_json:
-            _write(_trial_lines(planned))
-        elif emit is not None:
-            _emit(planned, emit, out)
-        elif as_json:
-            outlook = costs.remaining_estimate(
-                planned, db, {} if again else runs.measured(planned, runs_dir, words.refuse)
-            )
-            _put(plans.lines(planned, outlook), "json", out)
-        elif trials:
-            _write(_trial_table(planned))
-        elif steps:
-            is_read = sys.stdout.isatty() and plans.page(_steps(planned))
-            if not is_read:
-                _write(_steps(planned))
-        else:
-            result = {} if again else runs.measured(planned, runs_dir, words.refuse)
-            name_of_program = "FILE" if file == checking.STANDARD else file
-            program = words.program(
-                name_of_program, settings, profile, name, seed, host, order, runs=runs_dir, again=again
-            )
-            _overview(planned, db, result, program, arming.own_commands(checked.program))
+        measured = dict if again else partial(runs.measured, planned, runs_dir, words.refuse)
+        if _show_view(planned, view, db, measured):
+            continue
+        name = experiment if len(experiments) == 1 else chosen.name
+        program = words.program(
+            "FILE" if file == checking.STANDARD else file,
+            settings,
+            profile,
+            name,
+            seed,
+            host,
+            order,
+            runs=runs_dir,
+            again=again,
+        )
+        _overview(planned, db, measured(), program, arming.own_commands(checked.program))
     return 0
+
+
+def _reached(
+    checked: Checked, experiment: Experiment, view: View, host: str | None, reach: Sequence[str]
+) -> Iterable[str]:
+    """The hosts that the plan of a view includes besides this machine."""
+    names = machines.hosts_of(experiment) if view.emit == "sh" and view.out is not None and host is None else []
+    if len(names) > 1:  # a script for each
+        return names
+    return machines.reached(checked, experiment, reach) if host is None and not view.is_of_one_machine else ()
+
+
+def _show_view(planned: Planned, view: View, db: Path, measured: Callable[[], Mapping[str, Measured] | None]) -> bool:
+    """Show a plan in the way that was asked for; False if that is the overview."""
+    if view.as_json or view.emit is not None:
+        streams.use_utf8()
+    if view.trial is not None:
+        _in_full(planned, view.trial)
+    elif view.trials and view.as_json:
+        _write(_trial_lines(planned))
+    elif view.emit is not None:
+        _emit(planned, view.emit, view.out)
+    elif view.as_json:
+        _put(plans.lines(planned, costs.remaining_estimate(planned, db, measured())), "json", view.out)
+    elif view.trials:
+        _write(_trial_table(planned))
+    elif view.steps:
+        if not (sys.stdout.isatty() and plans.page(_steps(planned))):
+            _write(_steps(planned))
+    else:
+        return False
+    return True
 
 
 def _write(pieces: Iterator[str]) -> None:
