@@ -163,7 +163,7 @@ def test_what_is_there_counts_and_the_rest_can_follow(zlang: Zlang) -> None:
         ("200/s", "nan", "line 4, column `total_iops`: `nan` is not a number that can be measured"),
         ("200/s", "-200/s", "line 4, column `total_iops`: a number per second cannot be `-200/s`"),
         ("5ms", "1e999999999", "line 2, column `lat_mean_ns`: `1e999999999` is not a number that can be measured"),
-        ("off,Web", "off,Wob", "line 3: the plan has no trial with state = off, load = Wob"),
+        ("off,Web", "off,Wob", "no trial with state = off, load = Wob\n  = help: the levels of `load` are "),
         ("off,Web", "off,File", "line 3: there are more rows than trials with state = off, load = File"),
         (ROWS, ROWS.splitlines()[0], "results.csv has no results"),
         (ROWS, "state,load,total_iops\non,Web,1\n", "has no column `lat_mean_ns`"),

@@ -74,3 +74,15 @@ def test_a_question_is_about_what_the_experiment_names_and_varies(
     assert {row.metric for row in results.compare(db, (), None, "r", None)[0]} == {expected}
     columns = results.conclude(Folder(runs / "r"), db).summary.columns
     assert next(column.name for column in columns if column.type == "estimate") == expected
+
+
+def test_an_example_names_a_factor_of_the_run(make_run: MakeRun, runs: Path, db: Path) -> None:
+    """Another program has an experiment of the same name."""
+    for name, factors in (("a", (factor("first", "count"),)), ("b", (factor("same", "count"), factor("bs", "size")))):
+        run = make_run(name, factors=factors, began=1_790_000_000.0 + (name == "b"))
+        for n in range(4):
+            levels = {"first": n} if name == "a" else {"same": 1, "bs": 4096 << n % 2}
+            run.measured(f"{name}{n % 2}", n // 2 + 1, levels, orjson.dumps({"metrics": {"read_iops": n + 1}}))
+        run.done()
+    results.ingest(runs, db)
+    assert results.example(db) == ("read_iops", "bs")

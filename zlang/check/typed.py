@@ -263,7 +263,7 @@ def _as_choice(node: tree.Expr, option: Expr, expected: Type) -> Hint:
             meant,
             is_safe=False,
         )
-    if isinstance(node, tree.ListOf) and option.type.element is not None and expected.element is None:
+    if isinstance(node, tree.ListOf) and node.items and option.type.element is not None and expected.element is None:
         parts = [item.span.text for item in node.items]
         if "command" in expected.scalars:
             line = f'"{" ".join(part.strip(chr(34)) for part in parts)}"'

@@ -86,6 +86,7 @@ def run(
     code = 0
     for number, each in enumerate(prepared, 1):
         if len(prepared) > 1:
+            sys.stdout.flush()  # what was printed before stands before, also in a file of both streams
             print(f"experiment {each.planned.experiment.name} ({number} of {len(prepared)})", file=sys.stderr)
         ended = _run_one(each, runs_dir, db, wishes, lanes)
         if ended > _SIGNALLED:

@@ -27,6 +27,8 @@ from zlang.suggest import did_you_mean
 
 NAME = "outside"
 _REPLICATE = "replicate"
+_LISTED = 12
+"""As many levels are listed in a hint."""
 _WORDS = {"on": True, "yes": True, "true": True, "off": False, "no": False, "false": False}
 
 
@@ -166,12 +168,21 @@ def _by_point(factors: Mapping[str, Factor], trials: Iterable[Trial]) -> dict[_P
     return result
 
 
+def _nearest(factors: Mapping[str, Factor], key: _Point, free: Iterable[_Point]) -> str:
+    """What a column of a row without a trial may contain, if no trial has its level."""
+    for n, (column, level) in enumerate(zip(factors, key, strict=True)):
+        levels = list(dict.fromkeys(known for point in free if isinstance(known := point[n], str)))
+        if isinstance(level, str) and level not in levels and len(levels) <= _LISTED:
+            return f"the levels of `{column}` are {', '.join(levels)}"
+    return "`zlang plan FILE --trials` lists them"
+
+
 def _trial_of(row: _Row, factors: Mapping[str, Factor], free: Mapping[_Point, list[Trial]]) -> Trial:
     """The trial of a row, which then waits no longer."""
     key = tuple(row.level(column, factor) for column, factor in factors.items())
     text = ", ".join(f"{column} = {row.cells[column]}" for column in factors)
     if key not in free:
-        raise RunError(f"{row.place}: the plan has no trial with {text}", "`zlang plan FILE --trials` lists them")
+        raise RunError(f"{row.place}: the plan has no trial with {text}", _nearest(factors, key, free))
     waiting = free[key]
     if _REPLICATE in row.cells:
         wanted = row.cells[_REPLICATE].strip()

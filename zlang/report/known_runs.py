@@ -13,12 +13,18 @@ from zlang.metrics import column
 from zlang.report.clauses import primary
 from zlang.report.formulas import Trials
 from zlang.store.query import run_query
+from zlang.store.store import quoted
 from zlang.suggest import did_you_mean
 
 
 def example(trials: Trials) -> tuple[str, str]:
     """A metric and a factor of a run, to show in a hint."""
-    return primary(trials)[0], next((name for name, _ in trials.factors.values()), "FACTOR")
+    names = [name for name, _ in trials.factors.values()]
+    counts = ", ".join(f"count(DISTINCT {quoted(name)})" for name in names)
+    levels = run_query(trials.db, f"SELECT {counts} FROM {trials.rows}").rows[0] if names else ()
+    # Another run of the same experiment may have had other factors.
+    varying = [name for name, count in zip(names, levels, strict=True) if isinstance(count, int) and count > 1]
+    return primary(trials)[0], next(iter(varying or names), "FACTOR")
 
 
 def invalid(trials: Trials) -> int:
