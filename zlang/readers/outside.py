@@ -171,9 +171,9 @@ def _by_point(factors: Mapping[str, Factor], trials: Iterable[Trial]) -> dict[_P
 def _nearest(factors: Mapping[str, Factor], key: _Point, free: Iterable[_Point]) -> str:
     """What a column of a row without a trial may contain, if no trial has its level."""
     for n, (column, level) in enumerate(zip(factors, key, strict=True)):
-        levels = list(dict.fromkeys(known for point in free if isinstance(known := point[n], str)))
-        if isinstance(level, str) and level not in levels and len(levels) <= _LISTED:
-            return f"the levels of `{column}` are {', '.join(levels)}"
+        words = list(dict.fromkeys(word for point in free if isinstance(word := point[n], str)))
+        if isinstance(level, str) and level not in words and len(words) <= _LISTED:
+            return f"the levels of `{column}` are {', '.join(words)}"
     return "`zlang plan FILE --trials` lists them"
 
 

@@ -66,13 +66,13 @@ def _errors_detected(df: float, comparisons: int) -> float:
     limit = student(df, 1 - (1 - LEVEL) / 2 / comparisons)
     estimates = np.sqrt(chdtri(df, 1 - (np.arange(_QUANTILES) + 0.5) / _QUANTILES) / df)
 
-    def found(steps: int) -> float:
+    def power_at(steps: int) -> float:
         return float(np.mean(1 - nctdtr(df, steps * _STEP * estimates, limit)))
 
     most = math.ceil((limit + 1) / _STEP)
-    while found(most) < _POWER:
+    while power_at(most) < _POWER:
         most *= 2
-    return bisect_left(range(most), _POWER, key=found) * _STEP
+    return bisect_left(range(most), _POWER, key=power_at) * _STEP
 
 
 def paired(differences: Logs) -> Ratio | None:
