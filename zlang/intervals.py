@@ -81,7 +81,7 @@ def of_median(values: Sequence[float]) -> tuple[float, float] | None:
 
 @cache
 def _most_below(n: int) -> int | None:
-    """How many values may be below the interval."""
+    """The number of values below the interval, at most."""
     from scipy.special import bdtr
 
     return next((k for k in reversed(range(n // 2)) if float(bdtr(k, n, 0.5)) <= (1 - LEVEL) / 2), None)

@@ -51,7 +51,7 @@ class Span(Record, is_frequent=True):
 
     @property
     def place(self) -> tuple[str, int, int]:
-        """Where it stands, for comparing."""
+        """The place as a tuple, for comparing."""
         return self.source.name, self.start, self.end
 
     @property

@@ -53,7 +53,7 @@ BASE_UNITS = {SIZE: "bytes", RATE: "bytes per second", DURATION: "seconds", FREQ
 
 
 def name_of(dimension: Dimension) -> str:
-    """How the dimension is spoken of in a message."""
+    """The dimension in the words of messages."""
     if dimension in NAMES:
         return NAMES[dimension]
     powers = {"bytes": dimension.size, "seconds": dimension.time}

@@ -31,7 +31,7 @@ def replicates(
     given: Expr | None,
     factors: Mapping[str, FactorDef],
 ) -> tuple[int, Expr]:
-    """How often each point is measured at least, if that is decided by what is measured, and at most.
+    """The least and the most replicates of each point; the least is 1 unless results decide how many are needed.
 
     A factor with which it varies may have `given` it.
     """
@@ -116,7 +116,7 @@ def check_design(names: ProgramNames, expr: Expr) -> None:
 
 
 def budget(names: ProgramNames, expr: Expr | None) -> Fraction | None:
-    """How many seconds the run may take, as it is estimated."""
+    """The most seconds that the run may take by its estimate."""
     if expr is None or expr.type.unknown:
         return None
     if not expr.is_constant:

@@ -159,7 +159,7 @@ class _Entries:
         return tuple(sorted(self.named_by(numbers) | self.common))
 
     def ranges_of(self, numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
-        """Where some entries stand."""
+        """The places of some entries."""
         return tuple(self.ranges[number] for number in numbers)
 
 

@@ -169,7 +169,7 @@ class _Field:
         self._cache = Cache[tuple[int | None, ...], _Given]()
 
     def at(self, point: Reached) -> _Given:
-        """What is given at a point of the space."""
+        """The value at a point of the space."""
         levels = tuple([point.get(path) for path in self._order]) if self._order else ()
         cached = self._cache.get(levels)
         if cached is None:
@@ -177,7 +177,7 @@ class _Field:
         return cached
 
     def tried(self, point: Reached | FaultPoint) -> _Given:
-        """What is given at a point at which it may not be possible."""
+        """The value at a point at which it may not be possible."""
         before = len(point.named)
         value = self._expr.value(point)
         return value, _property_text(self._name, value), tuple(point.named[before:])
@@ -445,7 +445,7 @@ def moved(thing: Instance, parent: Instance | None, origin: Instance | None) -> 
 
 
 def _number_of(copies: Value) -> int:
-    """How many of a thing there are."""
+    """The number of copies of a thing."""
     return int(copies.amount) if isinstance(copies, Quantity) else 1
 
 

@@ -150,7 +150,7 @@ def column_of_time(text: str) -> tuple[str, Fraction]:
 
 
 def nanoseconds(unit: str) -> int:
-    """How many nanoseconds a unit of time is. Raises ValueError."""
+    """The nanoseconds in a unit of time. Raises ValueError."""
     size = size_of(unit, "duration")
     if size is None:
         raise ValueError(f"`{unit}` is not a unit of time")
@@ -204,7 +204,7 @@ def parse(text: str, metrics: Mapping[str, Metric]) -> tuple[Metric, str]:
 
 
 def size_of(unit: str, type_: str) -> Fraction | None:
-    """How many of the language's base unit one of this unit is; None where it is not a unit of this type."""
+    """The size of a unit in the language's base unit; None if it is not a unit of this type."""
     if type_ == "share" and unit == _DIMENSIONLESS:
         return Fraction(1)
     if unit in types.STORED and types.STORED[unit][0] == type_:

@@ -151,7 +151,7 @@ def _kinds_with_word(context: Context, name: str) -> Iterator[str]:
 
 
 def _expected(context: Context, node: tree.Name, expected: Type | None) -> str:
-    """What to write instead of a name that is near to no other."""
+    """The hint for a name that is near to no other."""
     kinds = expected.kinds if expected is not None else frozenset()
     if not context.property_name and not kinds:
         return f"declare it with `let` or `param`, or name whose property it is: `NAME.{node}`"

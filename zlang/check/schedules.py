@@ -44,12 +44,12 @@ def parts_of(workload: Instance, on: Instance | None) -> tuple[SchedulePart, ...
 
 
 def lasts(workload: Instance, on: Instance | None) -> Fraction:
-    """How many seconds a workload with schedules lasts."""
+    """The duration in seconds of a workload with schedules."""
     return _time(workload, on, "runtime")
 
 
 def durations(workload: Instance) -> dict[str, Fraction]:
-    """How many seconds each schedule of a workload lasts before it is repeated, by its property."""
+    """The seconds after which each schedule of a workload is repeated, by its property."""
     return {
         name: sum((_seconds(each.duration) for each in value.periods), Fraction(0))
         for name, value in _schedules(workload).items()

@@ -251,7 +251,7 @@ def scalar_of(unit: str) -> str:
 
 
 def parts_of(unit: str) -> int:
-    """How many of a unit of the results are one of the language's base unit."""
+    """The number of units of the results in one base unit of the language."""
     return STORED[unit][1] if unit in STORED else 1
 
 

@@ -34,7 +34,7 @@ def hosts(file: str | None, reach: list[str], *, as_json: bool) -> int:
 
 
 def reached_text(name: str, entry: Reach | None) -> str:
-    """How a host is reached, in words."""
+    """The way to a host, in words."""
     if entry is None:
         return f"no address: write [hosts.{name}] in zlang.toml, or add --reach {name}=USER@HOST"
     if entry.address is None:

@@ -224,7 +224,7 @@ def _steps(planned: Planned) -> Iterator[str]:
 
 
 def _shown_steps() -> Callable[[Step], str]:
-    """How a step is shown, worked out once for those that many trials share."""
+    """The function that shows a step, and computes the text only once for steps that many trials share."""
     cached = Cache[int, tuple[Step, str]]()
 
     def show(step: Step) -> str:

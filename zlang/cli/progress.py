@@ -67,7 +67,7 @@ class Course:
                 pass
 
     def seconds_left(self) -> float | None:
-        """How long the rest takes; None where that is not known."""
+        """The remaining time; None if it is not known."""
         if self.pace is None or self._began is None:
             return None
         now = time.monotonic()
@@ -217,7 +217,7 @@ class _Quiet:
             print(f"trial {number} does not count: {render.visible(why)}", file=sys.stderr)
 
     def expect(self, seconds: float | None) -> None:
-        """How long the rest takes, where that is known."""
+        """The remaining time, if it is known."""
 
     def warn(self, text: str) -> None:
         """Something is left behind."""

@@ -72,7 +72,7 @@ def _print(run: RunStatus, task: str) -> None:
 
 
 def _invalid(count: int) -> str:
-    """How many of the trials do not count, in words; nothing if all do."""
+    """The number of trials that do not count, in words; empty if all count."""
     return f", {count:,} of them {'does' if count == 1 else 'do'} not count" if count else ""
 
 

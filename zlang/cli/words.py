@@ -191,7 +191,7 @@ def write(text: str) -> None:
 
 
 def counts(state: RunState | RunStatus, header: Header | RunStatus) -> str:
-    """How many of how many trials are done."""
+    """The number of trials that are done, and of all."""
     done = state.carried_out
     if not header.is_sequential:
         return f"{done:,} of {header.trials:,} trials"
@@ -200,7 +200,7 @@ def counts(state: RunState | RunStatus, header: Header | RunStatus) -> str:
 
 
 def stage(state: RunState | RunStatus, trials: int) -> str:
-    """How far a run is."""
+    """The progress of a run."""
     if state.is_finished:
         return "finished"
     if state.sessions == 0:

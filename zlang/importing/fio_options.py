@@ -286,7 +286,7 @@ def _as_written(option: Option) -> str:
 
 
 def _pattern(option: Option) -> Iterator[str]:
-    """What a job does; `read` where fio knows no such pattern."""
+    """The pattern of a job; `read` if fio knows no such pattern."""
     line = _line(option)
     if line is None:
         yield from writing.comment(f"{option.written}: the pattern is unknown, so zlang wrote `read`")
@@ -344,7 +344,7 @@ def value_of(options: Mapping[str, Option], name: str) -> str:
 
 
 def _size(options: Mapping[str, Option], *, is_device: bool) -> tuple[str, str]:
-    """How large the file is, and what is to be said of that."""
+    """The size of the file, and a comment about it."""
     problem = "no size is stated: change it"
     size = next((options[name] for name in ("size", "filesize") if value_of(options, name)), None)
     amount = _bytes_of(size.value) if size else None
@@ -364,7 +364,7 @@ def _size_literal(amount: int) -> str:
 
 
 def _reach(options: Mapping[str, Option]) -> int:
-    """Where the last worker begins, in bytes from the start of the file."""
+    """The offset of the last worker, in bytes from the start of the file."""
     workers = _bytes_of(value_of(options, "numjobs")) or 1
     return (_bytes_of(value_of(options, "offset")) or 0) + (workers - 1) * (
         _bytes_of(value_of(options, "offset_increment")) or 0

@@ -90,5 +90,5 @@ def share(amount: Fraction) -> str:
 
 
 def times(amount: Fraction) -> str:
-    """How many times, as people say it."""
+    """A number of times in words."""
     return f"{amount.numerator:,}" if amount.denominator == 1 else f"{float(amount):.1f}"

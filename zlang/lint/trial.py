@@ -224,7 +224,7 @@ class TrialView:
 
     @property
     def repeat(self) -> int:
-        """How often the point is measured at most."""
+        """The most measurements of the point."""
         return points.repeat_at(self.experiment, self._point)
 
     def clause_span(self, name: str) -> Span:
@@ -262,7 +262,7 @@ class TrialView:
 
     @property
     def copies_on_target(self) -> int:
-        """How many copies of the workload run on the same target, itself included."""
+        """The number of copies of the workload on the same target, itself included."""
         if len(self.streams) == 1:
             return 1
         own = self.streams[self._stream]

@@ -83,7 +83,7 @@ def _words(lexed: lexer.Lexed) -> list[Token]:
 
 
 def _entry_start(text: str, offset: int) -> int:
-    """Where the entry begins that a place is in: at the last line that is not indented."""
+    """The start of the entry around a place: the last line that is not indented."""
     line = offset
     while line > 0:
         line = text.rfind("\n", 0, line) + 1

@@ -122,7 +122,7 @@ def kind(documents: Documents, text: ParsedText, name: str) -> Kind | None:
 
 
 def library_place(documents: Documents, text: ParsedText, name: NameUse | FieldUse) -> Span | None:
-    """Where the library declares a kind or a property."""
+    """The place in the library where a kind or a property is declared."""
     if isinstance(name, NameUse):
         part = name.path[name.index]
         return library.load().node(part).name.span if library.load().module_of(part) else None

@@ -272,7 +272,7 @@ def _named_place(
 def _uses(
     ls: ProgramServer, params: types.ReferenceParams | types.DocumentHighlightParams | types.RenameParams
 ) -> list[tuple[ParsedText, types.Range]]:
-    """Where the name at a place is named."""
+    """The places that have the name at this place."""
     place = _named_place(ls, params)
     named = (
         {(of.source.name, span.start): (of, of.lines.of(span)) for of, span in resolving.uses(ls.documents, place)}

@@ -34,7 +34,7 @@ def own_commands(program: Program) -> set[str]:
 
 
 def without(tools: Mapping[str, str], commands: Container[str]) -> dict[str, str]:
-    """What of some requirements is not one of these commands."""
+    """The requirements that are not among these commands."""
     return {tool: hint for tool, hint in tools.items() if tool not in commands}
 
 

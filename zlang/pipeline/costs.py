@@ -174,7 +174,7 @@ class Spent:
 
 
 def spent(folder: Folder, ran: RunState) -> Spent | None:
-    """How long a run took; None for one that is not over."""
+    """The duration of a run; None if it is not over."""
     from zlang.plan import estimate as estimating
     from zlang.plan.plan import Action, Setup
 

@@ -30,7 +30,7 @@ def hosts_of(experiment: Experiment) -> list[str]:
 
 
 def reached(checked: Checked, experiment: Experiment, options: Iterable[str] = ()) -> dict[str, Reach]:
-    """How the hosts of an experiment are reached, for those that `zlang.toml` or an option names. Raises RunError."""
+    """The ways to the hosts of an experiment that `zlang.toml` or an option names. Raises RunError."""
     from zlang.run.transport import reach
 
     names = hosts_of(experiment)

@@ -39,7 +39,7 @@ def begin_outside(planned: Planned, runs: Path) -> Folder:
 
 
 class Imported(Record):
-    """How many trials have results from a file, and sentences about those that have none."""
+    """The number of trials with results from a file, and sentences about the others."""
 
     count: int
     notes: tuple[str, ...]

@@ -137,7 +137,7 @@ def levels(checked: Checked, options: Mapping[str, list[str]]) -> Levels:
 
 
 def directory(checked: Checked) -> Path:
-    """Where a program is: a project file lies there, or above it."""
+    """The directory of a program: a project file lies there, or above it."""
     name = checked.program.source.name
     return Path(name).absolute().parent if name.endswith(".zexp") else Path.cwd()
 

@@ -157,7 +157,7 @@ def tables(db: Path, run: str | None, clause: str | None = None) -> list[Summary
 
 
 def damage(db: Path, *runs: str | None) -> list[tuple[str, str]]:
-    """What is wrong with runs as a whole, each with its run; None is the run worked on last. Raises RunError."""
+    """The problems of runs as a whole, each with its run; None stands for the latest run. Raises RunError."""
     from zlang.report import known_runs
     from zlang.store.query import held
 

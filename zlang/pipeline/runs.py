@@ -277,7 +277,7 @@ def failures(account: Account[Judgement]) -> list[tuple[int, int, str]]:
 
 
 def damage(account: Account[Judgement]) -> list[str]:
-    """What is wrong with a run folder as a whole, a sentence each."""
+    """The problems of a run folder as a whole, a sentence each."""
     from zlang.run.unverified import UNVERIFIED
 
     return [*account.damage, *([f"{UNVERIFIED}: {account.doubt}"] if account.doubt else [])]

@@ -35,7 +35,7 @@ def setup_of(setup: Setup, machine: str) -> Setup | None:
 
 
 def trials_of(plan: Plan, machine: str) -> int:
-    """How many trials a machine takes part in."""
+    """The number of trials in which a machine takes part."""
     own: set[str] = set()
     count = 0
     for item in plan.items():

@@ -27,7 +27,7 @@ Rounds = Sequence[Sequence[int]]
 
 
 class Order(StrEnum):
-    """How trials are ordered.
+    """The orders of trials.
 
     `PLANNED` measures a whole plot with all its replicates, each a block; in `BLOCKED` a block is a replicate of
     everything, so that whole plots are made anew for each; `RANDOM` has no plots, and neither has `AS_WRITTEN`, in
@@ -77,7 +77,7 @@ class Layout:
 
     @property
     def passes(self) -> int:
-        """How often the points of a plot are gone through: once for each round and replicate."""
+        """The number of passes through the points of a plot: one for each round and replicate."""
         return len(self.rounds) * self.repeat
 
 

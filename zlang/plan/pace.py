@@ -69,7 +69,7 @@ class Pace:
         self.drop(place)
 
     def seconds_left(self, elapsed: float, under_way: float = 0.0) -> float | None:
-        """How long the rest takes, `elapsed` seconds after the first trial was begun; None before one has ended.
+        """The remaining time, `elapsed` seconds after the first trial began; None before a trial has ended.
 
         `under_way` are the seconds since those trials began that have not ended.
         """

@@ -302,7 +302,7 @@ class Header:
 
     @property
     def at_most(self) -> int:
-        """How many of the trials are carried out at most: of a search not all."""
+        """The most trials that are carried out: a search does not need all."""
         if self.search is None:
             return self.trials
         return self.trials // self.search.levels * len(bisection.longest(self.search.levels))
@@ -319,7 +319,7 @@ class Header:
 
     @property
     def counts(self) -> str:
-        """How many trials there are, and why so many, in words."""
+        """The number of trials, and its factors, in words."""
         parts = [f"{self.points:,} point{'s' if self.points != 1 else ''}"]
         if self.left_out:
             parts = [f"{self.points:,} of {self.points + self.left_out:,} points ({self.design})"]

@@ -210,7 +210,7 @@ class Schedule:
 
     @property
     def blocks(self) -> int:
-        """How many blocks there are, in an order that has whole plots."""
+        """The number of blocks, in an order with whole plots."""
         if self.is_uneven:
             return max(place.block for place in self._places())
         return self._layout.passes * (self.plots.count if self.order is Order.PLANNED else 1)
@@ -260,7 +260,7 @@ class Schedule:
             yield weight, self._slot(0, before, 0) if before else None, self._slot(0, place, 0)
 
     def _whole_plot_of(self, place: Place) -> object:
-        """What tells the whole plot of a place from those before and after it."""
+        """The key that tells the whole plot of a place from those before and after it."""
         if self.order.has_plots:
             return place.plot
         return tuple(map(self.plots.at(place.plot, place.point).get, self.hard_to_change))

@@ -234,7 +234,7 @@ def _require_short(experiment: Experiment, text: str, streams: int) -> None:
 
 
 def _lasting(stream: Stream) -> dict[str, object]:
-    """How long a stream with a schedule lasts, pauses included."""
+    """The duration of a stream with a schedule, pauses included."""
     return {"lasts": float(lasts(stream.workload, stream.on))} if stream.workload.scheduled else {}
 
 

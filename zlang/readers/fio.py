@@ -179,7 +179,7 @@ def _window(jobs: list[_Part], every: list[_Part], written: object) -> Window | 
 
 
 def _before(job: _Part) -> float:
-    """How many seconds a job waited, and ran without being measured."""
+    """The seconds for which a job waited, and for which it ran unmeasured."""
     options = job.get("job options", {})
     return sum(float(options[name]) for name in ("startdelay", "ramp_time") if name in options)
 

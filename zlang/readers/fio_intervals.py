@@ -54,7 +54,7 @@ _Log = dict[str, list[list[_Line]]]
 
 
 class _Amount:
-    """How much was done until any moment."""
+    """The amount that was done until any moment."""
 
     def __init__(self, pieces: Sequence[_Piece]) -> None:
         changes: dict[float, float] = {}
@@ -69,14 +69,14 @@ class _Amount:
         self.until = list(accumulate(done, initial=0.0))
 
     def at(self, t: float) -> float:
-        """How much was done until `t`."""
+        """The amount that was done until `t`."""
         place = bisect_left(self.times, t)
         if place == 0 or not self.times:
             return 0.0
         return self.until[place - 1] + self.rates[place - 1] * (t - self.times[place - 1])
 
     def within(self, windows: Sequence[Window]) -> float:
-        """How much was done in these windows."""
+        """The amount that was done in these windows."""
         return sum(self.at(end) - self.at(begin) for begin, end in windows)
 
 

@@ -40,7 +40,7 @@ def error_of(job: _Part) -> str:
 
 
 def advice_on_engine(job: _Part) -> str:
-    """What to do where the kernel refused the system calls of an engine, about which fio prints nothing."""
+    """The advice if the kernel refused the system calls of an engine, about which fio prints nothing."""
     engine = job.get("job options", {}).get("ioengine")
     has_begun = any(job[direction]["total_ios"] for direction in DIRECTIONS if direction in job)
     if engine not in _FILTERED or abs(job["error"]) not in _REFUSED or has_begun:

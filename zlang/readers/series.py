@@ -109,7 +109,7 @@ def lacking(artefact: str, rows: Sized) -> tuple[str, ...]:
 
 
 def interval(args: Mapping[str, object]) -> float:
-    """How many seconds lie between two reports of a tool."""
+    """The seconds between two reports of a tool."""
     interval_text = args.get("interval")
     return float(interval_text) if isinstance(interval_text, int | float) and interval_text > 0 else 1.0
 

@@ -346,7 +346,7 @@ def _step_of(step: Step, part: Mapping[str, object]) -> Step:
 
 
 def _happened(directory: Path, event: Mapping[str, object], clocks: Mapping[str, tuple[float, float]]) -> _Happened:
-    """When an event went on, by the clock of the first machine."""
+    """The time of an event, by the clock of the first machine."""
     own = directory / str(event["directory"])
     ran, ahead = _ran(own), _ahead(event, clocks)
     return _Happened(str(event["name"]), ran and (ran[0] - ahead, ran[1] - ahead), (own / "over").exists())
@@ -371,7 +371,7 @@ def _ahead(part: Mapping[str, object], clocks: Mapping[str, tuple[float, float]]
 
 
 def _ran(directory: Path) -> Window | None:
-    """When a process began and ended that ran behind the gate."""
+    """The start and the end of a process behind the gate."""
     texts = [text_of(directory / name) for name in ("began", "ended")]
     try:
         begin, end = (float(text or "") for text in texts)

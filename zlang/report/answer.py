@@ -146,12 +146,12 @@ def _differences(answered: Answered) -> Iterator[str]:
 
 
 def _distance(pair: tuple[compare.Comparison, ratios.Ratio]) -> float:
-    """How far a ratio is from 1, on a logarithmic scale."""
+    """The distance of a ratio from 1, on a logarithmic scale."""
     return abs(pair[1].log)
 
 
 def _sentence_of_factor(metric: str, pairs: Sequence[tuple[compare.Comparison, ratios.Ratio]]) -> str:
-    """How the levels of one factor differ from its first."""
+    """The differences of the levels of a factor from its first level."""
     ((against, _), *_) = pairs
     parts = []
     for item, ratio in pairs:

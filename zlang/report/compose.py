@@ -92,7 +92,7 @@ class _Point:
 
     @property
     def anchor(self) -> str:
-        """What links call it by."""
+        """The name of its anchor, for links."""
         return f"point-{self.number}"
 
 
@@ -303,7 +303,7 @@ def _plots_now(trials: Trials, clause: str) -> list[Drawn]:
 
 
 def _level_finder(trials: Trials, factor_ref: FactorRef) -> FindLevel | None:
-    """What finds the level that a row has for a point; None for a column that is no factor."""
+    """The function that finds the level of a row for a point; None for a column that is not a factor."""
     if not factor_ref.values:
         names = [trials.factors[path][0] for path in factor_ref.paths if path in trials.factors]
         return partial(_first_present, names) if names else None

@@ -115,7 +115,7 @@ def _better(trials: Trials, metric: str) -> str:
 
 
 def without_factors(design: Design, hint: str) -> RunError:
-    """What to say where there is nothing to compare: no trial counts, or all with the metric have the same levels."""
+    """The error if there is nothing to compare: no trial counts, or all trials with the metric have the same levels."""
     if not design.counting:
         return RunError(f"no trial that counts has a value of `{design.metric}`", "`zlang status` says why")
     if design.others:

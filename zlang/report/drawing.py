@@ -102,7 +102,7 @@ def pictures(drawn: Drawn) -> list[Picture]:
 
 
 def _line(plot: Plot, row: Sequence[Cell]) -> str:
-    """How the line is called that a row is of."""
+    """The name of the line to which a row belongs."""
     return ", ".join(on_axis(item, cell) for cell, item in zip(row[1 : 1 + len(plot.by)], plot.by, strict=True))
 
 
@@ -157,7 +157,7 @@ def _value_range(drawn: Drawn, measure: int) -> tuple[float, float]:
 
 
 def caption(drawn: Drawn) -> str:
-    """What its points stand for, and whether the axis cuts intervals."""
+    """The meaning of its points, and whether the axis cuts intervals."""
     has_cuts = drawn.form is not Form.FIELDS and any(map(is_cut, pictures(drawn)))
     cut = "intervals at the edge of the plot extend beyond it" if has_cuts else ""
     return "; ".join(text for text in (drawn.note, cut) if text)
@@ -187,7 +187,7 @@ def is_logarithmic(levels: Sequence[Cell]) -> bool:
 
 
 def line_offset(place: int, lines: int, span: float) -> float:
-    """How far a line is from the middle of the lines."""
+    """The distance of a line from the middle of the lines."""
     return (place - (lines - 1) / 2) * _DODGE * span
 
 

@@ -170,7 +170,7 @@ class _Strata:
         self._within_branches: dict[frozenset[int], _Strata] = {}
 
     def chance(self, term: _Term) -> tuple[float | None, bool]:
-        """How likely chance gives as much as a term, by how its units differ; whether these are setups.
+        """The probability that chance alone gives as much as a term, from its units; and whether these are setups.
 
         Trials without one of its factors say nothing about it, and may have units of another kind.
         """
@@ -196,7 +196,7 @@ class _Strata:
         return _p_value(squares, df, *error), any(kinds)
 
     def chance_of_others(self) -> float | None:
-        """How likely chance gives as much as interactions of more factors than any term has."""
+        """The probability that chance alone gives as much as interactions of more factors than any term has."""
         model, _, own = self._models.get(()) or self._models.setdefault((), self._model(()))
         removed = _removed(own, model.levels)
         (remaining, df), (error, error_df) = model.residual(tuple(self._terms), removed), model.within(removed)

@@ -314,7 +314,7 @@ def sentence(judged: Judged, finding: JudgedCombination) -> str:
 
 
 def omission(judged: Judged) -> str:
-    """What is said of the combinations that an expectation leaves out; nothing where it leaves none out."""
+    """A sentence about the combinations that an expectation leaves out; empty if it leaves none out."""
     count, names = (
         judged.left_out,
         " and ".join(dict.fromkeys(term.name for term in aggregates(judged.expectation.term))),

@@ -28,13 +28,13 @@ def example(trials: Trials) -> tuple[str, str]:
 
 
 def invalid(trials: Trials) -> int:
-    """How many trials of a run were carried out and do not count."""
+    """The number of trials of a run that were carried out and do not count."""
     ((count,),) = run_query(trials.db, "SELECT invalid FROM runs WHERE run = ?", [trials.run]).rows
     return count if isinstance(count, int) else 0
 
 
 def damage(trials: Trials) -> list[tuple[str, str]]:
-    """What is wrong with a run as a whole, and with the other parts of its plan: run and sentence."""
+    """The problems of a run as a whole, and of the other parts of its plan: run and sentence."""
     sql = "SELECT run, problem FROM problems WHERE trial IS NULL AND list_contains(?, run) ORDER BY ALL"
     rows = run_query(trials.db, sql, [[trials.run, *trials.others]]).rows
     return [(str(run), str(problem)) for run, problem in rows]

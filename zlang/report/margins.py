@@ -192,7 +192,7 @@ class _Sides:
         return [evaluate(part, leaf) for part in self.comparison.terms]
 
     def distance(self, places: Mapping[int, float], *, is_ratio: bool) -> float | None:
-        """How far the left side is from the right one: the logarithm of their ratio, or their difference."""
+        """The distance of the left side from the right one: the logarithm of their ratio, or their difference."""
         left, right = self.at(places)
         if not isinstance(left, int | float) or not isinstance(right, int | float):
             return None
@@ -265,7 +265,7 @@ def geometric_mean(own: Sequence[TrialTerms], aggregate: int) -> Margin | None:
 
 @frozen
 class _Scale:
-    """How values of an aggregate are added up: as logarithms, or as they are."""
+    """The scale on which values of an aggregate are added up: logarithms, or the values themselves."""
 
     is_log: bool
 

@@ -56,7 +56,7 @@ class Ratio:
 
 @cache
 def _errors_detected(df: float, comparisons: int) -> float:
-    """How many standard errors a difference has to be, where the error itself is an estimate.
+    """The number of standard errors that a difference needs, if the error itself is an estimate.
 
     It is the noncentral t, averaged over what the estimate may be: a small one promises too much.
     """

@@ -247,7 +247,7 @@ def _integer(value: object) -> int:
 
 
 def _histograms(trials: Trials, plot: Plot) -> Drawn:
-    """How the operations of each trial are spread over latencies, in percent, at its place in the order."""
+    """The distribution of each trial's operations over latencies, in percent, at its place in the order."""
     facet = (plot.facet,) if plot.facet else ()
     latency = FactorRef("latency up to", (), "duration")
     ((last,),) = run_query(trials.db, f"SELECT coalesce(max(position), 1) FROM {trials.rows} WHERE valid").rows

@@ -227,7 +227,7 @@ def _contradiction(same: Mapping[Cell, bool | None]) -> str:
 
 
 def _precision(trials: Trials, until: Until) -> Iterator[str]:
-    """How many points are known well enough, and which are not."""
+    """The number of points that are known well enough, and the points that are not."""
     rows = run_query(
         trials.db,
         f"SELECT trial, why, n, reach FROM stops WHERE run IN ({_runs(trials)}) ORDER BY reach DESC NULLS FIRST, trial",

@@ -67,7 +67,7 @@ class Summary:
 
     @property
     def invalid(self) -> int:
-        """How many trials do not count."""
+        """The number of trials that do not count."""
         return self.trials - self.valid
 
 
@@ -106,7 +106,7 @@ def count_column(factors: Iterable[TableColumn]) -> TableColumn:
 
 
 def reasons(db: Path, table: str) -> tuple[int, int, tuple[tuple[str, int], ...]]:
-    """How many trials there are, how many of them count, and why the others do not, commonest reason first."""
+    """The number of trials, of those that count, and the reasons why others do not, the most common one first."""
     total, valid = run_query(db, f"SELECT count(*), count(*) FILTER (valid) FROM {table}").rows[0]
     why = run_query(
         db, f"SELECT why_not, count(*) FROM {table} WHERE NOT valid GROUP BY ALL ORDER BY count(*) DESC, why_not"

@@ -44,7 +44,7 @@ class _UpAxis:
     is_log: bool
 
     def place(self, value: float) -> float:
-        """Where a value is; one beyond the axis is at its end."""
+        """The place of a value on the axis; a value beyond the axis is at its end."""
         kept = min(max(value, self.least), self.most) / self.size
         return math.log10(kept) if self.is_log else kept
 
@@ -96,7 +96,7 @@ def _picture(plotext: Library, drawn: Drawn, picture: Picture, width: int, *, is
 
 
 def _places(drawn: Drawn) -> dict[Cell, float]:
-    """Where each level is on the axis."""
+    """The place of each level on the axis."""
     levels = list(dict.fromkeys(row[0] for row in drawn.rows))
     if not drawing.is_number(drawn.plot.over, levels):
         return {level: float(i) for i, level in enumerate(levels)}

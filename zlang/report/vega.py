@@ -295,7 +295,7 @@ def _fields(
 
 
 def _place(drawn: Drawn, level: Cell) -> Cell:
-    """Where a level is on its axis: a number, or how it is called."""
+    """The place of a level on its axis: a number or a name."""
     over = drawn.plot.over
     if over.name == LATENCY and isinstance(level, float):
         return level / _SECONDS

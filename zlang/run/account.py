@@ -83,7 +83,7 @@ class Account(Generic[V]):
         return self.state.leftovers | lost
 
     def window(self, trial: Trial, attempt: Attempt) -> Window | None:
-        """When an attempt was measured."""
+        """The time at which an attempt was measured."""
         return self.state.window(attempt.out, (step.name for step in trial.steps if step.action is Action.MEASURE))
 
     def verdict(self, trial: Trial) -> tuple[V | None, str]:

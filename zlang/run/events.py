@@ -185,7 +185,7 @@ class TrialVerdict(Protocol):
 
     @property
     def latency(self) -> Sequence[Histogram]:
-        """How long the operations took."""
+        """The latencies of the operations."""
 
     @property
     def ran(self) -> tuple[float, float] | None:

@@ -52,7 +52,7 @@ class Follower(Generic[V]):
         return self._account.judged(trial, self.state.ended[trial.place])
 
     def seconds_left(self, since: float) -> float | None:
-        """How long the rest takes, `since` seconds after the last event; None where that is not known yet."""
+        """The remaining time, `since` seconds after the last event; None if it is not known yet."""
         now = self.state.seconds + since
         return self._pace.seconds_left(now, sum(now - begun for begun in self._begun.values()))
 

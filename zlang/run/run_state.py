@@ -53,7 +53,7 @@ class StepTime:
 
     @property
     def elapsed(self) -> float | None:
-        """How long it took."""
+        """Its duration."""
         return None if self.end is None else seconds(self.start, self.end)
 
 
@@ -173,12 +173,12 @@ class RunState:
 
     @property
     def done(self) -> int:
-        """How many trials were carried out, or need not be."""
+        """The number of trials that were carried out, or need not be."""
         return len(self.ended) + len(self.skipped)
 
     @property
     def carried_out(self) -> int:
-        """How many trials were carried out."""
+        """The number of trials that were carried out."""
         return len(self.ended)
 
     @property
@@ -366,7 +366,7 @@ _BAD_PLACE = "the journal gives it a directory that is not its own"
 
 
 def seconds(begin: Timed, end: Timed) -> float:
-    """How long it took from one event to another."""
+    """The time from one event to another."""
     if begin.up is None or end.up is None:
         return end.t - begin.t
     return end.up - begin.up

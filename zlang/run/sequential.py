@@ -140,7 +140,7 @@ class Sequential:
         return is_due and is_known_well(self._values.get(point, []), until.within)
 
     def _relative_half_width(self, point: str) -> float | None:
-        """How far the interval reaches from its middle, as a share of it."""
+        """The distance from the middle of the interval to its ends, as a share of the middle."""
         interval = intervals.of_logs(self._values.get(point, ()))
         return None if interval is None else intervals.exp(interval[1]) - 1
 

@@ -101,7 +101,7 @@ def covering(axes: Iterable[Axis], conditions: Iterable[Condition], strength: in
 
 
 def _combinations(sizes: Iterable[int], strength: int) -> int:
-    """How many ways there are to choose `strength` of the factors and a level of each."""
+    """The number of ways to choose `strength` of the factors and a level of each."""
     ways = [1] + [0] * strength
     for size in sizes:
         for i in range(strength, 0, -1):

@@ -117,7 +117,7 @@ def chosen(experiment: Experiment, built: Space, seed: int) -> list[dict[str, in
 
 
 def repeat_at(experiment: Experiment, point: Point) -> int:
-    """How often a point is measured at most. Raises ProgramError where that is not a number from 1 on."""
+    """The most measurements of a point. Raises ProgramError if that is not a number from 1 on."""
     repeat = experiment.repeat
     times = repeat.value(point)
     if isinstance(times, Quantity) and times.amount >= 1 and times.amount.denominator == 1:

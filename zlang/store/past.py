@@ -39,7 +39,7 @@ _WRITES = _HERE + (
 
 
 def past(db: Path, kernel: str, memory: str) -> Past:
-    """How long steps took on this machine. Raises RunError."""
+    """The durations of steps on this machine. Raises RunError."""
     here = {"kernel": kernel, "memory": memory}
 
     with session(db) as requested:

@@ -162,7 +162,7 @@ class _Tokens:
         return self.cuts[place] if place < len(self.cuts) and self.cuts[place] < end else end
 
     def width(self, begin: int, end: int) -> int:
-        """How wide the tokens are on one line."""
+        """The width of the tokens on one line."""
         return len(self.words[begin]) + self.widths[end] - self.widths[begin + 1] if begin < end else 0
 
     def flat(self, begin: int, end: int) -> str:

@@ -131,7 +131,7 @@ class _Lexer:
         return self.following[1]
 
     def _look_ahead(self, position: int) -> tuple[int, str | None]:
-        """Where the next thing begins that is not layout, and what it is."""
+        """The start and the type of the next token that is not layout."""
         while position < self.limit:
             match = self.tables.scanner.match(self.source.text, position, self.limit)
             if match is None:

@@ -45,7 +45,7 @@ def program(before: Parsed, source: Source) -> Parsed:
 
 
 def _common(old: str, new: str) -> tuple[int, int]:
-    """How many characters at the beginning, and how many others at the end, are the same."""
+    """The number of equal characters at the beginning, and of others at the end."""
     most = min(len(old), len(new))
     same = _longest(most, lambda count: old[:count] == new[:count])
     return same, _longest(most - same, lambda count: old[len(old) - count :] == new[len(new) - count :])

@@ -93,7 +93,7 @@ def depth_was_not_reached(results: Results) -> Iterator[str]:
 
 
 def _depths(trial: MeasuredTrial) -> tuple[float, float] | None:
-    """How many operations were in flight, and the queue depth of all workers."""
+    """The number of operations in flight, and the queue depth of all workers."""
     depth, workers = trial.traits.get("depth"), trial.traits.get("workers")
     each = [rate * took / _NS for rate, took in trial.pairs("operations", "latency.mean")]
     if depth is None or workers is None or not math.fsum(each) > 0:

@@ -296,7 +296,7 @@ def _goes_before_or_after(item: Sequence[Row], other: Sequence[Row], comparisons
 
 @cache
 def _chance_of_apart(size: int, other: int) -> float:
-    """How often a random order of so many trials has nearly all of one level first (Mann and Whitney's U)."""
+    """The share of random orders of so many trials with nearly all of one level first (Mann and Whitney's U)."""
     size, other = min(size, _MANY), min(other, _MANY)  # of more it is even less likely
     most = int((1 - _APART) * size * other + _SMALL)
     counts = [1] + [0] * most
@@ -310,7 +310,7 @@ def _chance_of_apart(size: int, other: int) -> float:
 
 
 def _chance_of_turns(rows: Sequence[Row]) -> float:
-    """How often a random order has the replicates of each point in turn, as others have; 1 if these are not in turn."""
+    """The share of random orders with the replicates of each point in turn, as here; 1 if they are not in turn here."""
     last: dict[tuple[str, str], list[int]] = {}
     for row in sorted(rows, key=lambda row: row.position):
         before = last.setdefault((row.run, row.trial), [])

@@ -26,7 +26,7 @@ class Liar(Exception):
 
 
 class ByteStream(Protocol):
-    """What a machine sends."""
+    """The output that a machine sends."""
 
     async def readline(self) -> bytes:
         """Give the next line, or what comes before the end."""
