@@ -319,7 +319,7 @@ def _x_axis(drawn: Drawn) -> dict[str, object]:
         scale = {**ends, "zero": False, "padding": 10}
         return {**axis, "type": "quantitative", "scale": scale, "axis": {"tickMinStep": 1}}
     kind = {"type": "log", "base": 2} if drawing.is_logarithmic(levels) else {"type": "linear", "zero": False}
-    ticks = {"values": levels, "labelExpr": _labels(over, levels)}
+    ticks = {"values": levels, "labelExpr": _labels(over, levels), "labelOverlap": "greedy"}
     return {**axis, "type": "quantitative", "scale": {**ends, **kind, "padding": 20}, "axis": ticks}
 
 
