@@ -269,3 +269,20 @@ def test_each_part_of_a_condition_is_decided(tmp_path: Path) -> None:
     machine = Machine(lagging({1: 17, 2: 41}))
     machine.run(tmp_path, plan_of(text))
     assert {levels(machine.trials, way).count(level) for way in (1, 2) for level in levels(machine.trials, way)} == {2}
+
+
+@pytest.mark.parametrize(("slowest", "decided"), [((2000, 2100, 1900), True), ((500, 9000, 20000), False)])
+def test_a_percentile_is_decided_by_those_of_trials(slowest: tuple[int, ...], decided: bool) -> None:
+    plan = plan_of("""
+import fio
+file data on here { size = 1MiB }
+fio it { rw = read }
+experiment e { on = data  run = it  repeat = 3..12  find iodepth in 1..3 where p99(read_clat) < 9us maximising iodepth }
+""")
+    sequential = Sequential(plan.header)
+    trials = [item for item in plan.items() if isinstance(item, Trial)]
+    first = [trial for trial in trials if trial.identity == trials[0].identity]
+    for trial, nanoseconds in zip(first, slowest, strict=False):
+        bins = Histogram("read_clat", MappingProxyType({500: 90, nanoseconds: 10}))
+        sequential.learn(trial, Opinion(metrics={"read_iops": 1.0}, latency=(bins,)), (1.0, 3.5))
+    assert (sequential.skips(first[3]) is Why.DECIDED) is decided
