@@ -19,7 +19,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import lru_cache
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -38,7 +37,6 @@ KINDS = ("clat", "lat", "slat")
 """fio's names of latencies: from submission to completion, in total, and until submission."""
 _Part = Any  # an object of the report: fio_problems.problems looks at what it must hold, before the metrics are taken
 _FIO_KEYS = {"p50": "50.000000", "p95": "95.000000", "p99": "99.000000", "p999": "99.900000"}
-_whole = lru_cache(maxsize=4096)(int)  # fio has 1856 bins, so nearly all of their names were seen before
 _STARTS = re.compile(rb"^\{[ \t]*\r?$", re.MULTILINE)
 _SEED = re.compile(r"--randseed=(\d+)")
 _READ_BYTES = re.compile(r"^read_bytes: (\d+)$", re.MULTILINE)
@@ -227,9 +225,7 @@ def _latency(name: str, kind: str, timed: list[_Part], metrics: dict[str, float]
     count = sum(item["N"] for item in timed)
     metrics[prefix + "mean"] = timed[0]["mean"] if len(timed) == 1 else sum(o["mean"] * o["N"] for o in timed) / count
     metrics[prefix + "max"] = max(item["max"] for item in timed)
-    all_bins = [
-        dict(zip(map(_whole, item["bins"]), item["bins"].values(), strict=True)) for item in timed if item.get("bins")
-    ]
+    all_bins = [fio_figures.bins_of(item["bins"]) for item in timed if item.get("bins")]
     bins = all_bins[0] if len(all_bins) == 1 else merge(all_bins)
     listed = timed[0].get("percentile") if len(timed) == 1 else None
     if listed and all(key in listed for key in _FIO_KEYS.values()):
