@@ -130,9 +130,14 @@ class Account(Generic[V]):
     def inside(self, out: str) -> Path:
         """Find a directory that the journal names. Raises ValueError where it leads elsewhere, as a link does."""
         at = self.folder.path / out
-        if not out or os.path.realpath(at) != os.path.join(os.path.realpath(self.folder.path), out):  # noqa: PTH118
+        if not out or os.path.realpath(at) != f"{self._real_folder}/{out}":
             raise ValueError(f"`{out}` is a link, or within one, and links are not followed")
         return at
+
+    @cached_property
+    def _real_folder(self) -> str:
+        """The path of the run folder without links."""
+        return os.path.realpath(self.folder.path).rstrip("/")
 
     def _failure(self, trial: Trial, event: Fail) -> str:
         ran = self.state.step(event.out, event.step)
