@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from zlang.check import remembered
+from zlang.check import kind_scope, remembered
 from zlang.check.check import Overrides
 from zlang.pipeline import plans, programs
+from zlang.plan.plan import Trial
 from zlang.source import Source
 
 PROGRAM = """
@@ -17,8 +18,12 @@ kind tool: workload {
   property size:  size
   property count: count { default = 1 }
   property note:  string
+  option = "--{key}={value}"
+  property twice: count  { default = 1  options = ["--twice={twice + twice}"] }
+  property place: string { options = ["--place={place}:{at.file}"] }
+  property draw:  string { options = ["--draw={draw}:{seed}"] }
   run {
-    sh "tool {size * count} {if has(note) then [note] else []} --seed={seed} --at={at.file} {name} {out}/log" {
+    sh "tool {size * count} {if has(note) then [note] else []} --at={at.file} {name} {out}/log {options}" {
       timeout = 10s * count
     }
   }
@@ -31,6 +36,9 @@ tool work {
   size  = 4KiB | 8KiB
   count = 1 | 2
   note  = "one" | "two"
+  twice = 2 | 3
+  place = "in"
+  draw  = "by"
 }
 let target = data | more
 experiment some {
@@ -55,5 +63,19 @@ def test_a_plan_is_the_same_where_nothing_is_remembered(monkeypatch: pytest.Monk
         return compute
 
     monkeypatch.setattr(remembered, "once", never)
+    monkeypatch.setattr(kind_scope, "once", never)
     assert planned() == expected
     assert len(expected) > 8
+
+
+def test_options_that_read_the_target_or_the_seed_are_those_of_their_trial() -> None:
+    checked = programs.check(Source("some.zexp", PROGRAM), Overrides())
+    plan = plans.plan(checked, programs.choose(checked, None), 1, Overrides()).plan
+    trials = [item for item in plan.items() if isinstance(item, Trial)]
+    drawn = set()
+    for trial in trials:
+        command = trial.steps[-1].command
+        assert f"--place=in:{trial.factors['target']}" in command
+        assert f"--twice={2 * int(str(trial.factors['twice']))}" in command
+        drawn.add(command.partition("--draw=by:")[2].split()[0])
+    assert len(drawn) == len({trial.identity for trial in trials})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from zlang.check.check import Overrides
@@ -12,6 +14,9 @@ from zlang.plan.build import Builder
 from zlang.plan.estimate import Past, PlanEstimate
 from zlang.plan.order import Order
 from zlang.plan.plan import Setup, Trial
+from zlang.plan.schedule import Slot
+from zlang.plan.state import Walk
+from zlang.plan.survey import SampledTrial
 from zlang.source import Source
 
 PROGRAM = """
@@ -69,6 +74,36 @@ def test_what_is_seldom_as_written_is_drawn_too(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(survey, "EXACT", 10_000)
     exact = counted("2..101", Order.AS_WRITTEN)
     assert (drawn.made, drawn.altered) == (exact.made, exact.altered)
+
+
+@pytest.mark.parametrize("order", Order)
+def test_a_point_is_built_once_and_counts_for_each_trial(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked = programs.check(Source("t.zexp", PROGRAM.replace("LEVELS", "1..2")), Overrides())
+    planned = plans.plan(checked, programs.choose(checked, None), 1, Overrides())
+    schedule = planned.schedule.ordered(order)
+    trials, walk = [], Walk()
+    for trial, setups in map(Builder(schedule).trial, schedule.slots()):
+        trials.append(SampledTrial(1, walk.enter(setups), trial))
+        walk.leave(trial.invalidates)
+    trials.append(SampledTrial(1, walk.state.teardown(), None))
+    built: list[Slot] = []
+    build = Builder.trial
+
+    def noted(self: Builder, slot: Slot) -> tuple[Trial, tuple[Setup, ...]]:
+        built.append(slot)
+        return build(self, slot)
+
+    monkeypatch.setattr(Builder, "trial", noted)
+    estimates = costs.estimates(planned, Path("none.duckdb"), others=(order,))
+    facts, shared = planned.plan.header.facts, planned.plan.header.shared
+    expected = estimate.estimate(trials, facts, Past(), shared)
+    assert (expected.made, expected.trials, expected.steps) == (
+        estimates[order].made,
+        estimates[order].trials,
+        estimates[order].steps,
+    )
+    assert estimates[order].total == pytest.approx(expected.total)
+    assert len(built) == planned.plan.header.points
 
 
 def test_what_was_measured_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
