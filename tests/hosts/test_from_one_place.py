@@ -223,3 +223,32 @@ def _is_measuring(zlang: Zlang, count: int) -> bool:
     if not list((zlang.at / "runs").glob("*/journal.jsonl")):
         return False
     return sum(isinstance(event, Start) and event.step == "measure" for event in zlang.events()) == count
+
+
+ON_THE_SERVER = """
+import linux
+host server
+host c1
+kind touching: event {
+  needs dir as at
+  start { sh "uname -n >{at.dir}/it" }
+  wait { sh "sleep 1000" }
+  stop { sh "rm {at.dir}/it" }
+}
+dir share on server { path = "/shared" }
+shell looks { command = "sleep 2; cat it"  writes = off  from = c1 }
+vmstat far { from = server }
+experiment e { on = share  run = looks  during = touching {}  collect = far }
+"""
+
+
+def test_an_event_and_a_collector_are_on_the_server_of_a_client(zlang: Zlang) -> None:
+    """The client sees what happens there; the event is ended when the client has ended."""
+    (zlang.at / "zlang.toml").write_text('[hosts.server]\nssh = "host1"\n[hosts.c1]\nssh = "host2"\n')
+    zlang.run(ON_THE_SERVER, "--yes")
+    (out,) = zlang.folder().glob("trials/*/1/a1")
+    assert (out / "stream1" / "measure.out").read_text() == "host1\n"
+    (row,) = zlang.rows("select host, elapsed from trials")
+    assert row["host"] == "c1"
+    assert 2 <= float(str(row["elapsed"])) < 4
+    assert zlang.rows("select distinct host from samples") == [{"host": "server"}]

@@ -161,6 +161,43 @@ def test_collectors_and_events_are_on_each_machine() -> None:
     ]
 
 
+ON_THE_SERVER = """
+host server
+host client { members = ["c1".."c2"] }
+kind touching: event {
+  needs dir as at
+  start { sh "touch {at.dir}/it" }
+  wait { sh "sleep 100" }
+  stop { sh "rm {at.dir}/it" }
+}
+dir share on server { path = "/shared" }
+shell naps { command = "sleep 1"  writes = off  from = client }
+experiment e { on = share  run = naps  during = touching {} }
+"""
+
+
+def test_an_event_happens_on_the_machine_of_its_target(tmp_path: Path) -> None:
+    """It ends when the workloads have ended elsewhere: what it does later says nothing of how long it takes."""
+    (trial,) = trials_of(plan_of(ON_THE_SERVER)).values()
+    assert [step.host for step in measured(trial)] == ["c1", "c2", "server"]
+    *_, on_server = measured(trial)
+    assert on_server.reader is not None
+    assert 'until test -e "$gate/over"' in on_server.command
+    assert trial.steps[-1].host == "server"
+    for number in (1, 2):
+        _wrote(tmp_path / f"stream{number}", {"began": 1000.0, "ended": 1002.0})
+    (tmp_path / "clocks").write_text("measure-c1 0 0.0001\nmeasure-c2 0 0.0001\nmeasure-server 5 0.0001\n")
+    for number, (ended, elapsed) in enumerate(((1001.5, 1.0), (1002.5, None)), 1):
+        (tmp_path / "event1").mkdir(exist_ok=True)
+        (tmp_path / "event1" / "began").write_text("1005.5\n")
+        (tmp_path / "event1" / "ended").write_text(f"{ended + 5}\n")
+        reading = streams.read(READERS, tmp_path, on_server.reader, on_server, (1000.0, 1003.0))
+        assert reading.against == (), number
+        assert reading.metrics.get("touching.elapsed") == elapsed
+        assert [phase.name for phase in reading.phases][:2] == ["quiet", "touching"]
+        assert reading.ran == (1000.0, 1002.0)
+
+
 def test_a_collector_on_a_machine_that_is_not_reached_is_refused() -> None:
     checked = programs.check(Source("program.zexp", OBSERVED), Overrides())
     plan = plans.plan(checked, checked.program.experiments["e"], 1, Overrides(), "c1").plan

@@ -53,17 +53,23 @@ prepared() {
 }
 
 # Writes the instant for a step that waits for it, once that is ready.
-z_tell_instant() { # DIRECTORY
+z_tell_instant() { # DIRECTORY OVER
   until [ -e "$1/gate/met" ]; do sleep 0.05 2>/dev/null || sleep 1; done
   if [ "$(date +%s)" -ge "$z_instant" ]; then : >"$1/late"; fi
   printf '%s\n' "${z_instant}000000000" >"$1/gate/instant"
+  # Where only events happen, nobody says when the workloads have ended on other machines.
+  [ "$2" = over ] || return 0
+  while [ "$(date +%s)" -lt $((z_instant + (z_every - z_prepare) * 3 / 4)) ]; do sleep 1; done
+  : >"$1/gate/over"
 }
 
 meet() { # NAME TIMEOUT COMMAND; measure from the instant on
   z_teller=
   case $3 in
     *'"$gate/instant"'*)
-      z_tell_instant "$z_dir/$z_out" 9>&- &
+      z_over=
+      case $3 in *'"$gate/over"'*) z_over=over ;; esac
+      z_tell_instant "$z_dir/$z_out" "$z_over" 9>&- &
       z_teller=$!
       ;;
     *)

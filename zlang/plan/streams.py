@@ -8,7 +8,7 @@ its name does not decide what is measured.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from zlang.check import hosts, values
@@ -124,6 +124,10 @@ for early in 100000000 0; do
   test "$left" -le 0 || sleep "$((left / 1000000000)).${part#1}"
 done
 """
+# A machine on which only events happen is told when the workloads have ended on the others.
+_AWAIT_OTHERS = """\
+until test -e "$gate/over"; do sleep 0.1 2>/dev/null || sleep 1; done
+"""
 _END_EVENTS = """\
 tries=0
 for place in {places}; do
@@ -181,10 +185,12 @@ def measure(
     happens: dict[str, list[int]] = {}
     for number, frame in enumerate(events, 1):
         happens.setdefault(_host_of(frame, here), []).append(number)
-    _require_together(experiment, streams, processes, happens)
+    _require_together(experiment, streams, processes)
+    _require_reached(experiment, events, here)
     every = [step for process in processes for step in process.steps]
     is_alone = len(every) == 1 and not events
-    machines = list(dict.fromkeys(step.host for step in every))
+    machines = list(dict.fromkeys([*(step.host for step in every), *happens]))
+    longest = max(sum(step.timeout for step in process.steps) for process in processes)
     steps: list[Step] = []
     parts: dict[int, Mapping[str, object]] = {}
     for machine in machines:
@@ -206,7 +212,7 @@ def measure(
                 }
         happening = {number: _event(events[number - 1], here) for number in happens.get(machine, ())}
         text = every[0].command if is_alone else _gated(own, happening, has_others=len(machines) > 1)
-        timeout = max(sum(step.timeout for step in process.steps) for process in own)
+        timeout = max((sum(step.timeout for step in process.steps) for process in own), default=longest)
         _require_short(experiment, text, len(streams))
         why = "the workloads, at the same time"
         steps.append(Step(name, Action.MEASURE, text, why, timeout, host=machine))
@@ -323,10 +329,8 @@ def _section(kind: Kind, frame: Frame) -> tuple[Value, ...]:
     return words if isinstance(words, tuple) else (words,)
 
 
-def _require_together(
-    experiment: Experiment, streams: Sequence[Stream], processes: Sequence[_Process], event_hosts: Iterable[str]
-) -> None:
-    """Raise ProgramError where somebody has to begin a stream by hand, or nothing runs where an event happens."""
+def _require_together(experiment: Experiment, streams: Sequence[Stream], processes: Sequence[_Process]) -> None:
+    """Raise ProgramError where somebody has to begin a stream by hand."""
     for process in processes:
         for number, _ in process.readers:
             if any(step.action is Action.ASK for step in process.steps):
@@ -334,19 +338,27 @@ def _require_together(
                 message = f"`{name}` cannot begin together with the other streams: a person would have to start it"
                 hint = "reach all machines of such a trial, or write a script for each: `plan --emit sh --out DIR`"
                 raise ProgramError(Code.NOT_SHOWN.at(experiment.run.span, message=message, hint=hint))
-    machines = dict.fromkeys(process.host for process in processes)
-    for host in event_hosts:
-        if host not in machines:
+
+
+def _require_reached(experiment: Experiment, events: Sequence[Frame], here: Here) -> None:
+    """Raise ProgramError where a person would have to begin an event on another machine."""
+    for frame in events:
+        step = _happening(frame, here)[0]
+        if step.action is Action.ASK:
             assert experiment.during is not None, "BUG: an event that nobody asked for"
-            message = f"an event happens on a machine from which a workload runs, but this one would be on `{host}`"
-            hint = "run a workload from there, too, or move it to " + " or ".join(f"`{name}`" for name in machines)
+            place = step.why.partition(":")[0]
+            message = f"an event would happen {place}, which this run does not reach"
+            hint = "reach all machines of such a trial, or write a script for each: `plan --emit sh --out DIR`"
             raise ProgramError(Code.NOT_SHOWN.at(experiment.during.span, message=message, hint=hint))
 
 
 def _host_of(frame: Frame, here: Here) -> str:
     """The machine on which an event happens."""
-    steps = _steps_of(frame, "wait", here) or _steps_of(frame, "run", here) or _steps_of(frame, "start", here)
-    return steps[0].host
+    return _happening(frame, here)[0].host
+
+
+def _happening(frame: Frame, here: Here) -> list[Step]:
+    return _steps_of(frame, "wait", here) or _steps_of(frame, "run", here) or _steps_of(frame, "start", here)
 
 
 def _gated(processes: Sequence[_Process], events: Mapping[int, _Event], *, has_others: bool) -> str:
@@ -370,7 +382,8 @@ def _gated(processes: Sequence[_Process], events: Mapping[int, _Event], *, has_o
         meeting=_MEETING if has_others else "",
         functions=_HAPPEN.format() if events else "",
         processes="\n".join(begun),
-        ending=_END_EVENTS.format(places=" ".join(happening)) if events else "",
+        ending=("" if processes else _AWAIT_OTHERS)
+        + (_END_EVENTS.format(places=" ".join(happening)) if events else ""),
     )
 
 

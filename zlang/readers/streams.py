@@ -78,7 +78,8 @@ def read(
     cut = [_within(reading, own, common) for reading, own in zip(readings, windows, strict=True)]
     streams = _streams(parts, cut)
     events = [event for event in _listed(reader.args.get("events")) if isinstance(event, Mapping)]
-    happened = list(_as_one(_happened(directory, event, clocks) for event in events))
+    ended = _ended(directory, parts, clocks)
+    happened = list(_as_one(_happened(directory, event, clocks, ended) for event in events))
     declared = [metric for part in parts for metric in _declared(part)]
     fetched = {
         (part["directory"], _counted(part)): reading.fetched for part, reading in zip(parts, readings, strict=True)
@@ -108,7 +109,7 @@ def read(
         phases=phases,
         read=_sum(reading.read for reading in readings),
         fetched=_sum(fetched.values()),
-        ran=_ran_together(directory, parts, clocks) if skew is not None else None,
+        ran=_ran_together(directory, parts, clocks) if all(p.get("begun_by") in clocks for p in parts) else None,
     )
 
 
@@ -345,11 +346,28 @@ def _step_of(step: Step, part: Mapping[str, object]) -> Step:
     return Step(str(part["step"]), step.action, command, step.why, step.timeout)
 
 
-def _happened(directory: Path, event: Mapping[str, object], clocks: Mapping[str, tuple[float, float]]) -> _Happened:
-    """The time of an event, by the clock of the first machine."""
+def _happened(
+    directory: Path, event: Mapping[str, object], clocks: Mapping[str, tuple[float, float]], ended: Mapping[str, float]
+) -> _Happened:
+    """The time of an event, by the clock of the first machine; `ended` is when workloads did, by what began them."""
     own = directory / str(event["directory"])
     ran, ahead = _ran(own), _ahead(event, clocks)
-    return _Happened(str(event["name"]), ran and (ran[0] - ahead, ran[1] - ahead), (own / "over").exists())
+    ran = ran and (ran[0] - ahead, ran[1] - ahead)
+    is_alone = str(event.get("begun_by")) not in ended
+    is_late = is_alone and ran is not None and bool(ended) and ran[1] > max(ended.values())
+    return _Happened(str(event["name"]), ran, is_late or (own / "over").exists())
+
+
+def _ended(
+    directory: Path, parts: Sequence[Mapping[str, object]], clocks: Mapping[str, tuple[float, float]]
+) -> dict[str, float]:
+    """The end of the last workload on each machine, by the clock of the first one."""
+    ended: dict[str, float] = {}
+    for part in parts:
+        if ran := _ran(directory / str(part["directory"])):
+            step = str(part.get("begun_by"))
+            ended[step] = max(ended.get(step, 0.0), ran[1] - _ahead(part, clocks))
+    return ended
 
 
 def _as_one(happened: Iterable[_Happened]) -> Iterator[_Happened]:

@@ -199,8 +199,11 @@ class Machines:
             return stopped[step.name] if step.name in stopped else handle.finish()
 
         async def work() -> int:
-            explain = partial(self._explain, out)
-            return await _together(steps, carry_out, self._begin(steps, place, out), codes, signal, explain)
+            measuring = {str(part.get("begun_by")) for part in _streams(steps[-1])}
+            idle = [step for step in steps if step.name not in measuring]
+            meeting = _Meeting(steps, idle, carry_out, signal, partial(self._explain, out))
+            end_events = partial(self._end_events, idle, place, out)
+            return await meeting.carry_out(self._begin(steps, place, out), end_events, codes)
 
         return _Remote(work(), self._loop, signal, partial(self._explain, out, steps[0]))
 
@@ -218,6 +221,10 @@ class Machines:
             for step, (_, ahead, _) in zip(steps, clocks, strict=True)
         )
         await _all(tells)
+
+    async def _end_events(self, steps: Sequence[Step], place: str, out: Path) -> None:
+        """Tell machines on which only events happen that the workloads have ended."""
+        await _all(self._run(step.host, ': >"$OUT/gate/over"', place, out) for step in steps)
 
     def _clock(self, host: str) -> tuple[float, float]:
         """By how many seconds the clock of a machine is ahead of ours, give or take how many."""
@@ -357,37 +364,50 @@ async def _tool(machine: Machine, name: str, hint: str) -> here.Tool:
     return here.Tool(name, path or None, version, hint)
 
 
-async def _together(
-    steps: Sequence[Step],
-    carry_out: Callable[[Step], Coroutine[Any, Any, int]],
-    begin: Coroutine[Any, Any, None],
-    codes: dict[str, int],
-    signal: Callable[[str], bool],
-    explain: Callable[[Step, str], None],
-) -> int:
-    """Carry steps out at the same time; the first that fails ends the others. Gives its code, or 0."""
-    works: dict[asyncio.Future[Any], Step] = {asyncio.ensure_future(carry_out(step)): step for step in steps}
-    beginning = asyncio.ensure_future(begin)
-    pending: set[asyncio.Future[Any]] = {*works, beginning}
-    code = 0
-    try:
-        while works.keys() & pending:
-            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-            for future in done:
-                step = works.get(future)
-                reason, ended = _outcome(future)
-                if reason:
-                    explain(step or steps[0], reason)
-                if step is not None:
-                    codes[step.name] = ended
-                if ended and not code:
-                    code = ended
-                    beginning.cancel()
-                    signal("stop")
-    finally:
-        for future in pending:
-            future.cancel()
-    return code
+@dataclass(frozen=True, slots=True)
+class _Meeting:
+    """Steps that are carried out at the same time; on the machines of the `idle` ones only events happen."""
+
+    steps: Sequence[Step]
+    idle: Sequence[Step]
+    start: Callable[[Step], Coroutine[Any, Any, int]]
+    signal: Callable[[str], bool]
+    explain: Callable[[Step, str], None]
+
+    async def carry_out(
+        self,
+        begin: Coroutine[Any, Any, None],
+        end_events: Callable[[], Coroutine[Any, Any, None]],
+        codes: dict[str, int],
+    ) -> int:
+        """Carry all out; the first that fails ends the others. Gives its code, or 0."""
+        works: dict[asyncio.Future[Any], Step] = {asyncio.ensure_future(self.start(step)): step for step in self.steps}
+        beginning = asyncio.ensure_future(begin)
+        pending: set[asyncio.Future[Any]] = {*works, beginning}
+        measuring = len(self.steps) - len(self.idle)
+        code = 0
+        try:
+            while works.keys() & pending:
+                done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+                for future in done:
+                    step = works.get(future)
+                    reason, ended = _outcome(future)
+                    if reason:
+                        self.explain(step or self.steps[0], reason)
+                    if step is not None:
+                        codes[step.name] = ended
+                        measuring -= step not in self.idle
+                    if ended and not code:
+                        code = ended
+                        beginning.cancel()
+                        self.signal("stop")
+                if not measuring and self.idle and not code:
+                    measuring = -1
+                    pending.add(asyncio.ensure_future(end_events()))
+        finally:
+            for future in pending:
+                future.cancel()
+        return code
 
 
 def _outcome(future: asyncio.Future[Any]) -> tuple[str, int]:
