@@ -103,6 +103,9 @@ class ClauseExpressions:
             if len(node.path) > 1 and node.path[-1] in self.words.measured:
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=self._hint_of_streams(node)))
                 return unknown(node.span)
+            if meant := self._of_member(context, node):
+                self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=which_of(meant)))
+                return unknown(node.span)
             return resolve_name(context, node, expected, self._report_unknown)
         if name in self.words.distributions and not PERCENTILE.fullmatch(self.inside):
             wanted = "a metric" if self.inside else "something else"
@@ -196,12 +199,25 @@ class ClauseExpressions:
         ]
         return "; ".join(filter(None, parts))
 
-    def _of_quantity(self, name: str) -> list[str]:
+    def _of_member(self, context: Context, node: tree.Name) -> list[str]:
+        """The metrics that a general word behind a workload may mean: of `oltp.iops` those of a stream of that name."""
+        if len(node.path) != 2:  # noqa: PLR2004 - the workload and the word
+            return []
+        thing = context.scope.lookup(node.path[0], node.span)
+        if thing is None or thing.member is None or thing.member(node.path[1], node.span) is not None:
+            return []
+        return self._of_quantity(node.path[1], f"{node.path[0]}.") or self._of_quantity(node.path[1])
+
+    def _of_quantity(self, name: str, begin: str = "") -> list[str]:
         """The metrics that a general word may mean: of `read_bandwidth` those of reads that are rates."""
         *others, quantity = name.lower().split("_")
         sort = _QUANTITIES.get(quantity, "")
         measured = self.words.distributions if sort == "duration" else self.words.metrics
-        fitting = [item for item, metric in measured.items() if metric.type == sort and item not in self.words.never]
+        fitting = [
+            item
+            for item, metric in measured.items()
+            if metric.type == sort and item not in self.words.never and item.startswith(begin)
+        ]
         chosen = [item for item in fitting if item.split("_")[0] in others] or fitting
         if sort == "duration" and not PERCENTILE.fullmatch(self.inside):
             rank = next((word for word in others if PERCENTILE.fullmatch(word)), "")

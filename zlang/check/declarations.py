@@ -343,7 +343,7 @@ def _resolve_fields(context: Context, kind: Kind, items: tuple[tree.Item, ...], 
             hint = f"{clause} belongs to an experiment"
             context.report(Code.UNEXPECTED.at(item.span, expected="`name = value`", found=clause, hint=hint))
         elif isinstance(item, tree.Zip):
-            definitions = {w.text: d for w in item.names if (d := _definition(context, kind, w))}
+            definitions = {w.text: d for w in item.names if (d := _definition(context, kind, w, item.value))}
             names = {name: _given_type(kind, definition, item.value) for name, definition in definitions.items()}
             for name, entry in resolve_zip(context, item, path, names).items():
                 if name in names:
@@ -351,7 +351,7 @@ def _resolve_fields(context: Context, kind: Kind, items: tuple[tree.Item, ...], 
                     fields[name] = _checked(context, kind.properties[name], entry)
         elif item.name.text == "label":
             given_label(context, (item,))
-        elif (definition := _definition(context, kind, item.name)) is not None:
+        elif (definition := _definition(context, kind, item.name, item.value)) is not None:
             name = item.name.text
             wanted = _given_type(kind, definition, item.value)
             resolved = _of_role(context, definition, resolve_typed(context, item.value, (*path, name), name, wanted))
@@ -376,7 +376,7 @@ def resolve_searched(
         hint = "write the levels as a range: `in 1..256`, `in 4KiB..1MiB by *2`"
         context.report(Code.UNEXPECTED.at(levels.span, expected="a range", found=result, hint=hint))
         return unknown(made.span)
-    definitions = [_definition(context, kind, name) for kind in kinds]
+    definitions = [_definition(context, kind, name, levels) for kind in kinds]
     definition = next(iter(definitions), None)
     if definition is None or None in definitions or made.type.unknown:
         return unknown(made.span)
@@ -456,7 +456,17 @@ def _as_value(kind: Kind, word: str) -> str:
     return f"write `{name} = off`" if "bool" in type_.scalars or type_.variant("off") is not None else ""
 
 
-def _definition(context: Context, kind: Kind, word: tree.Word) -> PropertyDef | None:
+def _of_value(kind: Kind, word: str, value: tree.Expr) -> str:
+    """The hint for a property that there is by another name only, if one alone can have the word that it is given."""
+    first = value.options[0] if isinstance(value, tree.Choice) else value
+    if not isinstance(first, tree.Name) or len(first.path) != 1:
+        return ""
+    of = {name: definition.type.variant(first.path[0]) for name, definition in kind.properties.items()}
+    takers = [name for name, variant in of.items() if variant is not None and variant.field is None]
+    return Hint(f"write `{takers[0]} = {value.span.text}`", word, takers[0], is_safe=False) if len(takers) == 1 else ""
+
+
+def _definition(context: Context, kind: Kind, word: tree.Word, value: tree.Expr) -> PropertyDef | None:
     definition = kind.properties.get(word.text)
     if definition is None:
         hint = (
@@ -464,6 +474,7 @@ def _definition(context: Context, kind: Kind, word: tree.Word) -> PropertyDef | 
             or _OTHER_WORDS.get(word.text)
             or _as_value(kind, word.text)
             or did_you_mean(word.text, kind.properties)
+            or _of_value(kind, word.text, value)
             or _properties_of(kind)
             + (f'; pass on others as `extra = ["{word.text}=…"]`' if "extra" in kind.properties else "")
         )

@@ -100,7 +100,8 @@ def report_unknown_name(
     """Report a name that stands for nothing, with what may have been meant, or else the `candidates`."""
     words = [word.name for word in expected.words] if expected else []
     if words and expected == Type(words=expected.words if expected else ()) and context.property_name:
-        hint: str = did_you_mean(name, words) or f"it can be {expected}"
+        reason = context.kind.without.get(name, "") if context.kind else ""
+        hint: str = reason or did_you_mean(name, words) or f"it can be {expected}"
         context.report(Code.NOT_ALLOWED.at(node.span, name=context.property_name, value=f"`{name}`", hint=hint))
         return unknown(node.span, ())
     hint = did_you_mean_part(name, [*words, *context.scope.names()])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from zlang.check.expressions import Context, combine, constant, failed, guarded, note_risk, resolve
+from zlang.check.expressions import Context, combine, constant, failed, guarded, note_risk, resolve, unknown
 from zlang.check.program import Expr, Value
 from zlang.check.rendering import check_length, joined, shell_text
 from zlang.check.types import STRING, Type
@@ -20,6 +20,8 @@ def resolve_text(context: Context, node: tree.Text) -> Expr:
     _report_dollars(context, node, "remove the `$`, if the value is all that you want")
     parts = [part if isinstance(part, str) else resolve(context, part) for part in node.parts]
     inner = [part for part in parts if isinstance(part, Expr)]
+    if any(part.type.is_partial for part in inner):  # something is wrong with it, and was said
+        return unknown(node.span)
 
     @guarded(node.span, inner)
     def value(at: Any) -> Value:

@@ -132,9 +132,10 @@ def with_unit(option: Expr, expected: Type) -> Hint:
 def _mebibytes(option: Expr, expected: Type) -> Hint:
     """A hint for `1m`, which fio reads as a size."""
     text = option.span.text
-    if "size" not in expected.scalars or not re.fullmatch(_MINUTES, text):
+    if not expected.scalars & {"size", "rate"} or not re.fullmatch(_MINUTES, text):
         return Hint("")
-    return Hint(f"`{text}` is in minutes: write `{text[:-1]}MiB`", text, f"{text[:-1]}MiB", is_safe=False)
+    meant = f"{text[:-1]}MiB{'/s' if 'rate' in expected.scalars else ''}"
+    return Hint(f"`{text}` is in minutes: write `{meant}`", text, meant, is_safe=False)
 
 
 def _whole_number_hint(option: Expr, expected: Type) -> Hint:
@@ -270,6 +271,9 @@ def _as_choice(node: tree.Expr, option: Expr, expected: Type) -> Hint:
             return Hint(f"write one text: `{line}`", text, line, is_safe=False)
         if not expected.accepts(option.type.element):
             parts = [part.strip('"') for part in parts]
+        are_counts = types.COUNT.accepts(option.type.element) or all(part.strip('"').isdecimal() for part in parts)
+        if expected == types.COUNT and not are_counts:
+            return Hint(f"write how many: `{len(parts)}`", text, str(len(parts)), is_safe=False)
         if option.type.element.kinds == {"host"}:
             names = ", ".join(f'"{part}"' for part in parts)
             group = f"for all at once, declare `host machines {{ members = [{names}] }}` and write `machines`"

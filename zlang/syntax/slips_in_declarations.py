@@ -135,6 +135,9 @@ def head(stop: StopPlace, words: int) -> Meant | None:
     is_headed = stop.expected == "`{`" and words > 1
     if is_headed and token.text in {"in", "at", "under", "of"}:
         return "write `on`: `KIND NAME on PARENT { … }`", stop.fix(token.start, token.end, "on", is_safe=False)
+    is_name = (stop.expected == "a name" and stop.last != "COLON") or stop.last in {"LET", "PARAM"}
+    if is_name and token.type == "NUMBER":
+        return "a name begins with a letter", None
     if nearest((text[begin:].split() or [""])[0], ENTRY_WORDS):
         return None
     if like := _LIKE.match(text, begin):
@@ -149,8 +152,6 @@ def head(stop: StopPlace, words: int) -> Meant | None:
         return "write a declaration for each name", None
     if is_headed and token.text == ".":
         return "a name is one word, without `.`: `KIND NAME on PARENT { … }`", None
-    if stop.expected == "a name" and token.type == "NUMBER" and stop.last != "COLON":
-        return "a name begins with a letter", None
     if (words or token.text == "(") and (alike := _CHOICE_OF_KINDS.match(text, begin)):
         kinds = " | ".join(f"{kind.strip()} on {alike[3]} {{}}" for kind in alike[1].split("|"))
         return f"write a choice of things as `let {alike[2]} = {kinds}`", None
