@@ -192,7 +192,7 @@ class InnerScope:
         self.outer, self.own = outer, own
         self.kind, self.kind_called, self.kind_names = outer.kind, outer.kind_called, outer.kind_names
         self.kind_hint, self.is_given, self.owners = outer.kind_hint, outer.is_given, outer.owners
-        self.is_metric = outer.is_metric
+        self.is_metric, self.place_in_group = outer.is_metric, outer.place_in_group
 
     def lookup(self, name: str, span: Span) -> Expr | None:
         """Look a name up."""
