@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -64,8 +65,7 @@ def template_digest(kind: Kind) -> str:
 
 def digest(*parts: str) -> str:
     """Sixteen hexadecimal digits that are the same exactly where the parts are."""
-    openssl = sys.modules.get("hashlib")
-    sha256 = openssl.sha256 if openssl else _own_sha256()
+    sha256: Callable[[bytes], hashlib._Hash] = getattr(sys.modules.get("hashlib"), "sha256", None) or _own_sha256()
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -75,5 +75,8 @@ def _own_sha256() -> Callable[[bytes], hashlib._Hash]:
 
     `hashlib` loads OpenSSL, which takes 4 ms: what only checks a program, and computes a hundred digests, does without.
     """
-    name = "_sha2" if sys.version_info >= (3, 12) else "_sha256"
-    return __import__(name).sha256  # type: ignore[no-any-return]
+    with suppress(ImportError):  # some distributions build Python without it
+        return __import__("_sha2" if sys.version_info >= (3, 12) else "_sha256").sha256  # type: ignore[no-any-return]
+    from hashlib import sha256
+
+    return sha256
