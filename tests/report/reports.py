@@ -96,14 +96,22 @@ def hostile(directory: Path) -> tuple[Path, Path]:
 
 
 def wide(directory: Path) -> tuple[Path, Path]:
-    """The same of three factors and two metrics with intervals."""
+    """The same of three factors and four metrics with intervals."""
+    types = {"read_iops": "iops", "write_iops": "iops", "read_clat_p99": "duration", "usr_cpu": "share"}
+    measures = tuple(
+        Measure(name, Term("median", (Term("metric", name=name),), f"median({name})", type=type_), type_)
+        for name, type_ in types.items()
+    )
+    by = tuple(FactorRef(name, (f"rand.{name}",), type_) for name, type_ in (("rw", "word"), ("bs", "size")))
     run = RunBuilder(
-        directory / "runs" / "r", factors=(factor("rw", "word"), factor("bs", "size"), factor("iodepth", "count"))
+        directory / "runs" / "r",
+        factors=(factor("rw", "word"), factor("bs", "size"), factor("iodepth", "count")),
+        clauses=(Table("table them by rw, bs", measures, by),),
     )
     for n, (rw, bs, depth) in enumerate(itertools.product(("randrw", "rw"), (4096, 65536), (1, 8))):
         for replicate in (1, 2, 3):
             iops = 10_000.0 * depth * (1 + replicate / 10)
-            metrics = {"read_iops": iops, "write_iops": iops / 2}
+            metrics = {"read_iops": iops, "write_iops": iops / 2, "read_clat_p99": 1e12 / iops, "usr_cpu": 12.5}
             run.measured(f"p{n}", replicate, {"rw": rw, "bs": bs, "iodepth": depth}, printed(metrics))
     run.done()
     return ingested(directory)

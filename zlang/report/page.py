@@ -134,10 +134,11 @@ def _words(text: str) -> Markup:
 
 
 def _figure(text: str) -> Markup:
-    """A number with its unit and its interval: a line may end before the interval only."""
+    """A number with its unit and its interval: a line may end before the interval, and before its upper end only."""
     from markupsafe import Markup, escape
 
-    return Markup(str(escape(visible(text))).replace(" ", "&nbsp;").replace("&nbsp;[", " ["))  # noqa: S704 - it is escaped
+    shown = str(escape(visible(text))).replace(" ", "&nbsp;").replace("&nbsp;[", " [").replace("…&nbsp;", "… ")
+    return Markup(shown)  # noqa: S704 - it is escaped
 
 
 def _data(kind: str, text: str) -> str:
