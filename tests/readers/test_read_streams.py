@@ -100,19 +100,23 @@ def test_a_stream_that_was_not_measured_fails_the_trial(tmp_path: Path) -> None:
 
 
 def test_the_windows_of_sections_are_those_of_their_logs(tmp_path: Path) -> None:
-    """The logs of fio say when a section was measured: here one ramps up for a second, so it begins later."""
+    """The logs of fio say when a section was measured: here one ramps up, and one waits, for a second."""
     file = tmp_path / "data"
     file.write_bytes(bytes(1 << 20))
     common = ["--rw=randread", "--bs=4096", "--size=1m", f"--filename={file}", "--rate_iops=200", "--log_unix_epoch=1"]
     sections = [
         argument
-        for name, more in (("stream1", ["--runtime=2"]), ("stream2", ["--runtime=1", "--ramp_time=1"]))
+        for name, more in (
+            ("stream1", ["--runtime=2"]),
+            ("stream2", ["--runtime=1", "--ramp_time=1"]),
+            ("stream3", ["--runtime=1", "--exec_prerun=delay=1; sleep 1 #"]),
+        )
         for argument in (f"--name={name}", "--new_group=1", *common, *more, f"--write_lat_log={tmp_path}/{name}")
     ]
     report = f"--output={tmp_path}/fio.json"
     shared = ["--thread=1", "--group_reporting=1", "--time_based=1", "--output-format=json+", report]
     subprocess.run(["fio", *shared, *sections], check=True, cwd=tmp_path)
-    for number, seconds in ((1, 2), (2, 1)):
+    for number, seconds in ((1, 2), (2, 1), (3, 1)):
         result = fio.read(tmp_path, Reader("fio", "fio.json", {"stream": f"stream{number}"}), STEP)
         assert result.problems == ()
         assert result.window is not None

@@ -38,6 +38,7 @@ KINDS = ("clat", "lat", "slat")
 _Part = Any  # an object of the report: fio_problems.problems looks at what it must hold, before the metrics are taken
 _FIO_KEYS = {"p50": "50.000000", "p95": "95.000000", "p99": "99.000000", "p999": "99.900000"}
 _STARTS = re.compile(rb"^\{[ \t]*\r?$", re.MULTILINE)
+_WAITED = re.compile(r"delay=([\d.]+);")
 _SEED = re.compile(r"--randseed=(\d+)")
 _READ_BYTES = re.compile(r"^read_bytes: (\d+)$", re.MULTILINE)
 
@@ -177,9 +178,10 @@ def _window(jobs: list[_Part], every: list[_Part], written: object) -> Window | 
 
 
 def _before(job: _Part) -> float:
-    """The seconds for which a job waited, and for which it ran unmeasured."""
+    """The seconds for which a job waited, also in the command that it began with, and for which it ran unmeasured."""
     options = job.get("job options", {})
-    return sum(float(options[name]) for name in ("startdelay", "ramp_time") if name in options)
+    waited = _WAITED.match(options.get("exec_prerun", ""))
+    return float(waited[1] if waited else options.get("startdelay", 0)) + float(options.get("ramp_time", 0))
 
 
 def _longest(job: _Part) -> float:
