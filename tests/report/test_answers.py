@@ -148,7 +148,7 @@ MARGINS = {
         "bs=4KiB / (5 * bs=64KiB) = 1.77 "
     ),
     "median(read_iops where bs == 4KiB and rwmixread == 70%) > 1000/s": (
-        "median(read_iops where bs == 4KiB and rwmixread == 70%) / 1000/s = 0.105 "
+        "median(read_iops where bs == 4KiB and rwmixread == 70%) / (1000/s) = 0.105 "
     ),
     "overall (p99(read_clat where bs == 4KiB) < 5ms)": "p99(read_clat where bs == 4KiB) / 5ms = 0.819 ",
     "overall (mean(usr_cpu) > 50%)": "mean(usr_cpu) / 50% = 0.8 ",

@@ -235,13 +235,14 @@ def _label(condition: str) -> str:
 
 
 def _side(term: Term, names: Mapping[Term, str], type_: str) -> str:
-    """A side of a comparison, in parentheses where it is a calculation."""
+    """A side of a comparison, in parentheses if it is a calculation or a rate."""
     if term in names:
         return names[term]
     if term.op == "value":
         # Shares of the database are percent.
         is_share = type_ == "share" and isinstance(term.value, int | float)
-        return wording.level(100 * float(str(term.value)) if is_share else term.value, type_)
+        text = wording.level(100 * float(str(term.value)) if is_share else term.value, type_)
+        return f"({text})" if "/" in text else text
     own = [_side(part, names, type_ if term.op in {"+", "-"} else "number") for part in term.terms]
     return f"({f' {term.op} '.join(own)})"
 
