@@ -130,10 +130,11 @@ def test_ctrl_c_on_a_terminal(zlang: Zlang) -> None:
 def test_an_interrupted_run_goes_on(zlang: Zlang) -> None:
     process = zlang.start("run", zlang.program(SLOW))
     wait_for(lambda: list(zlang.at.glob("runs/*/journal.jsonl")) and zlang.committed())
+    folder = zlang.folder()
+    assert f"to follow it: zlang status {folder.name} --follow" in zlang("status", folder.name).out
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=100)
     assert process.returncode == 130
-    folder = zlang.folder()
     assert "to continue: zlang resume" in zlang("status", folder.name).out
     assert "not finished" in zlang("status").out
     zlang("resume", folder.name)

@@ -45,13 +45,13 @@ def _print_json(run: RunStatus, task: str) -> None:
     result |= {"task": task} if task else {}
     rows = [{"machines": lane, "done": done, "trials": trials} for lane, done, trials in run.lanes]
     result |= {"lanes": rows} if rows else {}
-    stage = words.stage(run, run.trials)
+    stage = _stage(run)
     print(json.dumps({**result, "state": stage, "failed": failed, "damage": run.damage, **seconds}))
 
 
 def _print(run: RunStatus, task: str) -> None:
     counts = f"{words.counts(run, run)} done{_invalid(len(run.failures))}"
-    print(visible(f"{run.path.name}: {run.experiment}, {counts}, {words.stage(run, run.trials)}"))
+    print(visible(f"{run.path.name}: {run.experiment}, {counts}, {_stage(run)}"))
     if task:
         print(f"  {task}")
     for lane, done, trials in run.lanes:
@@ -67,8 +67,24 @@ def _print(run: RunStatus, task: str) -> None:
     named = words.shell(words.named(run.path))
     if run.failures:
         print(f"to measure them again: zlang resume {named} --failed      only one: zlang resume {named} --only N")
-    if not run.is_finished:
+    if _is_running(run):
+        print(f"to follow it: zlang status {named} --follow")
+    elif not run.is_finished:
         print(f"to continue: zlang resume {named}")
+
+
+def _stage(run: RunStatus) -> str:
+    """The progress of a run; of one that a process carries out, that it does."""
+    return "running" if _is_running(run) else words.stage(run, run.trials)
+
+
+def _is_running(run: RunStatus) -> bool:
+    if run.is_finished:  # then nothing is loaded that looks for processes
+        return False
+    from zlang.pipeline import runs
+    from zlang.run.folder import Folder
+
+    return runs.is_carried_out(Folder(run.path))
 
 
 def _invalid(count: int) -> str:
@@ -80,7 +96,7 @@ def _list(runs_dir: Path, *, as_json: bool) -> int:
     listed = statuses.of_every(runs_dir)
     tasks = _tasks(listed)
     for run in listed:
-        invalid, stage = len(run.failures), words.stage(run, run.trials)
+        invalid, stage = len(run.failures), _stage(run)
         task = "" if run.is_finished else tasks.get(run.path, "")
         if as_json:
             row = {"run": run.path.name, "experiment": run.experiment, "done": run.carried_out, "invalid": invalid}
