@@ -17,6 +17,7 @@ from zlang.errors import RunError
 from zlang.metrics import Metric
 from zlang.pipeline import programs
 from zlang.plan.plan import Scalar
+from zlang.plan.schedule import Schedule
 from zlang.readers.reading import merge, percentiles
 from zlang.report import answers, judging, known_runs, stopping
 from zlang.report.formulas import Trials
@@ -485,3 +486,20 @@ def test_a_ratio_of_what_both_sides_have_says_so(tmp_path: Path) -> None:
     text = "median(read_iops where bs == 4KiB) > median(read_iops where bs == 64KiB)"
     (judged,) = judging.judge(answered(f'expect "so" overall({text})', tmp_path, measured))
     assert judged.findings[0].margin.endswith("(by geometric means of what both sides have)")
+
+
+@pytest.mark.parametrize("condition", ["what == quick", "what is quick"])
+def test_a_declaration_with_a_label_is_named_as_it_is_declared(condition: str) -> None:
+    text = f"""
+dir here {{ path = "." }}
+shell quick {{ command = "true"  label = "the quick one" }}
+shell slow {{ command = "sleep 1" }}
+let what = quick | slow
+experiment e {{ on = here  run = what  where {condition}  expect median(elapsed where {condition}) > 0s }}
+"""
+    checked = programs.check(Source("p.zexp", text), Overrides())
+    assert not [finding for finding in checked.findings if finding.code.severity is Severity.ERROR]
+    experiment = checked.program.experiments["e"]
+    (clause,) = experiment.clauses
+    assert '"the quick one"' in orjson.dumps(clause).decode()
+    assert Schedule(experiment, 1).trials == 1

@@ -272,7 +272,7 @@ def resolve_is_a(context: Context, node: tree.IsA) -> Expr:
     def value(at: Any) -> Value:
         result = subject.value(at)
         if isinstance(result, Instance):
-            return result.label == name or (kind is not None and result.kind.name == kind.name)
+            return name in {result.label, result.key} or (kind is not None and result.kind.name == kind.name)
         if isinstance(result, Symbol):
             return result.name == name
         return None if isinstance(result, Absent) else False

@@ -8,7 +8,7 @@ from zlang.check.expressions import resolve
 from zlang.check.factors import FirstLevels
 from zlang.check.measured import MOST_LEVELS
 from zlang.check.operators import resolve_is_a
-from zlang.check.program import Expr, Value
+from zlang.check.program import Expr, Instance, Value
 from zlang.check.questions import Term
 from zlang.check.types import Type
 from zlang.diagnostics import Code
@@ -53,8 +53,9 @@ def _type_of(expressions: ClauseExpressions, node: tree.Expr) -> Type | None:
 def _compared(expressions: ClauseExpressions, other: tree.Expr, node: tree.Expr) -> Term:
     """The other side of a comparison; a word, or a list of workloads, is one of the levels that `other` can be."""
     type_ = _type_of(expressions, other)
-    if type_ is not None and isinstance(node, tree.Name | tree.ListOf) and (level := _level(type_, node)):
-        return Term("value", value=level)
+    if type_ is not None and isinstance(node, tree.Name | tree.ListOf):
+        if level := _level(type_, node) or _label_of_declared(expressions, type_, node):
+            return Term("value", value=level)
     return term(expressions, node) if _varies(expressions, node) else _constant(expressions, node, type_)
 
 
@@ -62,6 +63,15 @@ def _level(type_: Type, node: tree.Expr) -> str | None:
     """The level that a text means; levels are called as they were written, with any white space."""
     text = "".join(one_line(node).split())
     return next((word.name for word in type_.words if "".join(word.name.split()) == text), None)
+
+
+def _label_of_declared(expressions: ClauseExpressions, type_: Type, node: tree.Expr) -> str | None:
+    """The level of a declared thing that has a label."""
+    scope = expressions.context.scope
+    if not type_.kinds or not isinstance(node, tree.Name) or scope.lookup(node.path[0], node.span) is None:
+        return None
+    thing = resolve(expressions.context, node).value(FirstLevels())
+    return thing.label if isinstance(thing, Instance) and type_.variant(thing.label) is not None else None
 
 
 def _constant(expressions: ClauseExpressions, node: tree.Expr, expected: Type | None = None) -> Term:
