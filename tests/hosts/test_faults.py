@@ -106,6 +106,18 @@ def test_doctor_visits_every_machine(zlang: Zlang, bed: Bed) -> None:
     assert "`san1` needs `odd_tool`" in zlang("run", "program.zexp", "--yes", code=1).err
 
 
+def test_what_a_login_shell_prints_is_not_kept(zlang: Zlang, bed: Bed) -> None:
+    """It may be as much as a machine likes, and it is printed before each answer."""
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    bed.on("host1", "echo 'head -c 150M /dev/zero' >/root/.bashrc")
+    program = zlang.program(WANTING.replace("host san1 { cores = 4096 }", "host san1"))
+    zlang.prefix = (*zlang.prefix, "sh", "-c", 'ulimit -v 500000; exec "$@"', "sh")
+    try:
+        assert "missing: apt-get install odd" in zlang("doctor", program, code=1).out
+    finally:
+        bed.on("host1", ": >/root/.bashrc")
+
+
 def test_a_changed_or_unknown_host_key_is_refused(zlang: Zlang, bed: Bed) -> None:
     (zlang.at / "zlang.toml").write_text(HOSTS)
     Path(zlang.environment["HOME"], ".ssh/known_hosts").write_text("")

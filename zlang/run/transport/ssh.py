@@ -366,20 +366,29 @@ class Machine:
         path = "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin"
         script = f"{path} LC_ALL=C\nexport PATH LC_ALL\nprintf '\\n{begin}\\n'\n{command}\n".encode()
         try:
-            done = await self._connected().run(
-                _loader(script, self.reach),
-                input=_FIRST_LINE + script,
-                encoding=None,
-                request_pty=False,
-                timeout=_CONNECT,
-            )
+            return await asyncio.wait_for(self._first_line(script, begin), _CONNECT)
         except (TimeoutError, asyncssh.TimeoutError):
             return ""
         except (OSError, asyncssh.Error) as error:
             raise MachineLost(f"`{self.name}` was lost: {error}") from None
-        output = done.stdout if isinstance(done.stdout, bytes) else b""
-        lines = output.partition(f"\n{begin}\n".encode())[2].decode("utf-8", "replace").splitlines()
-        return lines[0].strip() if done.exit_status == 0 and lines else ""
+
+    async def _first_line(self, script: bytes, begin: str) -> str:
+        """The line after the one that is `begin`; nothing where the script fails. Of all else nothing is kept."""
+        import asyncssh
+
+        process = await self._connected().create_process(
+            _loader(script, self.reach), encoding=None, request_pty=False, stderr=asyncssh.DEVNULL, bufsize=_BLOCK
+        )
+        async with process:
+            process.stdin.write(_FIRST_LINE + script)
+            process.stdin.write_eof()
+            while (line := await process.stdout.readline()) and line != f"{begin}\n".encode():
+                pass
+            line = await process.stdout.readline()
+            while await process.stdout.read(_BLOCK):
+                pass
+            await process.wait_closed()
+        return line.decode("utf-8", "replace").strip() if process.exit_status == 0 else ""
 
     async def sweep(self) -> int:
         """End all processes of the run there. Raises MachineLost."""
