@@ -19,7 +19,7 @@ from zlang.pipeline import programs
 from zlang.plan.plan import Scalar
 from zlang.plan.schedule import Schedule
 from zlang.readers.reading import merge, percentiles
-from zlang.report import answers, judging, known_runs, stopping
+from zlang.report import answer, answers, judging, known_runs, stopping
 from zlang.report.formulas import Trials
 from zlang.report.judging import Verdict
 from zlang.report.summary import Estimate
@@ -503,3 +503,8 @@ experiment e {{ on = here  run = what  where {condition}  expect median(elapsed 
     (clause,) = experiment.clauses
     assert '"the quick one"' in orjson.dumps(clause).decode()
     assert Schedule(experiment, 1).trials == 1
+
+
+def test_an_answer_about_what_has_no_interval_has_its_figure(tmp_path: Path) -> None:
+    (judged,) = judging.judge(answered('expect "so" overall(max(read_iops where bs == 4KiB) > 1/s)', tmp_path))
+    assert answer.outcome(judged).startswith("so: pass, max(read_iops where bs == 4KiB) = ")

@@ -306,11 +306,16 @@ def _reason_for_no_verdict(side: Side, least: int) -> str:
 def sentence(judged: Judged, finding: JudgedCombination) -> str:
     """One combination in words: its levels, and what was found there."""
     at = levels_in_words(judged, finding)
-    sides = ", ".join(f"{_named(side)} = {_number(side)}" for side in finding.sides)
+    sides = sides_in_words(finding)
     why = ", ".join(part for part in ((sides, finding.margin) if finding.margin else (finding.why or sides,)) if part)
     if finding.margin and finding.why not in finding.margin:
         why = f"{why}: {finding.why}"
     return f"{at}: {why}" if at else why
+
+
+def sides_in_words(finding: JudgedCombination) -> str:
+    """The sides of a comparison: `max(read_iops) = 110 (n = 3)`."""
+    return ", ".join(f"{_named(side)} = {_number(side)}" for side in finding.sides)
 
 
 def omission(judged: Judged) -> str:
