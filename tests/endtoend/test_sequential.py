@@ -88,7 +88,7 @@ def test_a_search_is_planned_as_a_bound_and_told_as_a_course(zlang: Zlang) -> No
     planned = zlang("plan", zlang.program(SEARCH)).out
     assert "3 points × at most 6 of 16 levels of level = at most 18 trials" in planned
     assert "the run decides which of the 48 trials are needed" in planned
-    assert "estimate: at least " in planned
+    assert " plus what is not included, for at most " in planned
     ended = zlang("run", "program.zexp")
     assert "find level in 1..16 where median(lag) < 9 maximising rate" in ended.out
     assert "  way=3: level=3, rate = 300; the condition holds at 3 and not at 4; too few trials" in ended.out

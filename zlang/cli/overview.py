@@ -191,13 +191,13 @@ def _changes(estimate: PlanEstimate, about: str) -> str:
 
 def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
     """Print the cost of a plan: time, bytes, space, people."""
-    # What is left out may be more than what is not needed.
-    bound = "at least " if estimate.unknown_seconds else "at most " if header.is_sequential else ""
+    is_open = header.is_sequential and estimate.unknown_seconds  # less may be needed, and what is unknown may be more
+    bound = "" if is_open else "at least " if estimate.unknown_seconds else "at most " if header.is_sequential else ""
     about = bound + ("" if header.at_most <= EXACT else "about ")
     kinds = ", ".join(f"{kind} {words.duration(took)}" for kind, took in estimate.seconds.items() if took >= 1)
     commands = f"{round(estimate.steps):,} commands{kinds and f' ({kinds})'}"
-    most = "at most " if header.is_sequential and estimate.unknown_seconds else ""
-    print(f"estimate: {subject}{about}{words.duration(estimate.total)} for {most}{commands}")
+    most = " plus what is not included, for at most " if is_open else " for "
+    print(f"estimate: {subject}{about}{words.duration(estimate.total)}{most}{commands}")
     if estimate.lanes:
         took = ", ".join(f"{visible(lane)} {words.duration(spent)}" for lane, spent in estimate.lanes.items())
         print(f"  lanes, which work at the same time: {took}")

@@ -321,7 +321,9 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
     if took is not None:
         unknown = costs.unknown(folder)
         without = f" (without {words.setups_and_trials(unknown)} of unknown duration)" if unknown else ""
-        bound = "at least " if unknown else "at most " if folder.read_plan().header.is_sequential else ""
+        is_sequential = folder.read_plan().header.is_sequential
+        # Of both, less may be needed, and what is unknown may be more.
+        bound = {(True, False): "at most ", (False, True): "at least "}.get((is_sequential, bool(unknown)), "")
         print(f"took {words.duration(took.elapsed)}; the estimate was {bound}{words.duration(took.estimate)}{without}")
     print("\ntry next:")
     print(f"  {result_notes.example_query(closing.summary)}{_db_option(db)}")
