@@ -314,7 +314,7 @@ def sentence(judged: Judged, finding: JudgedCombination) -> str:
 
 
 def sides_in_words(finding: JudgedCombination) -> str:
-    """The sides of a comparison: `max(read_iops) = 110 (n = 3)`."""
+    """The sides of a comparison: `max(speed) = 110 (n = 3)`."""
     return ", ".join(f"{_named(side)} = {_number(side)}" for side in finding.sides)
 
 
