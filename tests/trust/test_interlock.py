@@ -490,6 +490,18 @@ def test_an_armed_device_carries_a_file_system_and_is_blank_again(spare: Disk) -
     assert not [name for name in spare.zlang.names() if name.startswith("zlang-")]
 
 
+def test_swap_on_another_device_does_not_matter(spare: Disk) -> None:
+    """Most machines have swap."""
+    with attached(blank(spare.at / "two.img")) as other:
+        say("mkswap", other)
+        say("swapon", other)
+        try:
+            spare.zlang("run", spare.program(), "--arm", spare.link)
+        finally:
+            say("swapoff", other)
+    assert spare.zlang.rows("select count(*) as n from trials where valid")[0]["n"] == 1
+
+
 def test_what_may_be_wiped_is_wiped_and_nothing_else(spare: Disk) -> None:
     say("mke2fs", "-q", "-t", "ext4", spare.node)
     before = spare.digest()
