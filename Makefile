@@ -102,9 +102,10 @@ layers: $(VENV)/dev.done
 
 # Several processes, for most tests wait: as one ends, the next in the list begins, so what takes longest comes first. Each is shown at
 # its end, with the tests that took longest. The second guest boots from what is built for the first, and the tests before it need none.
+# Tests in mount namespaces of their own keep the file systems of others in use for a moment; tests/filesystems notices that, so it comes late.
 GUEST   := tests/vm/test_scripts.py
 BESIDE  := tests/trust/test_closing.py tests/run
-FOLDERS := tests/endtoend tests/trust tests/filesystems tests/zfs tests/docs tests/hosts tests/cli tests/report
+FOLDERS := tests/endtoend tests/trust tests/zfs tests/docs tests/hosts tests/filesystems tests/cli tests/report
 PARTS   := tests-in-guest tests-in-another-guest tests-others $(FOLDERS) newest fuzz-a-minute campaign-a-minute
 JOBS    := 7
 .PHONY: $(FOLDERS)
