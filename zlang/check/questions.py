@@ -184,10 +184,10 @@ def is_aggregate(term: Term) -> bool:
     return term.op == "percentile" or term.op in AGGREGATES
 
 
-def mentioned(term: Term) -> frozenset[str]:
-    """The paths of the factors in a formula."""
-    own = frozenset(term.paths) if term.op == "factor" else frozenset[str]()
-    return own.union(*(mentioned(part) for part in term.terms))
+def mentioned(term: Term) -> tuple[str, ...]:
+    """The paths of the factors in a formula, in the order in which they are written."""
+    own = term.paths if term.op == "factor" else ()
+    return tuple(dict.fromkeys([*own, *(path for part in term.terms for path in mentioned(part))]))
 
 
 def metrics_of(term: Term) -> frozenset[str]:

@@ -16,6 +16,7 @@ from zlang.check.questions import (
     Term,
     Until,
     distribution_of,
+    mentioned,
 )
 from zlang.metrics import ELAPSED, PERCENTILES, statistic
 from zlang.report.formulas import Trials
@@ -99,7 +100,7 @@ def named_factors(trials: Trials) -> list[str]:
 def _named_paths(trials: Trials) -> Iterator[str]:
     expectations = stored_expectations(trials)
     for expectation in expectations:
-        yield from _paths(expectation.term)
+        yield from mentioned(expectation.term)
     for search in stored_clauses(trials, "find", Search):
         yield search.path
     tables, plots = stored_clauses(trials, "table", Table), stored_clauses(trials, "plot", Plot)
@@ -107,14 +108,6 @@ def _named_paths(trials: Trials) -> Iterator[str]:
     for refs in (*(table.by for table in tables), *axes, *(expectation.by for expectation in expectations)):
         for ref in refs:
             yield from ref.paths
-
-
-def _paths(term: Term) -> Iterator[str]:
-    """The paths of the factors in a formula, as they are written."""
-    if term.op == "factor":
-        yield from term.paths
-    for part in term.terms:
-        yield from _paths(part)
 
 
 def metrics_of(term: Term) -> Iterator[str]:
