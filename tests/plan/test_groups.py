@@ -258,3 +258,25 @@ def _wrote(directory: Path, times: Mapping[str, float]) -> None:
         (directory / name).write_text(f"{at}\n")
     (directory / "measure.out").write_text("")
     (directory / "measure.err").write_text("")
+
+
+COUNTING = """
+host client { members = ["c1".."c2"] }
+kind counting: collector { look { sh "true" }  metric mapped: size = regex "^([0-9]+)" in KiB }
+dir here on client { path = "." }
+shell naps { command = "sleep 0.1"  writes = off }
+experiment e { on = here  run = naps  collect = counting {} }
+"""
+
+
+def test_what_a_users_collector_measures_on_each_machine_is_added_up(tmp_path: Path) -> None:
+    (trial,) = trials_of(plan_of(COUNTING)).values()
+    for step in trial.steps:
+        (tmp_path / f"{step.name}.out").write_text("3" if step.host == "c1" else "4")
+        (tmp_path / f"{step.name}.err").touch()
+    verdict = judge(trial, tmp_path, (1.0, 2.0))
+    assert verdict.metrics == {"mapped": 7 << 10}
+    assert {part.host: part.metrics for part in verdict.streams} == {
+        "c1": {"mapped": 3 << 10},
+        "c2": {"mapped": 4 << 10},
+    }

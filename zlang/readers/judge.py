@@ -17,12 +17,10 @@ something else is quoted as it is. A state that was not checked is not believed,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from zlang.check import library
-from zlang.metrics import Metric
 from zlang.plan.plan import ALONE, COUNTED, EACH, Action, Fetch, Step, Trial
 from zlang.readers import outside, shell, streams
 from zlang.readers.reading import Histogram, Judgement, Phase, Reading, Sample, StreamReading, Window, text_of
@@ -88,10 +86,9 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
         if against:
             state, why_not = f"not {trial.cache_state}", why_not + against
     for each, readings in of_machines.items():
-        observed = [StreamReading("", "", reading.metrics, reading.latency, step.host) for step, reading in readings]
-        total = streams.together(observed, _declared(step for step, _ in readings))
-        metrics.update(_renamed(total, names[each]))
-        parts += [reading._replace(metrics=_renamed(reading.metrics, names[each])) for reading in observed]
+        together, own = _on_each_machine(readings, names[each])
+        metrics |= together
+        parts += own
     return Judgement(
         valid=not why_not,
         why_not="; ".join(why_not),
@@ -108,6 +105,16 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
     )
 
 
+def _on_each_machine(
+    readings: Sequence[tuple[Step, Reading]], names: Mapping[str, str]
+) -> tuple[dict[str, float], list[StreamReading]]:
+    """What a collector measured on several machines together, and on each, by the names in the trial."""
+    each = [StreamReading("", "", reading.metrics, reading.latency, step.host) for step, reading in readings]
+    declared = [m for step, _ in readings if (r := step.reader) for m in streams.metrics_of(r.name, r.args)]
+    together = _renamed(streams.together(each, declared), names)
+    return together, [reading._replace(metrics=_renamed(reading.metrics, names)) for reading in each]
+
+
 def _without_host(step: Step) -> str:
     """The name of a step, without that of its machine where it is one on each of several."""
     is_each = step.reader is not None and EACH in step.reader.args
@@ -117,11 +124,6 @@ def _without_host(step: Step) -> str:
 def _renamed(metrics: Mapping[str, float], names: Mapping[str, str]) -> dict[str, float]:
     """The metrics of a step by their names in the trial: a second one of a name has that of its step, too."""
     return {names[name]: value for name, value in metrics.items()}
-
-
-def _declared(steps: Iterable[Step]) -> Iterator[Metric]:
-    for step in steps:
-        yield from library.load().readers.get(step.reader.name, ()) if step.reader else ()
 
 
 def _clocks_of_collectors(trial: Trial, out: Path) -> dict[str, float]:

@@ -399,10 +399,13 @@ def _ran(directory: Path) -> Window | None:
 
 
 def _declared(part: Mapping[str, object]) -> Iterator[Metric]:
-    """The metrics that a stream's reader measures: those of the library, and those that its kind finds."""
-    yield from library.load().readers.get(str(part["reader"]), ())
     arguments = part["args"]
-    given = arguments if isinstance(arguments, Mapping) else {}
+    return metrics_of(str(part["reader"]), arguments if isinstance(arguments, Mapping) else {})
+
+
+def metrics_of(reader: str, given: Mapping[str, object]) -> Iterator[Metric]:
+    """The metrics that a reader measures: those of the library, and those that its kind finds by its arguments."""
+    yield from library.load().readers.get(reader, ())
     for wanted in (*_listed(given.get("found")), *_listed(given.get("under"))):
         if isinstance(wanted, list | tuple):
             name, type_, how, *_ = map(str, wanted)
