@@ -13,7 +13,7 @@ from zlang.check.factors import pick
 from zlang.check.program import Expr
 from zlang.check.scope import Path, Scope
 from zlang.check.texts import resolve_command
-from zlang.check.types import STRING, Type
+from zlang.check.types import NOTHING, STRING, Type
 from zlang.diagnostics import Code
 from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
@@ -42,6 +42,7 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
                 or _whole_number_hint(option, expected)
                 or _as_numbers(option, expected)
                 or _without_quotes(option, expected, context.scope)
+                or _without_quotes_in(context, node, expected)
                 or _words_here(context, node, resolved, name, expected)
                 or _without_braces(option, expected)
                 or _as_choice(node, option, expected)
@@ -191,6 +192,14 @@ def _without_quotes(option: Expr, expected: Type, scope: Scope) -> Hint:
         if choice.field and choice.field[1] in {"string", "path"}
     ]
     return Hint(f"write {' or '.join(with_text)}" if with_text else "")
+
+
+def _without_quotes_in(context: Context, node: tree.Expr, expected: Type) -> Hint:
+    """The same hint for the first text in a list of words."""
+    items = node.items if isinstance(node, tree.ListOf) and expected.element is not None else ()
+    each = (resolve(context, item) for item in items if isinstance(item, tree.Text))
+    hints = (_without_quotes(item, expected.element or NOTHING, context.scope) for item in each)
+    return next((hint for hint in hints if hint), Hint(""))
 
 
 def _words_here(context: Context, node: tree.Expr, resolved: Expr, name: str, expected: Type) -> Hint:
