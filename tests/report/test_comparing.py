@@ -158,8 +158,8 @@ def test_a_metric_of_ones_own_and_a_run_of_which_nothing_counts(
     assert "% higher" in output(capsys, db, "compare")
     make_run("r2", began=1_790_009_000.0).failed("p0", 1, {"bs": 1, "iodepth": 1}, "broken").done()
     ingest(runs, db)
-    for command in ("compare", "effects"):
-        assert "no trial that counts has a value of `elapsed`" in output(capsys, db, command, code=1)
+    for words in (("compare",), ("compare", "--by", "bs"), ("effects",)):
+        assert "no trial that counts has a value of `elapsed`" in output(capsys, db, *words, code=1)
 
 
 def test_trials_with_zero_are_not_left_out_of_a_ratio(

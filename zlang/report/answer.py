@@ -108,7 +108,9 @@ def outcome(judged: judging.Judged) -> str:
     n = min((side.n for side in item.sides), default=0)
     # That it is inconclusive may have a reason that its interval, or the lack of one, does not tell.
     why = [item.why] if item.why and item.why not in margin else []
-    figures = f"{margin[:-1]}, n = {n})" if margin.endswith(")") else f"{margin} (n = {n})" if item.sides else margin
+    figures = f"{margin} (n = {n})" if n else margin
+    if item.margin.endswith(")"):
+        figures = f"{margin[:-1]}, n = {n})"
     figures = figures if margin else judging.sides_in_words(item)
     shown = ": ".join(part for part in (at, figures, *why) if part)
     return f"{title}: {judged.verdict}{where}{'; for example ' if len(alike) > 1 else ', '}{shown}."

@@ -32,6 +32,7 @@ _MOST_LEVELS = 8
 _ROUNDING = 1e-9
 _TINY = 0.001
 _HUGE = 1_000_000
+_OF_RUNS = "`zlang compare RUN RUN` compares runs"
 _SET_UP_ONCE = "inconclusive: set up once"
 _SET_UP_AGAIN = "a level was set up only once; `zlang run --order blocked --again` sets each up once per replicate"
 _BY_EFFECTS = "`zlang effects` judges a factor over all combinations"
@@ -91,7 +92,7 @@ def _sides(
     """The factors to compare, each with two levels, and the trials that count of both."""
     candidates = {factor.name: i for i, factor in enumerate(design.factors)}
     if not candidates:
-        raise without_factors(design, "`zlang compare RUN RUN` compares runs")
+        raise without_factors(design, _OF_RUNS)
     result = []
     for name, i in candidates.items():
         if by not in {None, name}:
@@ -113,8 +114,10 @@ def factor_named(design: Design, name: str) -> str:
     result = [each for each in names if each == name] or [each for each in names if each.endswith(f"_{name}")]
     if len(result) > 1:
         raise RunError(f"`{name}` could be {' or '.join(result)}", f"write the whole name: --by {result[0]}")
+    if not names:
+        raise without_factors(design, _OF_RUNS)
     if not result:
-        others = "the factors are " + ", ".join(names) if names else "`zlang compare RUN RUN` compares runs"
+        others = "the factors are " + ", ".join(names)
         raise RunError(f"there is no factor `{name}` with two levels", did_you_mean(name, names) or others)
     return result[0]
 
