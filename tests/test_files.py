@@ -270,3 +270,25 @@ def test_what_fails_after_a_file_was_replaced_is_said(tmp_path: Path, monkeypatc
     monkeypatch.setattr(files, "sync_directory", fail)
     with pytest.raises(OSError, match="Input/output error"):
         files.replace_file(tmp_path / "file", b"content")
+
+
+def test_what_is_no_file_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    """As root, `--out /dev/null` would else replace what all programs need."""
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        files.write_output(fifo, b"text")
+        assert os.read(reader, 9) == b"text"
+    finally:
+        os.close(reader)
+    assert fifo.is_fifo()
+    assert [path.name for path in tmp_path.iterdir()] == ["fifo"]
+
+
+def test_a_file_that_a_user_names_is_replaced_through_links(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("file")
+    for text in (b"first", b"second"):
+        files.write_output(tmp_path / "link", text)
+        assert (tmp_path / "file").read_bytes() == text
+        assert (tmp_path / "link").is_symlink()

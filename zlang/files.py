@@ -40,6 +40,18 @@ def replace_file(path: Path, content: bytes | Iterable[bytes], mode: int = 0o644
         raise
 
 
+def write_output(path: Path, content: bytes | Iterable[bytes]) -> None:
+    """Write what a user wants in a file: one that is there is replaced, through links. Raises OSError.
+
+    What is no file, such as /dev/stdout, /dev/null or a FIFO, is written to: root would replace it for everybody.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as out:
+            out.writelines([content] if isinstance(content, bytes) else content)
+        return
+    replace_file(path.resolve(), content)
+
+
 def remove_abandoned_files(directory: Path) -> None:
     """Remove this user's files that were to replace others, and whose writers were killed."""
     for path in directory.glob(".*.????????"):

@@ -74,6 +74,14 @@ def test_a_run_that_failed_says_so_before_what_is_inconclusive(zlang: Zlang) -> 
     assert zlang("expect", "nothing", code=1).err.startswith("error: there is no run `nothing`")
 
 
+def test_a_report_of_a_run_without_trials_that_count_has_no_number_of_them(zlang: Zlang) -> None:
+    clauses = 'expect "fast" median(speed where words == 50) > 1'
+    zlang.run(SPEED.format(clauses=clauses).replace("echo speed", "false"), code=1)
+    answered = zlang("report", "--format", "markdown", "--out", "/dev/stdout").out.split("## Results")[0]
+    assert "fast" in answered
+    assert "n = 0" not in answered
+
+
 def test_the_database_keeps_what_was_found_before_the_run(zlang: Zlang) -> None:
     program = SPEED.format(clauses="").replace("repeat = 2", "")
     zlang.run("# allow too-few-replicates: they only count\n\n" + program)

@@ -19,7 +19,7 @@ from zlang.cli.overview import justified, print_overview
 from zlang.cli.render import visible
 from zlang.emit.registry import EMITTERS
 from zlang.errors import RunError, reason_of, unwritable
-from zlang.files import replace_file
+from zlang.files import write_output
 from zlang.pipeline import arming, costs, machines, plans, programs, runs
 from zlang.pipeline.plans import Planned
 from zlang.plan.plan import LOCAL, Action, Setup, Step
@@ -291,6 +291,6 @@ def _directory(out: Path) -> Path:
 
 def _save(path: Path, pieces: Iterable[str]) -> None:
     try:
-        replace_file(path, (piece.encode() for piece in pieces))
+        write_output(path, (piece.encode() for piece in pieces))
     except OSError as error:
         raise unwritable(path, error) from None

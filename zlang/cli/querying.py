@@ -12,7 +12,7 @@ import typer
 from zlang.cli import query_results, render, result_notes, streams, words
 from zlang.cli.query_results import QueryOptions
 from zlang.errors import RunError, reason_of, unwritable
-from zlang.files import replace_file
+from zlang.files import write_output
 from zlang.pipeline import results
 
 if TYPE_CHECKING:
@@ -87,6 +87,6 @@ def _write(result: Result, query_options: QueryOptions) -> None:
         sys.stdout.write(text)
         return
     try:
-        replace_file(query_options.out, text.encode())
+        write_output(query_options.out, text.encode())
     except OSError as error:
         raise unwritable(query_options.out, error) from None

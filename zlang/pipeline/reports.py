@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zlang.errors import unwritable
-from zlang.files import replace_file
+from zlang.files import write_output
 
 if TYPE_CHECKING:
     from zlang.report.compose import RecordedRun
@@ -50,7 +50,7 @@ def write_report(db: Path, run: str | None, runs: Path, form: str, target: Path)
         if is_directory:
             target.mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
-            replace_file(path, text.encode("utf-8", "replace"))
+            write_output(path, text.encode("utf-8", "replace"))
     except OSError as error:
         raise unwritable(target, error) from None
     return list(texts)
@@ -75,7 +75,7 @@ def write_bundle(db: Path, run: str | None, runs: Path, target: Path) -> None:
                     for path in _regular_files(runs / name):
                         bundle.write(path, Path("runs", name, path.relative_to(runs / name)))
             archive.seek(0)
-            replace_file(target, iter(lambda: archive.read(1 << 20), b""))
+            write_output(target, iter(lambda: archive.read(1 << 20), b""))
     except OSError as error:
         raise unwritable(target, error) from None
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from zlang import units
 from zlang.check.questions import FactorRef
 from zlang.errors import RunError, unwritable
-from zlang.files import replace_file, user_directory
+from zlang.files import replace_file, user_directory, write_output
 from zlang.report import drawing, wording
 from zlang.report.drawing import COLOURS, LATENCY, Palette, Picture
 from zlang.report.drawn import EMPTY, Drawn, Form
@@ -62,7 +62,7 @@ def write(every: Sequence[Drawn], path: Path) -> None:
             convert.vegalite_to_svg(spec).encode() if path.suffix == ".svg" else convert.vegalite_to_png(spec, scale=2)
         )
     try:
-        replace_file(path, data)
+        write_output(path, data)
     except OSError as error:
         raise unwritable(path, error) from None
 
