@@ -14,8 +14,8 @@ from zlang.diagnostics import Lint
 from zlang.pipeline import programs
 from zlang.source import Source
 
-# A duration that is asked for, and the bytes that a disk reads or a file takes, are the same under any load. Those written
-# later are not: other tests wait for all that is dirty.
+# A duration that is asked for, and the bytes that a disk reads or a file takes, are the same under any load.
+# Those written later are not: other tests wait for all that is dirty.
 HANDFUL = ["runtime-without-time_based", "jobs-share-one-file", "compression-below-sector-gain"]
 
 
