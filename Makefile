@@ -102,10 +102,11 @@ layers: $(VENV)/dev.done
 
 # Several processes, for most tests wait: as one ends, the next in the list begins, so what takes longest comes first. Each is shown at
 # its end, with the tests that took longest. The second guest boots from what is built for the first, and the tests before it need none.
-# Tests in mount namespaces of their own keep the file systems of others in use for a moment; tests/filesystems notices that, so it comes late.
+# A test in a mount namespace of its own keeps the file systems of others in use until it has let go of them. Most of these are in
+# tests/zfs; tests/trust and tests/filesystems notice it, so they are far from each other in the list.
 GUEST   := tests/vm/test_scripts.py
 BESIDE  := tests/trust/test_closing.py tests/run
-FOLDERS := tests/endtoend tests/trust tests/zfs tests/docs tests/hosts tests/filesystems tests/cli tests/report
+FOLDERS := tests/endtoend tests/trust tests/docs tests/hosts tests/zfs tests/filesystems tests/cli tests/report
 PARTS   := tests-in-guest tests-in-another-guest tests-others $(FOLDERS) newest fuzz-a-minute campaign-a-minute
 JOBS    := 7
 .PHONY: $(FOLDERS)
