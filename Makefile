@@ -103,11 +103,11 @@ layers: $(VENV)/dev.done
 # Several processes, for most tests wait: as one ends, the next in the list begins, so what takes longest comes first. Each is shown at
 # its end, with the tests that took longest. The second guest boots from what is built for the first, and the tests before it need none.
 # A test in a mount namespace of its own keeps the file systems of others in use until it has let go of them. Most of these are in
-# tests/zfs; tests/trust and tests/filesystems notice it, so they are far from each other in the list.
+# tests/zfs, and tests/filesystems and tests/trust notice it: so the ones come after the others.
 GUEST   := tests/vm/test_scripts.py
 BESIDE  := tests/trust/test_closing.py tests/run
-FOLDERS := tests/endtoend tests/trust tests/docs tests/hosts tests/zfs tests/filesystems tests/cli tests/report
-PARTS   := tests-in-guest tests-in-another-guest tests-others $(FOLDERS) newest fuzz-a-minute campaign-a-minute
+FOLDERS := tests/endtoend tests/trust tests/filesystems tests/docs tests/hosts tests/cli tests/report tests/zfs
+PARTS   := tests-in-guest tests-in-another-guest tests-others $(filter-out tests/zfs,$(FOLDERS)) newest fuzz-a-minute campaign-a-minute
 JOBS    := 7
 .PHONY: $(FOLDERS)
 
@@ -120,8 +120,9 @@ tests-in-guest:
 tests-in-another-guest:
 	$(BIN)/pytest --durations=10 $(BESIDE) tests/vm --ignore=$(GUEST)
 
+tests/filesystems: THEN := tests/zfs
 $(FOLDERS):
-	$(BIN)/pytest --durations=10 $@ $(BESIDE:%=--ignore=%)
+	$(BIN)/pytest --durations=10 $@ $(THEN) $(BESIDE:%=--ignore=%)
 
 tests-others:
 	$(BIN)/pytest --durations=10 $(patsubst %,--ignore=%,tests/vm $(FOLDERS) $(BESIDE))
