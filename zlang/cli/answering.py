@@ -98,13 +98,9 @@ def _as_json(judged: Judged) -> dict[str, object]:
 
 
 def table(clause: str | None, run: str | None, db: Path, form: str) -> int:
-    """Print the tables of a run's experiment, or the one asked for."""
+    """Print the tables of a run's experiment or, without any, the one that ends a run; or the one asked for."""
     words.form_of_rows(form)
     tables = results.tables(db, run, clause)
-    if not tables:
-        metric, factor = results.example(db, run)
-        hint = f"add one: `table {metric} by {factor}`; or type: zlang table '{metric} by {factor}'"
-        raise RunError("the experiment has no `table`", hint)
     if form == "table":
         _tables(tables)
     else:
@@ -155,11 +151,11 @@ def _plots(drawings: list[Drawn]) -> None:
 
 
 def close(closing: Closing, failures: int, *, is_whole: bool) -> int:
-    """The end of a run: its tables or, without any, the summary; its plots, verdicts and findings; the exit code.
+    """The end of a run: its tables, plots, verdicts and findings; the exit code.
 
     Where only one trial was wanted, only its failure counts.
     """
-    _tables(closing.tables or [closing.summary])
+    _tables(closing.tables)
     if closing.course is not None:
         print()
         result_notes.print_summary(closing.course)

@@ -43,8 +43,9 @@ def _build(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
 class Closing:
     """The last words of a run.
 
-    `summary` is that of all its trials, by all factors. `tables` and `plots` are those its experiment asks for; of
-    its trials that were carried out `invalid` do not count. `dropped` runs were in the database before.
+    `summary` is that of all its trials, by all factors. `tables` and `plots` are those its experiment asks for; it
+    is also the table of an experiment that asks for none. Of the trials that were carried out `invalid` do not count.
+    `dropped` runs were in the database before.
     """
 
     summary: Summary
@@ -78,14 +79,15 @@ def conclude(folder: Folder, db: Path, *, is_whole: bool = True) -> Closing:
 
 
 def _closing_of(db: Path, run: str, dropped: int, *, is_whole: bool) -> Closing:
-    from zlang.report import known_runs
+    from zlang.report import answers, known_runs
 
     trials = known_runs.trials_of(db, run)
+    summary = _summary(trials)
     course, sentences = stopping(db, run) if is_whole else (None, [])
     return Closing(
         dropped=dropped,
-        summary=_summary(trials),
-        tables=tables(db, run),
+        summary=summary,
+        tables=answers.tables(trials) or [summary],
         course=course,
         sentences=sentences,
         plots=plots(db, run),
@@ -146,14 +148,14 @@ def judge(db: Path, run: str | None, against: str | None = None) -> list[Judged]
 
 
 def tables(db: Path, run: str | None, clause: str | None = None) -> list[Summary]:
-    """The experiment's tables, or the one asked for, of a run or the one that was worked on last.
+    """The experiment's tables, or else one of all points; or the table asked for; of a run or the latest one.
 
     Raises RunError, ProgramError.
     """
     from zlang.report import answers, known_runs
 
     trials = known_runs.trials_of(db, run)
-    return answers.tables(trials) if clause is None else [answers.table_now(trials, clause)]
+    return [answers.table_now(trials, clause)] if clause else answers.tables(trials) or [_summary(trials)]
 
 
 def damage(db: Path, *runs: str | None) -> list[tuple[str, str]]:
