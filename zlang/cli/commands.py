@@ -226,6 +226,7 @@ Trust = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="print JSON instead of text")]
+FormJson = Annotated[bool, typer.Option("--json", help="short for `--format json`")]
 
 
 def top(
@@ -251,7 +252,7 @@ def check(
         str, typer.Option("--format", metavar="FORMAT", help="text, short, json, sarif or github", show_default=True)
     ] = "text",
     *,
-    as_json: Annotated[bool, typer.Option("--json", help="short for `--format json`")] = False,
+    as_json: FormJson = False,
     fix: Annotated[bool, typer.Option("--fix", help="first apply fixes that are unambiguous")] = False,
     diff: Annotated[bool, typer.Option("--diff", help="show what `--fix` would change, and change nothing")] = False,
     deny: Deny = None,
@@ -665,6 +666,7 @@ def sql(
         ),
     ] = None,
     *,
+    as_json: FormJson = False,
     raw: Annotated[bool, typer.Option("--raw", help="plain numbers instead of `4KiB` and `1.2 ms`")] = False,
     write: Annotated[bool, typer.Option("--write", help="permit statements that change the database")] = False,
     unsafe: Annotated[
@@ -678,7 +680,7 @@ def sql(
     from zlang.cli import query_results, querying
 
     query_options = query_results.QueryOptions(
-        form=form, out=out, partition=tuple(partition or ()), raw=raw, write=write, unsafe=unsafe
+        form="json" if as_json else form, out=out, partition=tuple(partition or ()), raw=raw, write=write, unsafe=unsafe
     )
     raise typer.Exit(querying.sql(query, file, params or (), db, query_options))
 
@@ -712,14 +714,17 @@ def table(
     run_name: Run = None,
     db: Database = DATABASE,
     form: Form = "table",
+    *,
+    as_json: FormJson = False,
 ) -> None:
     """Print results with their intervals: the tables of the experiment, or your own.
 
-    `zlang table 'METRIC, p99(LATENCY) by FACTOR'` has a row for each level, and merges histograms for the percentile.
+    If the experiment declares no table, it prints one of all points. `zlang table 'METRIC, p99(LATENCY) by FACTOR'`
+    has a row for each level, and merges histograms for the percentile.
     """
     from zlang.cli import answering
 
-    raise typer.Exit(answering.table(_joined(clause), run_name, db, form))
+    raise typer.Exit(answering.table(_joined(clause), run_name, db, "json" if as_json else form))
 
 
 def plot(
@@ -800,11 +805,13 @@ def compare(
     metric: Metric = None,
     db: Database = DATABASE,
     form: Form = "table",
+    *,
+    as_json: FormJson = False,
 ) -> None:
     """Compare levels or runs: ratios with intervals, verdicts and caveats."""
     from zlang.cli import comparing
 
-    raise typer.Exit(comparing.compare(pair or (), by, run_name, metric, db, form))
+    raise typer.Exit(comparing.compare(pair or (), by, run_name, metric, db, "json" if as_json else form))
 
 
 def effects(
@@ -812,11 +819,13 @@ def effects(
     metric: Metric = None,
     db: Database = DATABASE,
     form: Form = "table",
+    *,
+    as_json: FormJson = False,
 ) -> None:
     """Analyse the variance: main effects, two-factor interactions, replication."""
     from zlang.cli import comparing
 
-    raise typer.Exit(comparing.effects(run_name, metric, db, form))
+    raise typer.Exit(comparing.effects(run_name, metric, db, "json" if as_json else form))
 
 
 def findings(

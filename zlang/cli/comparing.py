@@ -22,7 +22,8 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
     """Print ratios with their intervals and verdicts."""
     words.form_of_rows(form)
     if len(pair) not in {0, 2}:
-        raise typer.BadParameter("give two levels, two runs, or nothing", param_hint="[A B]")
+        message = "give two levels, two runs, or nothing; `--by FACTOR` and `--metric METRIC` choose what is compared"
+        raise typer.BadParameter(message, param_hint="[A B]")
     if pair and by is None and run is not None:
         raise typer.BadParameter(
             "two runs are compared; to compare levels of this run, add --by FACTOR", param_hint="--run"
