@@ -1,4 +1,4 @@
-"""What each collector of this machine costs while it watches, at its default interval.
+"""Measure the cost of each collector of this machine at its default interval.
 
 In: the commands of the collectors, as a plan has them. Out: the CPU of each, all its processes included, as a share of
 one core, and the target.

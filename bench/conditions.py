@@ -1,4 +1,4 @@
-"""What a `where` over a million combinations of levels takes: comparing, adding and multiplying three factors.
+"""Measure a `where` over a million combinations of levels: comparing, adding and multiplying three factors.
 
 In: nothing. Out: the table.
 Usage: python bench/conditions.py [ROUNDS]

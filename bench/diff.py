@@ -1,4 +1,4 @@
-"""What it takes to compare two plans of 100,000 trials that differ in a tenth of them.
+"""Measure the comparison of two plans of 100,000 trials that differ in a tenth of them.
 
 In: `matrix.zexp` beside this file, and the same with one level less and another more. Out: the table.
 Usage: python bench/diff.py [ROUNDS]

@@ -1,4 +1,4 @@
-"""How often `zlang effects` calls a term significant (p < 0.05) where nothing differs, by the order of the trials.
+"""Count false positives of `zlang effects` (p < 0.05) if nothing differs, by the order of the trials.
 
 In: nothing. Out: a table, and exit code 1 where a share is not within 4 and 6 % (by more than chance allows). The
 experiments are those of `verdicts.py`; setups and blocks differ by 0, 0.5 and 1 times as much as trials. In the last
@@ -59,7 +59,7 @@ def reads_after_writes(repeat: int, noise: float, count: int) -> Iterator[Design
 
 
 def shares(made: Designs, repeat: int, count: int) -> tuple[float, float | None, int]:
-    """How often terms within setups are called significant, and terms of setups, of so many that are."""
+    """The shares of significant terms, within setups and of setups, and the number of terms of setups."""
     false, judged = Counter[bool](), Counter[bool]()
     for noise in NOISES:
         for design in made(repeat, noise, count):

@@ -24,9 +24,9 @@ from zlang.check.check import Overrides
 from zlang.pipeline import costs, programs, runs
 
 LEAST, MOST = 0.8, 1.25
-"""What a second run takes, as a share of its estimate."""
+"""The allowed range of a second run's time, as a share of its estimate."""
 MOST_OF_FIRST = 2
-"""What a first run takes at most, as a multiple of its estimate, unless that says "at least"."""
+"""The allowed time of a first run, as a multiple of its estimate, unless that says "at least"."""
 SMALL = {
     "shell": """
 dir here { path = "." }
@@ -51,7 +51,7 @@ experiment until { on = here  run = sleeps  repeat = 3..12 until ci(elapsed) < 1
 """,
 }
 PROFILES = ("smoke", "small")
-"""What an example calls the sizes at which it is over in a minute or two."""
+"""The names that examples give to sizes at which they take a minute or two."""
 
 
 def words(program: Path) -> list[str]:

@@ -1,4 +1,4 @@
-"""How fast a matrix of four axes and 100,000 points is expanded, and in how much memory.
+"""Measure the time and memory to expand a matrix of four axes and 100,000 points.
 
 In: `matrix.zexp` beside this file. Out: the table. What is printed goes to a file. What other tools take: `peers.py`.
 Usage: python bench/expand.py [ROUNDS]

@@ -1,4 +1,4 @@
-"""How often an `expect` passes that is not so, fails though it is so, and passes where it is well so.
+"""Count expectations that pass though they are false, fail though they are true, and pass if they are clearly true.
 
 In: nothing. Out: a table, and exit code 1 where more than 5 % of verdicts are wrong (by more than chance allows). Two
 file systems in blocks at one combination or sixteen, or all of them `overall`; and a limit of one point, or `overall`,
@@ -81,7 +81,7 @@ def of_limits(how: Order, n: int, ratio: float, count: int, *, pooled: bool) -> 
 
 
 def shares(verdicts: Mapping[float, Sequence[Verdict]]) -> tuple[float, float]:
-    """How often it passes, and fails, where the ratio is the limit."""
+    """The shares of expectations that pass, and that fail, if the ratio is exactly the limit."""
     alike = verdicts[1.0]
     return alike.count(Verdict.PASS) / len(alike), alike.count(Verdict.FAIL) / len(alike)
 

@@ -1,4 +1,4 @@
-"""How often `find` names the level at which a condition changes, and how often it gives a range that holds it.
+"""Count how often `find` names the level at which a condition changes, and how often its range contains it.
 
 In: nothing. Out: a table by the noise of trials, and exit code 1 where less than 90 % of searches give a range that
 holds the level. Of 256 levels each has three trials, or up to 20 until its condition is decided, and the latency grows

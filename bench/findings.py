@@ -1,4 +1,4 @@
-"""How often the rules about the order of trials find something where blocks, setups and trials differ by chance only.
+"""Count findings of the rules about run order where blocks, setups and trials differ by chance only.
 
 In: nothing. Out: a table, and exit code 1 where a rule finds something in more than 5 % of runs (by more than chance
 allows). The experiments are those of `verdicts.py`; the last rows are runs that do drift, and runs whose first
@@ -30,7 +30,7 @@ CHANGES: dict[str, Callable[[Row, int], float]] = {
     "a drift of 50 %": lambda row, repeat: 0.4 * row.position / (len(POINTS) * repeat),
     "a first repetition half as fast": lambda row, _: -0.7 * (row.replicate == 1),
 }
-"""What is added to the logarithm of a trial."""
+"""The amount that is added to the logarithm of a trial."""
 
 
 def names_of_findings(design: Design) -> list[str]:
@@ -41,7 +41,7 @@ def names_of_findings(design: Design) -> list[str]:
 def shares(
     how: Order, repeat: int, setup: float, block: float, count: int, change: Callable[[Row], float]
 ) -> list[float]:
-    """How often each rule finds something, in experiments of which every trial is changed."""
+    """The share of experiments in which each rule finds something, with a change in every trial."""
     counts: Counter[str] = Counter()
     for design in designs(how, repeat, setup, block, count):
         rows = tuple(replace(row, log=row.log + change(row)) for row in design.rows)

@@ -1,4 +1,4 @@
-"""How fast run folders become a database: fio json+ documents per CPU-second, and the memory it takes.
+"""Measure how fast run folders become a database, in fio reports per CPU second, and the memory that this needs.
 
 In: nothing (fio is run once where it is installed, else the document of the tests is taken). Out: the table.
 The run folders are written by a process of their own, so that only ingest is measured.

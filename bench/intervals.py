@@ -1,4 +1,4 @@
-"""How often intervals contain the true value, and how often differences called detectable are detected.
+"""Count how often intervals contain the true value, and how often differences called detectable are detected.
 
 In: nothing. Out: a table, and exit code 1 if intervals of log-normal values do not contain it in 93 to 97 % of
 experiments (that of a median, between two of the values, in up to 98.5 %). Distributions are those of logarithms:
@@ -26,7 +26,7 @@ WHY_NOT = {
     "two modes": f"{MEDIANS}, not of 3 or 5 values",
     "AR(1)": ", not without random order",
 }
-"""What the page says of intervals that cannot contain the true value as often."""
+"""The page's remark on intervals that cannot contain the true value as often."""
 Noise = Callable[[np.random.Generator, int], Sequence[float]]
 SIZES = (3, 5, 10, 20)
 SPREAD = 0.2

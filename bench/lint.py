@@ -1,4 +1,4 @@
-"""What all rules cost on a program of 100,000 points, of which many are in a pitfall.
+"""Measure all rules on a program of 100,000 points, many of them in a pitfall.
 
 In: a program with the factors that most rules look at. Out: the CPU of all rules on it, and on the same program with
 80 points, and the target.

@@ -1,4 +1,4 @@
-"""How fast the logs of fio become rows: 10 million lines, beside DuckDB's own `read_csv` into a table of a file.
+"""Measure how fast 10 million lines of fio's logs become rows, beside DuckDB's own `read_csv`.
 
 In: nothing. Out: the table. Both write a database on the same disk with two threads, in turn, as processes.
 Usage: python bench/logs.py [LINES]

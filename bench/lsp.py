@@ -1,4 +1,4 @@
-"""How soon the language server answers while somebody writes: a real client over standard input and output.
+"""Measure how soon the language server answers while somebody types: a real client over standard input and output.
 
     python bench/lsp.py [EDITS]
 

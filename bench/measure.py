@@ -1,4 +1,4 @@
-"""What the benchmarks share: commands measured in turn, and the table that says whether the targets are met.
+"""The parts that benchmarks share: interleaved commands, and the table that says whether targets are met.
 
 In: commands. Out: wall time, CPU time and peak memory of each, with its children, as medians. Rule: what is compared is
 run in turn (A B A B), so that a machine whose speed wanders slows both; no figure stands alone.
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 MIB = 1024
 """Kibibytes, in which Linux counts memory."""
 LINEAR_MOST = 1.15
-"""What ten times as much takes, in ten times what it takes once."""
+"""The allowed time for ten times as much work, divided by ten times the time for one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a command took: seconds by the clock, CPU seconds, MiB at its peak."""
+    """The cost of a command: wall-clock seconds, CPU seconds, MiB at its peak."""
 
     wall: float
     cpu: float
@@ -90,7 +90,7 @@ def installed(scratch: Path, *packages: str) -> Path:
 
 
 def pip(python: Path, *words: str) -> None:
-    """What pip says is only of interest where it fails."""
+    """Run pip, and show its output only if it fails."""
     command = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet", *words]
     done = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     if done.returncode != 0:
@@ -119,7 +119,7 @@ class Check:
 
     @property
     def bounds(self) -> str:
-        """What the ratio may be."""
+        """The bounds of the ratio."""
         return f"≤ {self.most:g}" if self.least is None else f"{self.least:g} to {self.most:g}"
 
     @property

@@ -1,4 +1,4 @@
-"""How fast 100,000 trials are ordered and told apart, and whether ten times as many take ten times as long.
+"""Measure the ordering and hashing of 100,000 trials, and whether ten times as many take ten times as long.
 
 In: `matrix.zexp` beside this file. Out: the table.
 Usage: python bench/order.py [ROUNDS]

@@ -1,4 +1,4 @@
-"""How often the time left that a run shows is right within 20 %, from the first tenth of its time to nine tenths.
+"""Count how often the remaining time of a run is right within 20 %, from a tenth of its time to nine tenths.
 
 In: nothing. Out: a table of simulated runs of 40 points whose durations differ, beside the mean of all trials so far,
 and exit code 1 where it is right at less than 90 % of the moments.

@@ -1,4 +1,4 @@
-"""What the plan of every command costs a trial, beside the tools that pip has: ReBench, Snakemake, ReFrame.
+"""Measure the cost of a trial in plans of every command, beside tools from PyPI: ReBench, Snakemake, ReFrame.
 
 In: `matrix.zexp` beside this file. Out: one table. Each tool (https://rebench.readthedocs.io,
 https://snakemake.readthedocs.io, https://reframe-hpc.readthedocs.io) is installed in a scratch environment of its own
@@ -57,7 +57,7 @@ class mixed(reframe.RunOnlyRegressionTest):
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much of the matrix: how many depths, and how many mixes."""
+    """A part of the matrix, by its number of depths and of mixes."""
 
     depths: int
     mixes: int
@@ -74,7 +74,7 @@ class Size:
 
     @property
     def points(self) -> int:
-        """How many there are."""
+        """The number of points."""
         return 100 * self.depths * self.mixes
 
 
@@ -89,7 +89,7 @@ class Peer:
 
     @property
     def texts(self) -> Iterable[str]:
-        """What shows the points."""
+        """The texts that show the points."""
         files = [self.command.output] if self.shown is None else self.command.directory.glob(self.shown)
         return (path.read_text("utf-8") for path in files)
 
@@ -158,7 +158,7 @@ def filled(holes: Mapping[str, str]) -> str:
 
 
 def own_home(directory: Path) -> dict[str, str]:
-    """Where a tool leaves its caches and logs."""
+    """The directory for a tool's caches and logs."""
     return {"HOME": str(directory), "TMPDIR": str(directory)}
 
 

@@ -1,4 +1,4 @@
-"""How fast questions are answered over 100,000 trials of 100 metrics: of the wide table, and of the tidy one.
+"""Measure queries over 100,000 trials with 100 metrics, in the wide table and in the tidy one.
 
 In: nothing. Out: the best of several answers to each question, against what is asked for. The database is laid out as
 ingest does it, and opened as `zlang sql` does. Usage: python bench/query.py [TRIALS]

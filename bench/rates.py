@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 Figure = tuple[str, str, str]
-"""What was measured, what it should be, what it is."""
+"""The name of a figure, its target, and its measured value."""
 PROGRAMS = ("verdicts", "effects", "intervals", "expectations", "until", "find", "findings", "estimate", "pace")
 """In the order in which the table of all figures has them."""
 _OF_ALL = ("figure", "should be", "measured", "by")
@@ -49,7 +49,7 @@ def _with_figures(before: str, program: str, figures: Sequence[Figure]) -> str:
 
 
 def simulations(usual: int) -> int:
-    """How many were asked for."""
+    """The number of simulations to run."""
     return next((int(word) for word in sys.argv[1:] if word.isdigit()), usual)
 
 

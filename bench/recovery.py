@@ -1,4 +1,4 @@
-"""How well the parser goes on after a mistake: programs with one token deleted, doubled, replaced or put in.
+"""Measure the parser's recovery from mistakes: programs with one token deleted, doubled, replaced or inserted.
 
 In: examples/*.zexp. Out: of the mutations at which the parser stops, how many `zlang check` answers with exactly one
 error, and how many of the first errors point to the line of the mistake, with their place or with their second one.

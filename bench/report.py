@@ -1,4 +1,4 @@
-"""What answers about many trials take: `zlang report` and `zlang effects`, and how they grow.
+"""Measure `zlang report` and `zlang effects` for many trials, and how their time grows.
 
 In: nothing (fio is run once where it is installed, else the document of the tests is taken). Out: the table. There are
 128 points, each measured as often as it takes.

@@ -42,7 +42,7 @@ def programs(seconds: float, seed: int) -> Iterator[str]:
 
 
 def written(text: str) -> object:
-    """What `zlang fmt` does with a text."""
+    """The result of `zlang fmt` for a text."""
     return formatting.program(Source("program.zexp", text))
 
 

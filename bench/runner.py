@@ -1,4 +1,4 @@
-"""What the runner costs: each step beside the emitted script under dash, and itself while a workload runs.
+"""Measure the runner: each step beside the emitted script under dash, and its own CPU time while a workload runs.
 
 In: nothing. Out: the table. `zlang run` is measured whole, from reading the program to the medians.
 Usage: python bench/runner.py [STEPS] [SECONDS]

@@ -1,4 +1,4 @@
-"""How long zlang takes to start from an installed wheel, beside Python that does nothing.
+"""Measure how long zlang takes to start from an installed wheel, beside a Python that does nothing.
 
 In: this checkout (a wheel of it is installed in a scratch environment, compiled as pip does). Out: the table.
 Usage: python bench/startup.py [ROUNDS]

@@ -1,4 +1,4 @@
-"""What `zlang status` costs: of a run that is read for the first time, and of one in which nothing has changed since.
+"""Measure `zlang status`: for a run that it reads for the first time, and for one in which nothing has changed since.
 
 In: nothing. Out: the table. The run is that of ingest.py: each trial has three directories and seven files.
 Usage: python bench/status.py [TRIALS]

@@ -44,7 +44,7 @@ def command(copies: int) -> str:
 
 
 def skews(trials: int, place: Path) -> list[float]:
-    """How many milliseconds lie between the first operations of two streams, in each trial."""
+    """The milliseconds between the first operations of two streams, in each trial."""
     planned = command(2)
     assert _AVERAGED in planned, "BUG: the logs are asked for in other words"
     text = planned.replace(_AVERAGED, "").replace("--runtime=1", "--runtime=100ms")

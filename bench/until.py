@@ -1,4 +1,4 @@
-"""How often a point that `repeat = 3..20 until ci(...) < 5%` calls precise is not within 5 % of the truth.
+"""Count how often a point that `repeat = 3..20 until ci(...) < 5%` calls precise is not within 5 % of the truth.
 
 In: nothing. Out: a table by the coefficient of variation of trials, and exit code 1 where over 3 % of points are called
 precise and are not; how often the interval at which a point stops holds the truth; and the same for trials whose

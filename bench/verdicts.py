@@ -1,4 +1,4 @@
-"""How often `zlang compare` finds a difference where there is none, by the order of the trials.
+"""Count differences that `zlang compare` finds where there are none, by the order of the trials.
 
 In: nothing. Out: a table, the mean over the noises of setups and blocks with the least and the most, and exit code 1
 where a share is not within 4 and 6 % (by more than chance allows). Each experiment has two pools with three datasets
@@ -46,7 +46,7 @@ def placed(how: Order, repeat: int, seed: int) -> Iterator[tuple[int, int, tuple
 
 
 def stood_on(how: Order, trials: Sequence[tuple[int, int, tuple[Cell, ...]]]) -> Iterator[tuple[int, int]]:
-    """Which making of a pool, and of a dataset, each trial stands on: what stands as it is needed is not made again."""
+    """The pool and the dataset on which each trial stands; one in the needed state is not created again."""
     pool = dataset = makings = 0
     before: tuple[int, int, tuple[Cell, ...]] | None = None
     for trial in trials:
@@ -87,7 +87,7 @@ def designs(how: Order, repeat: int, setup: float, block: float, count: int) -> 
 
 
 def shares(how: Order, repeat: int, setup: float, block: float, count: int) -> list[float | None]:
-    """How often levels of each factor, and runs, are said to differ; None where nothing is ever said."""
+    """The share of verdicts that levels of each factor, and runs, differ; None where there is never a verdict."""
     false: Counter[str] = Counter()
     judged: Counter[str] = Counter()
     before: Design | None = None
