@@ -67,7 +67,7 @@ def help_of(name: str) -> str:
 
 
 def _printed(words: list[str]) -> str:
-    """What Typer prints for these words."""
+    """The output of Typer for these words."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         commands.carry_out(words)

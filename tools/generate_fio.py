@@ -148,11 +148,11 @@ UNITS = {
 SCHEDULES = ("rate", "rate_iops")
 """Options that can have a schedule."""
 SCHEDULED = {"startdelay": "startdelay + begins", "runtime": "lasts"}
-"""What an option is in a part of a schedule, which is a section of its own."""
+"""The value of an option in one part of a schedule, which is a section of its own."""
 
 _SUFFIXED = "if has(rw_skip) or has(rw_batch) then [] else"
 FORMS = {"rw": {"options": f'{_SUFFIXED} ["--rw={{rw}}"]', "job_lines": f'{_SUFFIXED} ["rw={{rw}}"]'}}
-"""What an option becomes where a property that is not in fio's table says a part of it."""
+"""The lines of an option if a property that is not in fio's table says a part of it."""
 
 WORD_SYNONYMS = {
     "rw": {"readwrite": "rw"},

@@ -126,14 +126,14 @@ EFFECTS = {
     "autoexpand": "immediate", "autoreplace": "immediate", "delegation": "immediate", "listsnapshots": "immediate",
     "multihost": "immediate", "ashift": "create_only", "compatibility": "create_only",
 }  # fmt: skip
-"""When a change holds, where the data do not have it; as zfsprops(7) and zpoolprops(7) say."""
+"""The time from which a change applies, if the data do not say so; from zfsprops(7) and zpoolprops(7)."""
 
 COSTS = (
     ("live", "immediate subsequent_reads subsequent_evictions"),
     ("rewrite", "new_files new_blocks new_xattrs"),
     ("create", "create_only on unknown"),
 )
-"""What a change costs, by when it holds."""
+"""The cost of a change, by the time from which it applies."""
 
 DOCS = {
     "recordsize": "the largest block of a file, a power of 2; a file keeps what it was written with",
@@ -175,7 +175,7 @@ DOCS = {
     "multihost": "whether the pool is protected against import on two machines at once",
     "compatibility": "set of features with which it is made",
 }
-"""What a property is, without its history, which the tables of the releases tell."""
+"""The description of a property, without its history, which the tables of the releases have."""
 
 WORD = re.compile(r"[a-z]\w*(?:-\w+)*", re.IGNORECASE)
 
@@ -212,7 +212,7 @@ class Table:
         return {short(release): properties[name] for release, properties in self.releases.items() if name in properties}
 
     def newest(self) -> dict[str, Entry]:
-        """What the newest release knows."""
+        """The properties of the newest release."""
         return list(self.releases.values())[-1]
 
 
@@ -280,7 +280,7 @@ def spelled(word: str) -> str:
 
 
 def setting_of(name: str, kind: str) -> str:
-    """What `zfs set` is told, and what `zfs get -p` has to say."""
+    """The expression for the argument of `zfs set`, which `zfs get -p` has to print again."""
     if kind == "bool":
         return f'if {name} then "{name}=on" else "{name}=off"'
     called = {word: word for word in words_of(name) if "," in word} if " | " in kind else {}
@@ -310,14 +310,14 @@ def defaults_of(name: str) -> dict[str, str]:
 
 
 def cost_of(name: str, of: str) -> str:
-    """What a change costs. A volume is written when it is made: what holds for new blocks is a matter of that."""
+    """The cost of a change. A volume is written when it is created, so there `rewrite` becomes `create`."""
     effect = EFFECTS.get(name) or load().effects[name]
     cost = next(cost for cost, effects in COSTS if effect.split(" ")[0] in effects.split())
     return "create" if cost == "rewrite" and of == "zvol" else cost
 
 
 def doc_of(name: str) -> str:
-    """What it is; which of its values, and which default, came later."""
+    """The description of a property, and which of its values, and which default, came later."""
     return "; ".join([DOCS[name], *later_words(name), *later_defaults(name)])
 
 

@@ -1,4 +1,4 @@
-"""What the generators share: write a file, or with `--check` say whether it is up to date; the text of properties."""
+"""The parts that generators share: write a file, or with `--check` say whether it is current; texts of properties."""
 
 from __future__ import annotations
 

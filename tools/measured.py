@@ -1,4 +1,4 @@
-"""What the programs share that carry examples out for real and write a page of what was measured.
+"""The parts shared by programs that carry out examples and write a page about what they measured.
 
 In: programs whose head is a comment: a question, an empty line of it, more. Out: runs and a database in a directory;
 parts of a page of Markdown.
@@ -40,7 +40,7 @@ def carry_out(directory: Path, options: Mapping[Path, Sequence[str]]) -> dict[Pa
 
 
 def machine(db: Path) -> str:
-    """When and on what it was measured."""
+    """The date and the machine of the measurement."""
     query = "select name, any_value(value) from facts group by name"
     facts = {str(name): str(value) for name, value in results.query(db, query).rows}
     ((first, last),) = results.query(db, "select min(started), max(last_event) from runs").rows

@@ -27,7 +27,7 @@ PAGE = ROOT / "docs/reliability.md"
 _TABLE = re.compile(r"(?<=<!-- written by tools/mutants.py -->\n).*?(?=<!-- end -->)", re.DOTALL)
 _LEAST = 0.9
 _SURVIVED, _NO_TEST = 0, 33
-"""What mutmut keeps of a mutant (pytest's exit code, or its own); anything else killed it, None is not tried."""
+"""Results of mutmut (exit codes of pytest, or its own) that mean survival; None means that it was not tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Survivor:
 
     @property
     def change(self) -> str:
-        """What differs in the lines: `old → new`."""
+        """The difference between the lines: `old → new`."""
         start = _shared_length(self.was, self.changed)
         was, changed = self.was[start:], self.changed[start:]
         end = _shared_length(was[::-1], changed[::-1])
@@ -49,7 +49,7 @@ class Survivor:
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why no test minds some changes: regular expressions of the function, of the line as it was, and of the change."""
+    """A reason why no test notices some changes; patterns match the function, the line as it was, and the change."""
 
     why: str
     where: str = ""
@@ -102,7 +102,7 @@ def _row(name: str, mutants: int, tried: int, killed: int) -> str:
 
 
 def _survivors(module: str, names: list[str]) -> Iterator[Survivor]:
-    """What was changed in each, from the file with all versions of each function."""
+    """The changes in each surviving mutant, from the file with all versions of each function."""
     tree = ast.parse((MUTANTS / f"{module}.py").read_text("utf-8"))
     bodies = {
         node.name: ast.unparse(ast.Module(node.body, [])).splitlines()

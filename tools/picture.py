@@ -53,7 +53,7 @@ def plots() -> list[tuple[str, Path]]:
 
 
 def _session(place: Path) -> str:
-    """What is typed and printed; the plots are drawn, too."""
+    """The commands and their output, with the plots."""
     (place / "quickstart.zexp").write_bytes((ROOT / "examples/quickstart.zexp").read_bytes())
     parts = [f"{PROMPT}{command}\n{_printed(command.split(), place)}" for command in COMMANDS]
     for command, drawn in plots():

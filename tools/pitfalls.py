@@ -48,7 +48,7 @@ these digits, if one of the two values is zero, or if one was measured once.
 
 @dataclass(frozen=True, slots=True)
 class Pitfall:
-    """What was measured of one: its table, and the ratio of wrong to right by the table's first measure."""
+    """The measurements of a pitfall: its table, and the ratio of wrong to right by the table's first measure."""
 
     path: Path
     title: str
@@ -74,7 +74,7 @@ def of(name: str) -> list[Path]:
 
 
 def anchor(path: Path) -> str:
-    """Where in the page a program is."""
+    """The anchor of a program in the page."""
     return path.stem.replace(".", "")
 
 
@@ -148,7 +148,7 @@ def _line(pitfall: Pitfall) -> list[str]:
 
 
 def _answers(table: Summary) -> tuple[TableColumn, float | None, float | None]:
-    """What is measured, wrongly and rightly."""
+    """The results of the wrong and of the right program."""
     if table.columns[0].name == "way":
         cell_by_way = {row[0]: row[2] for row in table.rows}
         measure, cells = table.columns[2], [cell_by_way[way] for way in _WAYS]
