@@ -1,4 +1,4 @@
-"""Who carries out the parts of a check: here all of them. `increments` leaves out those whose result is known."""
+"""The interface to the parts of a check. Here all of them run; `increments` skips those whose result is known."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _MOST_NAMED = 3
 
 
 _FEW_METRICS = 3
-"""How many metrics a hint names."""
+"""The number of metrics that a hint names."""
 
 
 class ClauseExpressions:

@@ -92,7 +92,7 @@ def _absent_metric(node: tree.Name, words: Vocabulary) -> Diagnostic:
 def resolve_until(
     node: tree.UntilClause, least: int, words: Vocabulary, scope: Scope, report: Callable[[Diagnostic], None]
 ) -> questions.Until | None:
-    """When a point is measured often enough, or None where something is wrong with that."""
+    """Resolve the condition after which a point is measured often enough; None if something is wrong with it."""
     clauses = _Clauses(words.of_metrics(with_distributions=False), scope, report)
     made = clauses.until(node.condition, least)
     if clauses.expressions.is_wrong:

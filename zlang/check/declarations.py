@@ -440,7 +440,7 @@ def _properties_of(kind: Kind) -> str:
 
 
 def _left_out(kind: Kind, word: str) -> str:
-    """What a kind says of a word that it leaves out. If it only names the property to write, that replaces the word."""
+    """The hint for a word that a kind leaves out; a hint that only names the property to write replaces the word."""
     reason = kind.without.get(word, "")
     name = reason.removeprefix("write `").removesuffix("`")
     return Hint(reason, word, name) if name in kind.properties else reason

@@ -21,7 +21,7 @@ FindColumn = Callable[[tree.Name], FactorRef | Expr | None]
 
 
 def finder(context: Context, factors: Mapping[str, FactorDef]) -> FindColumn:
-    """What finds such a column by its name; of a name that has the same value in every trial, that value."""
+    """Return a function that finds such a column by name; for a name with the same value in every trial, that value."""
     silent = context.replace(report=lambda _: None)
 
     def find(name: tree.Name) -> FactorRef | Expr | None:

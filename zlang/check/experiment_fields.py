@@ -94,7 +94,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("where", "filter"), "write `where CONDITION`, without `=`"),
     **dict.fromkeys(("sudo", "root", "user"), "a run has the rights of who starts it: remove it"),
 }
-"""What is said elsewhere than in a field, and where."""
+"""Words that are not fields of an experiment, and what to write instead."""
 _ROLES = {
     "on": ("resource",),
     "with": ("resource",),

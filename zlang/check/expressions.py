@@ -50,12 +50,12 @@ _UNITS = {name: scalar.example.lstrip("0123456789") for name, scalar in types.SC
 
 
 class Context(Record):
-    """Where an expression stands: the names that it sees, where findings go, and what is collected meanwhile.
+    """The context of an expression: the names in scope, where findings go, and what is collected meanwhile.
 
-    `dispatch` resolves an expression by its form. `factors` are the choices met so far by their paths, `risks` the
-    factors that together decide whether something has a value at a point. `table` reads a table of levels. Inside a
-    declaration `property_name` is the property whose value is resolved, `siblings` are all that are given, and `kind`
-    is what is declared. Of an expression that `is_repeated`, for each value of a list, there are several values at a
+    `dispatch` resolves an expression by its form. `factors` are the choices so far, by their paths. `risks` are sets
+    of factors that together decide whether something has a value at a point. `table` reads a table of levels. Inside a
+    declaration, `property_name` is the property whose value is resolved, `siblings` are all properties that are given,
+    and `kind` is what is declared. An expression that `is_repeated`, for each value of a list, has several values at a
     point.
     """
 

@@ -1,6 +1,6 @@
-"""How much an experiment measures: how often each point, which points, and how long it may take.
+"""The amount that an experiment measures: replicates of each point, the design, and the budget.
 
-In: the values of `repeat`, `design` and `budget`. Out: numbers. Rule: what is wrong with one is reported at its place.
+In: the values of `repeat`, `design` and `budget`. Out: numbers. Rule: a problem is reported at the place of the value.
 """
 
 from __future__ import annotations

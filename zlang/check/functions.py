@@ -25,9 +25,9 @@ class Taken(Record):
 
 
 class Function(Record):
-    """What it takes (the last as often as it is given, if it takes `many`); what it returns for arguments of types.
+    """A function: its parameters, and the type that it returns for the types of its arguments.
 
-    The last ones, as many as are `optional`, may be left out.
+    If it takes `many`, the last parameter takes any number of arguments. The last `optional` ones can be left out.
     """
 
     takes: tuple[Taken, ...]

@@ -35,10 +35,10 @@ class UnsureError(Exception):
 
 
 class _EntryResult:
-    """What is known of an entry: its findings, its experiment if it is one, and what other entries read of it.
+    """The result of checking an entry: its findings, its experiment if it is one, and what other entries read of it.
 
-    `ranges` are the places of the entries that decide about it, in the text in which it was checked. Of an entry that
-    something `is_said` about, the words may depend on what other names there are.
+    `ranges` are the places of the entries that affect it, in the text in which it was checked. If a finding is about
+    it (`is_said`), the words of that finding may depend on other names.
     """
 
     def __init__(self, ranges: tuple[tuple[int, int], ...], now: int) -> None:
@@ -172,7 +172,7 @@ def _names_of(entry: tree.Entry) -> tuple[tree.Word, ...]:
 
 
 class Increments(Afresh):
-    """What is known of the entries of one program from the checks before; for one check at a time, and no overrides."""
+    """The entries of one program, with results from earlier checks; for one check at a time, without overrides."""
 
     def __init__(self, parsed: Callable[[Source], Parsed] = parse.program) -> None:
         self._parsed = parsed

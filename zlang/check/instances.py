@@ -40,7 +40,7 @@ _WHOLE_SIZE = f"{_WHOLE}, `ceil(… / 1MiB) * 1MiB` whole MiB"
 
 
 class Frame:
-    """Where a kind's templates are filled in: a declared thing, its target, and what the plan knows."""
+    """The frame in which a kind's templates are filled: a declared thing, its target, and what the plan knows."""
 
     __slots__ = ("context", "instance", "target")
 
@@ -150,17 +150,17 @@ def explored(
 
 
 _Given = tuple[Value, str, tuple[tuple[Instance, Span], ...]]
-"""What a property is given at a point: its value, the text of that in digests, and the things that it names."""
+"""The value that a property has at a point, the text of that value in digests, and the things that it names."""
 
 
 MOST_STEPS = 2_000_000
 """Steps that may be taken to learn what is wrong at some points of an experiment: about 2 s."""
 _STEPS = 20
-"""What it takes to make a thing at a point, beside its values: about 20 us."""
+"""The cost of making a thing at a point, besides its values: about 20 us."""
 
 
 class _Field:
-    """What a declared thing gives to a property, worked out once for each combination of levels that decides it."""
+    """A declared thing's value of a property, computed once for each combination of levels that decides it."""
 
     __slots__ = ("_cache", "_expr", "_name", "_order")
 
@@ -349,7 +349,7 @@ def chain(thing: Instance) -> tuple[Instance, ...]:
 
 
 def places(kind: Kind, frame: Frame) -> list[Value]:
-    """What a thing of a kind offers in its frame, except for commands and numbers."""
+    """The names that a thing of a kind offers in its frame, except for commands and numbers."""
     offered = [offer.value(frame) for offer in kind.offers.values() if "command" not in offer.type.scalars]
     return [value for value in offered if not isinstance(value, Quantity)]
 
@@ -396,7 +396,7 @@ def _digest_of(kind: Kind, parent: Instance | None, property_texts: Iterable[str
 def _more_in_digest(
     names: Iterable[str], origin: Instance | None, under: Iterable[Instance], *, replays: bool, copies: int
 ) -> list[str]:
-    """What tells a thing from others beside its values; the `names` are those of machines."""
+    """Whatever distinguishes a thing from others besides its values; the `names` are those of machines."""
     more = [f"from {origin.digest}"] if origin else []
     # What is measured on one machine is not what is measured on another, whatever is known of them.
     more += names

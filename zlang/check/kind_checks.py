@@ -160,7 +160,7 @@ def of_properties(node: tree.KindDef) -> Iterator[Diagnostic]:
 
 
 def decides(node: tree.Property) -> Diagnostic:
-    """That what is done depends on a property whose cost is `none`."""
+    """The error for a property of cost `none` that a command uses."""
     message = f"a command uses `{node.name.text}`, so its cost cannot be `none`"
     return Code.BAD_KIND.at(
         node.name.span, message=message, hint="only a property that no command uses has `cost = none`"

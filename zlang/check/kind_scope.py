@@ -37,7 +37,7 @@ MOST_PENDING = 40
 
 
 _LISTS_OF_FORMS = {"option": "options", "job_line": "job_lines"}
-"""What a property can add itself, instead of what its kind's form makes of it: any number of words, or of lines."""
+"""The lists to which a property can add words or lines of its own, instead of what its kind's form makes of it."""
 CONTEXT = (
     *("out", "run", "seed", "name", "options", "key", "value", "command"),
     *("stream", "sections", "gate", "begins", "lasts"),
@@ -114,7 +114,7 @@ class KindScope(NoScope):
         return [*self.nodes, *self.offers, "on", self.target, *self.lists, *CONTEXT]
 
     def _place(self, name: str) -> tuple[Callable[[Any], Instance | None], frozenset[str]]:
-        """What finds the thing that a kind stands on, or that it is used on, in a frame, and what that reads."""
+        """A function that finds the thing beneath, or the target, in a frame; and what it reads."""
         return (parent_in, PARENT) if name == "on" else (target_in, TARGET)
 
     def is_given(self, name: str, span: Span) -> Expr | None:

@@ -42,7 +42,7 @@ _Plain = Any
 
 
 class _Entry(Record):
-    """Where a kind and its name stand in its module; its properties, and its other items."""
+    """An entry of a module: the places of a kind and of its name, its properties, and its other items."""
 
     module: str
     whole: _Place

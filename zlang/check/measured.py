@@ -131,9 +131,9 @@ def _phases(trials: Iterable[tuple[str, ...]]) -> list[str]:
 def _of_phases(
     phases: Sequence[str], measured: Sequence[tuple[str, Metric]], *, is_quiet: bool
 ) -> Iterator[tuple[str, Metric]]:
-    """What trials in which something happens have besides: what fio logs of each phase, as `phase.NAME.METRIC`.
+    """The metrics of each phase, `phase.NAME.METRIC`, that trials with events have besides: those that fio logs.
 
-    A trial `is_quiet` before its events where none begins with the workloads.
+    If no event begins with the workloads, the trial `is_quiet` at first: that is a phase, too.
     """
     can_be_cut = [*in_trials(metric for _, metric in measured if metric.means.partition(".")[2] in _CUT)]
     names = {metric.name for metric in can_be_cut}
@@ -207,7 +207,7 @@ def _instances(field: Expr) -> Iterator[Instance]:
 
 
 def _values(field: Expr) -> Iterator[Value]:
-    """What a field can be: at the first levels, and with each other level of one factor."""
+    """The values that a field can have: at the first levels, and with each other level of one factor."""
     for point in each_level(field.axes, MOST_LEVELS):
         try:
             value = field.value(point)

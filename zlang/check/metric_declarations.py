@@ -39,9 +39,9 @@ MEANINGS = {
 }
 """The meaning by which rules about results know a metric; the operations may precede it: `read.operations`."""
 HOW = ("regex", "json", "csv")
-"""How a metric of a kind is found in the output."""
+"""The ways to find a metric of a kind in the output."""
 DISTRIBUTION = "hdr"
-"""How a distribution of a kind is found: in an HdrHistogram log, by the tag of its intervals."""
+"""The way to find a distribution of a kind: in an HdrHistogram log, by the tag of its intervals."""
 _ATTRIBUTES = ("better", "doc", "means", "needs")
 _DECLARED = r"\s*([^:=,]+?)\s*(?::\s*([A-Za-z]\w*)\s*(?:\bin\s+([^\s,]+)\s*)?)?(?:,\s*([^:=]*?)\s*)?"
 _IS_BETTER = {f"{word} is better": word for word in BETTER}
@@ -158,7 +158,7 @@ def nanoseconds(unit: str) -> int:
 
 
 def _time_problem(how: str, column: str) -> str:
-    """Why a metric has no series over that time."""
+    """The reason why a metric has no series over that time."""
     if how != "csv":
         return 'only a column of a CSV file has a time: `csv "COLUMN"`'
     try:
@@ -315,7 +315,7 @@ def _text(value: tree.Expr | None, report: Report, name: str = "doc") -> str:
 
 
 def _source(value: tree.Expr) -> str | None:
-    """Where the output is that holds a metric: a stream by its name, or a file beneath `OUT`."""
+    """The output that contains a metric: a stream, by its name, or a file beneath `OUT`."""
     if isinstance(value, tree.Name):
         return str(value) if str(value) in {"stdout", "stderr"} else None
     if not isinstance(value, tree.Text) or not all(isinstance(part, str) for part in value.parts):

@@ -7,7 +7,7 @@ from zlang.check.program import Expr, Kind
 from zlang.syntax import tree
 
 Named = tree.Let | tree.LetColumn | tree.FunctionDef | tree.Param | tree.Declaration
-"""What a name of a file stands for."""
+"""The meanings that a name of a file can have."""
 
 
 class Module:

@@ -1,8 +1,8 @@
-"""Which declared things a trial names, and whether the trial makes and guards them.
+"""The declared things that a trial names, and whether the trial makes and guards them.
 
-In: the things of a trial at a point. Out: findings, and what is named beside what things stand on. A thing is named by
-what it offers, by a text that was given to it, or by its place written out. Rule: what a trial names is part of the
-trial, and what names a device may write to it.
+In: the things of a trial at a point. Out: findings, and the things that are named without being stood on. A thing is
+named by its offers, by a text that it was given, or by its path written out. Rule: a thing that a trial names is part
+of the trial, and anything that names a device may write to it.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _may_be_taken(thing: Instance, under: Instance) -> bool:
 
 
 def named_by_node(experiment: Experiment, nodes: Sequence[GuardedThing]) -> Iterator[NamedThing]:
-    """What names a device otherwise than by its declaration, at the points of `hosts.each_choice`."""
+    """The texts that name a device otherwise than by its declaration, at the points of `hosts.each_choice`."""
     for point in hosts.each_choice(experiment, experiment.axes) if nodes else ():
         with suppress(ProgramError):  # said where the points are tried
             trial = _trial_at(experiment, point)

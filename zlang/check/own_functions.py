@@ -17,7 +17,7 @@ from zlang.source import Span
 from zlang.syntax import tree
 
 _STEPS = 40
-"""What a call costs, also of one function by another: each is worked out by itself."""
+"""The cost of a call, also of one function by another; each call is evaluated separately."""
 
 
 def resolve_function(names: ProgramNames, scope: Scope, entry: tree.FunctionDef) -> Expr:

@@ -17,7 +17,7 @@ from zlang.suggest import did_you_mean
 from zlang.syntax import tree
 
 NONE = "trials have phases if something happens (`during = …`) while a tool runs that logs what it does"
-"""What to write where there are no phases."""
+"""The hint if there are no phases."""
 _Node = TypeVar("_Node", tree.Expr, tree.Clause)
 _Written = tree.Name | tree.ListOf | tree.Text
 Report = Callable[[Diagnostic], None]

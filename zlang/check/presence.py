@@ -1,7 +1,7 @@
-"""Which declared things are part of a trial: what a `where` says of the others is unknown.
+"""The presence of declared things in a trial: a condition about a thing that is not part of it is unknown.
 
-In: the fields of an experiment, and a name. Out: the name with properties that are absent wherever the thing is.
-Rule: only the factors that decide which things there are become part of a condition.
+In: the fields of an experiment, and a name. Out: the name, whose properties are absent wherever the thing is absent.
+Rule: only the factors that decide which things are present become part of a condition.
 """
 
 from __future__ import annotations

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from zlang.syntax import tree
 
 Point = Mapping[str, int]
-"""Which level each factor has: the factor's path to the level's index."""
+"""The level of each factor: the factor's path and the level's index."""
 
 
 class Effort:
-    """How many steps have been taken so far: to work out a program, or its values at some points."""
+    """The number of steps taken so far to evaluate a program, or its values at some points."""
 
     def __init__(self) -> None:
         self.steps = 0
@@ -384,7 +384,7 @@ class KindAction(Record):
 
     @property
     def commands(self) -> tuple[Command, ...]:
-        """What is carried out, in this order."""
+        """The commands of the action, in the order in which they run."""
         return self.resolve_commands()
 
 

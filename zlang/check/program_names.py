@@ -15,7 +15,7 @@ from zlang.syntax import tree
 from zlang.syntax.parse import DEEPEST
 
 MOST_PENDING = 40
-"""How many names may be followed to what they use before the first of them is known."""
+"""The longest chain of names, each used by the one before it, that is followed to the first one's value."""
 
 
 class ProgramNames:

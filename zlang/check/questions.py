@@ -59,7 +59,7 @@ class FactorRef:
 
 
 OF_PHASES = FactorRef("phase", ("phase",), "word")
-"""What is sorted by as if it were a factor: the measures are of a `phase` each."""
+"""The name to sort by `phase` as if it were a factor: each measure belongs to one phase."""
 
 
 @frozen
@@ -135,9 +135,10 @@ class Plot:
 
 @frozen
 class Until:
-    """When a point is measured often enough: after `least` replicates or more, once the middle of `term` is known.
+    """A condition that ends the replicates of a point: there are `least` of them, and the middle of `term` is precise.
 
-    It is known when its 95 % interval reaches no further than the share `within` from it. `text` is as it was written.
+    It is precise if its 95 % interval reaches no further from it than the share `within`. `text` is the clause as
+    written.
     """
 
     text: str

@@ -21,7 +21,7 @@ from zlang.units import Quantity
 LONGEST_RANGE = 1_000_000
 LONGEST_AMONG_OPTIONS = 10_000
 Levels = tuple[int, Callable[[int], Value], Type]
-"""How many values a range has, the i-th of them, and their type."""
+"""The number of values in a range, a function for the i-th value, and their type."""
 _LONGEST_NUMBER = 18
 _NUMBERS = re.compile(r"([0-9]+)")
 

@@ -131,5 +131,5 @@ def _matched(
 
 
 def _key(column: FactorColumn, experiment: str) -> str:
-    """What a factor is called in any experiment: `.cache` for the `cache` of each."""
+    """The key of a factor, the same in every experiment: `.cache` for the `cache` of each."""
     return column.path.removeprefix(experiment) if column.path.startswith(f"{experiment}.") else column.path

@@ -91,7 +91,7 @@ def findings(workload: Instance, on: Instance | None) -> Iterator[Diagnostic]:
 
 
 def frame_of(frame: Frame, part: SchedulePart, number: int) -> Frame:
-    """Where the templates of a workload are filled in for one of its parts: each draws other offsets."""
+    """The frame in which one part of a workload's schedule is filled in; each part draws other offsets."""
     assert frame.instance is not None, "BUG: a part of nothing"
     context = {**frame.context, **_times(part)}
     seed = context.get("seed")
@@ -165,7 +165,7 @@ def _parts(workload: Instance, schedules: Mapping[str, ChangingValue], until: Fr
 
 
 def _cycle(schedule: ChangingValue, unit: Fraction) -> list[tuple[Fraction, Value]]:
-    """How long each value of a schedule lasts: what goes from one to another does so in steps of whole units."""
+    """The values of a schedule with their durations; a change between two values becomes steps of whole units."""
     cycle: list[tuple[Fraction, Value]] = []
     for period in schedule.periods:
         value, end, duration = period.value, period.end, period.duration

@@ -1,4 +1,4 @@
-"""Where an expression looks its names up: a file, an experiment, or the templates of a kind."""
+"""The places in which an expression looks up names: a file, an experiment, or the templates of a kind."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Path = tuple[str, ...]
 
 
 class Scope(Protocol):
-    """Where names are looked up."""
+    """A place in which names are looked up."""
 
     def lookup(self, name: str, span: Span) -> Expr | None:
         """Look a name up."""

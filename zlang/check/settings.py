@@ -68,7 +68,7 @@ def _report_unknown_params(modules: Modules) -> None:
 
 
 def listed(noun: str, names: Iterable[str]) -> str:
-    """Which names a program has of some sort, for a hint."""
+    """List the names of one sort that a program has, for a hint."""
     shown = [f"`{name}`" for name in names]
     if len(shown) == 1:
         return f"its only {noun} is {shown[0]}"

@@ -24,7 +24,7 @@ from zlang.source import Span
 from zlang.units import Quantity
 
 MOST_POINTS = 1000
-"""How many points are looked at before a program is planned."""
+"""The number of points that are checked before a program is planned."""
 _MOST_LEVELS = 64
 """The most levels of one factor; the levels of a longer one differ in a number."""
 
@@ -61,7 +61,7 @@ def events_at(experiment: Experiment, point: Point) -> tuple[Instance, ...]:
 
 
 def event_name(event: Instance) -> str:
-    """What an event is called: by its name, or by its kind where the experiment has it in place and no other."""
+    """The name of an event; its kind, if the experiment declares it in place and no other event has that name."""
     return event.kind.name if event.label == "during" else event.label
 
 
@@ -261,7 +261,7 @@ def _writes_too(event: Instance, on: Instance | None, streams: Sequence[Stream])
 
 
 def _given(thing: Instance | None) -> Instance | None:
-    """What is not the run's own: a thing, or one that it stands on."""
+    """The thing, or the first one beneath it, that is `given`."""
     while thing is not None and thing.kind.role == "resource":
         if thing.is_given:
             return thing

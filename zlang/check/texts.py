@@ -91,7 +91,7 @@ def _bounded(text: Value) -> Value:
 
 
 def _quotes_after(text: str, quotes: str) -> str:
-    """Which quotes of the shell are open after a piece of a command."""
+    """The quotes of the shell that are still open after a piece of a command."""
     i = 0
     while i < len(text):
         char = text[i]

@@ -1,8 +1,8 @@
-"""How long a plan takes, what it writes, and what else it needs: `SampledTrial`s + what is known -> `Estimate`.
+"""Estimate a plan's duration, its writes and its needs: `SampledTrial`s and known durations -> `Estimate`.
 
-A step takes what the same step took on this machine (the median); else what its kind says: a runtime, or bytes over a
-bandwidth; else what steps of its name took; else `COMMAND`. Rule: what is not known is counted, and never left out
-without a word.
+The duration of a step is the first of these that is known: the median of the same step on this machine; what its kind
+states (a runtime, or bytes divided by a bandwidth); the durations of steps with its name; `COMMAND`. Rule: a step of
+unknown duration is counted as such, never silently left out.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ class Order(StrEnum):
 
 
 class Place(NamedTuple):
-    """Where a trial stands: its block, the whole plot, the replicate, the cheap point, and the level of its search."""
+    """The position of a trial: its block, whole plot, replicate, cheap point, and level of its search."""
 
     block: int
     plot: int

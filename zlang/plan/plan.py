@@ -56,7 +56,7 @@ class Action(StrEnum):
 
 @frozen
 class Reader:
-    """Which reader of a tool's output turns an artefact into metrics, samples or reasons why nothing was measured."""
+    """The reader that turns an artefact of a tool into metrics, samples, or reasons why nothing was measured."""
 
     name: str
     artefact: str

@@ -64,7 +64,7 @@ class Share:
 
 
 class Schedule:
-    """Which trial is when: what an experiment's design takes of its space, by whole plots."""
+    """The order of trials: the points that an experiment's design takes of its space, by whole plots."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""Which setups stand, and what has to change before a trial can be measured: `State` + setups needed -> `Change`s.
+"""The setups that exist, and the changes that a trial needs: `State` and needed setups -> `Change`s.
 
-Rules: two setups of one key never stand at once; what is ambient stands only where it is needed; nothing is unmade
-while something stands on it; nothing that stands as it is needed, and is not stale, is touched; what can be altered
-is not made anew. What is shown, what is emitted and what is run follow this one algorithm.
+Rules: two setups with one key never exist at once. An ambient setup exists only while it is needed. A setup is not
+removed while another is built on it. A setup in the needed state, and not stale, is left alone. A setup that can be
+altered is not created again. The display, the emitted script and the runner all follow this one algorithm.
 """
 
 from __future__ import annotations

@@ -245,9 +245,9 @@ def _lasting(stream: Stream) -> dict[str, object]:
 
 
 def _by_process(streams: Sequence[Stream]) -> list[tuple[int, ...]]:
-    """Which streams one process carries out: those of one kind that says how, from one machine.
+    """Group streams by the process that carries them out: those of one kind that supports this, on one machine.
 
-    What a wrapper counts is of a whole process, so a stream with such a wrapper has one of its own.
+    A wrapper that counts does so for a whole process, so a stream with such a wrapper has its own process.
     """
     groups: dict[object, list[int]] = {}
     for number, stream in enumerate(streams):

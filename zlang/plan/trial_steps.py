@@ -105,7 +105,7 @@ class TrialSteps:
         return cached
 
     def event_frames(self, config: TrialConfig) -> tuple[Frame, ...]:
-        """Where the templates of events are filled in."""
+        """The frames in which the templates of events are filled."""
         if not config.during:
             return ()
         frames = []
@@ -126,7 +126,7 @@ class TrialSteps:
                 yield from self._steps(action, verb, f"{word}-{frame.instance.key}", frame) if action else ()
 
     def frames(self, config: TrialConfig, replicate: int, own: str) -> tuple[Frame, ...]:
-        """Where each workload's templates are filled in; each replicate draws offsets, or replays the first's."""
+        """The frame of each workload's templates; each replicate draws offsets, or replays those of the first."""
         frames = []
         for number, stream in enumerate(config.streams):
             drawn_for = [] if stream.workload.replays else [str(replicate)]
