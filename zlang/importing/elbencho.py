@@ -87,7 +87,7 @@ _OTHER = {"read": "write", "write": "read"}
 _MOST = 1000
 _RANGE = re.compile(r"\[(\d+)-(\d+)\]|\{(\d+)\.\.(\d+)\}")
 _WORDS = re.compile(r"\{([^{}]*,[^{}]*)\}")
-"""What elbencho expands in a path, and what bash expands before elbencho sees it."""
+"""Patterns that elbencho expands in a path, and those that bash expands before elbencho sees them."""
 _IN_TURN = re.compile(r"&&|\|\||[;&|]")
 _LINE = re.compile(r"^[ \t$>#]*(?:\S+=\S* +|sudo +)*(?:\S*/)?elbencho[ \t]+\S|^[^#;\n]*\s(?:\S*/)?elbencho[ \t]+-")
 _SUFFIX = ".elbencho"

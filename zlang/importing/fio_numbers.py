@@ -12,7 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 Factor = Callable[[str], int | None]
-"""How much a unit multiplies a number by."""
+"""The factors by which units multiply a number."""
 
 _PREFIXES = "kmgtp"
 _SIZE = re.compile(r"([kmgtp])(i?b)?", re.IGNORECASE)

@@ -40,7 +40,7 @@ _MICROSECOND = Fraction(1, 10**6)
 _DIGITS = re.compile("[0-9]+")
 _UNIT = re.compile(r"(?<=[0-9])([kmgtp])(ib|i|b)?(?![a-z0-9])", re.IGNORECASE)
 _IN_SEQUENCE, _AT_RANDOM = SUFFIXES = ("rw_skip", "rw_batch")
-"""What stands behind the colon of a pattern."""
+"""The part of a pattern behind its colon."""
 
 
 @cache
@@ -106,7 +106,7 @@ def is_property(option: Option) -> bool:
 
 
 def obstacle(options: Mapping[str, Option]) -> str:
-    """Why a job cannot be measured; an empty text if it can."""
+    """The reason why a job cannot be measured; an empty text if it can."""
     engine = value_of(options, "ioengine").partition(":")[0]
     return kind().without.get(f"the engine {engine}", "")
 
@@ -233,7 +233,7 @@ _READERS: Mapping[str, Callable[[str, PropertyDef], Value]] = {
 
 
 def _remark(option: Option) -> list[str]:
-    """Why an option is not in the program."""
+    """The reason why an option is not in the program."""
     if option.missing:
         return writing.comment(f"{option.written}: the environment has no {', '.join(option.missing)}")
     for name in (own_name(option.name), _engine(option)):
@@ -294,7 +294,7 @@ def _pattern(option: Option) -> Iterator[str]:
 
 
 def _suffix(name: str, option: Option) -> Iterator[str]:
-    """How a pattern goes on. fio reads a size where it is in sequence, and only digits where it is random."""
+    """The suffix of a pattern. fio reads a size after a sequential one, and only digits after a random one."""
     digits = _DIGITS.match(option.value or "")
     line = _line(option.replace(name=name, value=digits[0] if digits and name == _AT_RANDOM else option.value))
     if line is None:

@@ -25,7 +25,7 @@ _MOST = 100
 _MULTIPLES = 100
 _SERVED = "wd sd fwd fsd lun anchor size skew operation depth width files totalsize maxdata"
 _OPTION_OF = {"xfersize": "bs", "threads": "numjobs", "rdpct": "rwmixread", "seekpct": "percentage_random"}
-"""What run definitions vary, with or without `for` before the name: `checkForLoop` in its `For_loop.java`."""
+"""Parameters that run definitions vary, with or without `for` before the name: `checkForLoop` in `For_loop.java`."""
 _OVERRIDES = {
     "operation": ("operation", "operations", "foroperation", "foroperations"),
     "depth": ("depth", "fordepth"),
@@ -34,7 +34,7 @@ _OVERRIDES = {
     "size": ("size", "sizes", "forsize", "forsizes"),
     "totalsize": ("totalsize", "fortotal", "fortotalsize"),
 }
-"""What a run says itself in place of its workloads on files and their storage, by each of its names."""
+"""Parameters of a run that replace those of its workloads and their storage, by each of their names."""
 _OPTIONS = {"threads": "numjobs", "elapsed": "runtime", "warmup": "ramp_time", "offset": "offset"}
 _RATIOS = {"compratio": "buffer_compress_percentage", "dedupratio": "dedupe_percentage"}
 _DEFAULTS = {"xfersize": "4k", "threads": "8", "rdpct": "100", "seekpct": "100", "iorate": "max"}
@@ -329,7 +329,7 @@ class _Run:
 
 
 def _reason(key: str) -> str:
-    """Why the program does not have a parameter."""
+    """The reason why the program does not have a parameter."""
     return _REASONS.get(key, "no option of fio does this")
 
 
@@ -383,7 +383,7 @@ def _sizes(values: tuple[str, ...], written: str, settings: Settings) -> None:
 def _amount(
     parameters: Mapping[str, tuple[str, ...]], written: str, share: Fraction, workers: str, settings: Settings
 ) -> None:
-    """How much a worker reads and writes: all of them together `maxdata`, which below 100 is a multiple of the size."""
+    """The amount that each worker transfers: its part of `maxdata`, which below 100 is a multiple of the size."""
     amount = fio_numbers.size(parameters["maxdata"][0])
     if amount is not None and amount < _MULTIPLES:
         amount *= fio_numbers.size(parameters.get("size", ("0",))[0]) or 0

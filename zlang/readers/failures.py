@@ -1,7 +1,7 @@
-"""Why a measurement failed, as the tool's own report says.
+"""Reasons for a failed measurement, from the tool's own report.
 
 In: the steps of a trial, and the directory of its attempt. Out: a sentence, or nothing.
-Rule: what a tool printed is in the message already; only what it wrote nowhere else is added.
+Rule: the message already has what the tool printed; only what it wrote elsewhere is added.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def explain(steps: Iterable[Step], out: Path, message: str) -> str:
 
 
 def _reports(reader: Reader, out: Path) -> Iterator[Path]:
-    """Where fio's reports are: that of the only stream, or those of all."""
+    """The paths of fio's reports: that of the only stream, or those of all."""
     if reader.name == "fio":
         yield out / reader.artefact
     parts = reader.args.get(streams.NAME)

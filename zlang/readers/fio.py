@@ -169,7 +169,7 @@ def _subtract_syncs(job: _Part, shared: _Part) -> None:
 
 
 def _window(jobs: list[_Part], every: list[_Part], written: object) -> Window | None:
-    """When some jobs were measured, of several that fio began together: the longest ended when the report was made."""
+    """The period in which jobs that fio began together were measured; the longest ended when the report was made."""
     if not isinstance(written, int):
         return None
     began = written / 1000 - max(_before(job) + _longest(job) for job in every)

@@ -203,7 +203,7 @@ def _block_size(options: _Part, direction: str) -> int:
 
 
 def _pending(options: _Part) -> int:
-    """How many operations may be timed and not counted: those that were under way when the ramp time ended."""
+    """The most operations that can be timed but not counted: those in flight when the ramp time ended."""
     if "ramp_time" not in options:
         return 0
     return _threads(options) * _depth(options)

@@ -34,7 +34,7 @@ _LINEAR = 64
 """The bins that hold one nanosecond each; above, each power of two has as many bins (fio's `plat_idx_to_val`)."""
 _KIND = "clat"
 _LATE = 3
-"""How many intervals after the last line the next one still begins where that ended: fio logs late under load."""
+"""The gap, in intervals, after which a line still begins where the last one ended: fio logs late under load."""
 _EDGE = 1.5 * RESOLUTION
 """Seconds that may be missing before the first line of a log and after the last."""
 _SHORT = 2.0
@@ -229,7 +229,7 @@ def _logged(lines: Sequence[_Line], lines_of_bytes: Sequence[_Line], mean: float
 def _counts(
     histograms: Sequence[Sequence[_Line]], workers: int, total: float, end: float
 ) -> list[list[tuple[float, int]]]:
-    """How many operations each worker had done when, since the line before; none where that is not known."""
+    """The operations of each worker at each line since the line before; none if they are unknown."""
     counts = [[(min(t, end), sum(fields[_PLACE_OF_BINS:])) for t, fields in lines] for lines in histograms]
     is_known = len(counts) == workers and sum(count for own in counts for _, count in own) <= total
     return counts if is_known else [[] for _ in range(workers)]

@@ -1,8 +1,8 @@
-"""Why a report of fio is not a measurement, in sentences.
+"""Reasons why a report of fio is not a measurement, in sentences.
 
-In: the jobs of a report, what was asked for, and what fio printed beside it. Out: problems.
-Rule: fio's exit code and its `error` are not believed. It exits 0 with a well-formed report after a refused device, a
-killed worker, a steady state that was not attained; so a report counts only if all of what was asked is in it.
+In: the jobs of a report, what was requested, and what fio printed beside it. Out: problems.
+Rule: do not trust fio's exit code and its `error`. After a refused device, a killed worker, or a steady state that was
+not attained, fio exits with 0 and a well-formed report. So a report counts only if it has all that was requested.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def short(text: str) -> str:
 
 
 def problems(jobs: _Part, args: Mapping[str, object], text: str) -> Iterator[str]:
-    """Why the jobs did not do what was asked for; `text` is what fio printed beside its report."""
+    """Reasons why the jobs did not do what was requested; `text` is what fio printed beside its report."""
     # With group_reporting nothing else in the report shows that one of the workers is missing.
     for line in _words(text):
         if _KILLED.search(line):

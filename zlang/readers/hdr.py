@@ -30,7 +30,7 @@ _ENVELOPE, _HEADER = struct.Struct(">II"), struct.Struct(">IIiIqqd")
 _MOST_DIGITS = 5
 _FIELDS = 4
 _MOST = 1 << 63
-"""What neither a count nor nanoseconds reach: the database keeps them in 64 bits."""
+"""A limit that no count and no number of nanoseconds reaches: the database stores them in 64 bits."""
 _MOST_BYTES = 1 << 26
 """Decompressed bytes of one log: a few seconds of work, and some ten thousand intervals."""
 _MOST_BINS = 1 << 20
@@ -41,7 +41,7 @@ _MOST_SHIFT = 56
 
 
 class Bins(NamedTuple):
-    """How many operations took how long, in ns, by the greatest value of each bin, and their mean."""
+    """The number of operations for each latency in ns (the largest value of each bin), and their mean."""
 
     counts: Mapping[int, int]
     mean: float
@@ -91,7 +91,7 @@ def statistics(metric: Metric, bins: Bins) -> Iterator[tuple[str, float]]:
 
 
 def _intervals(text: str) -> Iterator[tuple[int, str, str]]:
-    """Where each interval begins in the text, its tag and its histogram."""
+    """The place of each interval in the text, its tag and its histogram."""
     for match in _INTERVAL.finditer(text):
         fields = match.group().rstrip().split(",", _FIELDS)
         tag = fields.pop(0).removeprefix(_TAG) if fields[0].startswith(_TAG) else ""

@@ -108,7 +108,7 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
 def _on_each_machine(
     readings: Sequence[tuple[Step, Reading]], names: Mapping[str, str]
 ) -> tuple[dict[str, float], list[StreamReading]]:
-    """What a collector measured on several machines together, and on each, by the names in the trial."""
+    """The metrics of a collector on several machines together, and on each, by their names in the trial."""
     each = [StreamReading("", "", reading.metrics, reading.latency, step.host) for step, reading in readings]
     declared = [m for step, _ in readings if (r := step.reader) for m in streams.metrics_of(r.name, r.args)]
     together = _renamed(streams.together(each, declared), names)
@@ -179,7 +179,7 @@ def _cache(trial: Trial, out: Path) -> tuple[str, str, list[str]]:
 
 
 def _cached(trial: Trial, fetch: Fetch, reading: Reading, out: Path) -> Iterator[str]:
-    """Why data must have come from a cache while the load was measured."""
+    """The reason why data must have come from a cache during the measurement."""
     if not reading.read:
         return
     counts = {} if reading.fetched is None else {"devices": reading.fetched}

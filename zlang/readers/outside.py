@@ -169,7 +169,7 @@ def _by_point(factors: Mapping[str, Factor], trials: Iterable[Trial]) -> dict[_P
 
 
 def _nearest(factors: Mapping[str, Factor], key: _Point, free: Iterable[_Point]) -> str:
-    """What a column of a row without a trial may contain, if no trial has its level."""
+    """A hint for a row that matches no trial: the levels of the first column whose value no trial has."""
     for n, (column, level) in enumerate(zip(factors, key, strict=True)):
         words = list(dict.fromkeys(word for point in free if isinstance(word := point[n], str)))
         if isinstance(level, str) and level not in words and len(words) <= _LISTED:

@@ -30,7 +30,7 @@ Window = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How many operations took how long: `bins` from nanoseconds (the middle of a bin) to a count.
+    """The number of operations for each latency: `bins` from nanoseconds (the middle of a bin) to a count.
 
     `metric` is the distribution that its reader or kind declares.
     """
@@ -192,7 +192,7 @@ def text_of(path: Path) -> str | None:
 
 
 def why_unread(path: Path) -> str:
-    """Why `text_of` gives nothing."""
+    """The reason why `text_of` returns nothing."""
     is_long = path.is_file() and path.stat().st_size > LONGEST
     return f"is longer than {LONGEST >> 20} MiB, so it is not read" if is_long else "was not written"
 

@@ -55,7 +55,7 @@ def snapshots(text: str) -> Iterator[tuple[float, list[str]]]:
 
 
 def share(window: Window | None, before: float, after: float) -> float:
-    """Which part of an interval lies in the window, 0 to 1."""
+    """The part of an interval that lies in the window, 0 to 1."""
     if window is None:
         return 1.0
     begin, end = window
@@ -115,9 +115,9 @@ def interval(args: Mapping[str, object]) -> float:
 
 
 def within_second(stamp: float, near: float) -> float:
-    """When a report was made that bears a whole second, and was due about `near`.
+    """The time of a report that states only a whole second, and was due about `near`.
 
-    Tools that print every so many seconds keep the fraction of the second in which they began, but do not print it.
+    Tools that print every few seconds do so at the fraction of a second at which they began, but do not print it.
     """
     return min(max(near, stamp), stamp + 1.0)
 

@@ -52,7 +52,7 @@ _LEAST_DATE = 100_000_000.0
 """Seconds since 1970 that a time has at least which is no time since the command began: 1973, or three years."""
 _SPELLED = {"nsec": "ns", "usec": "us", "\N{MICRO SIGN}s": "us", "\N{GREEK SMALL LETTER MU}s": "us"}
 _SPELLED |= {"msec": "ms", "sec": "s", "secs": "s", "seconds": "s", "bytes": "B", "bytes/s": "B/s"}
-"""How tools spell units that zlang spells otherwise."""
+"""Spellings of units by tools, where zlang spells them otherwise."""
 _PART = re.compile(r"\[(\d+)\]|\[\"([^\"]*)\"\]|\.?([^.\[\]]+)")
 
 

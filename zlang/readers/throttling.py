@@ -1,8 +1,8 @@
-"""How often processors were held back, as the kernel counts it: too hot, or their cgroup's share used up.
+"""The number of times that processors were held back: because they were too hot, or by the limit of their cgroup.
 
-In: the artefact, and as argument `before` the one that was made before, in each of which a line `@ SECONDS` (since
-1970, with a fraction) is followed by lines `PATH COUNT`: of `thermal_throttle/…_throttle_count` of a processor (x86),
-or the `nr_throttled` of a cgroup's `cpu.stat`. Out: the metric `throttles`, and why the trial does not count.
+In: the artefact of after the measurement, and as argument `before` that of before it. In each, a line `@ SECONDS`
+(since 1970, with a fraction) is followed by lines `PATH COUNT`: the `thermal_throttle/…_throttle_count` of a processor
+(x86), or the `nr_throttled` of a cgroup's `cpu.stat`. Out: the metric `throttles`, and why the trial does not count.
 Rule: a machine that counts neither (most virtual ones) has no such figure, which is a problem, not a zero.
 """
 
