@@ -17,7 +17,7 @@ from zlang.report.summary import TableColumn
 from zlang.text import visible
 
 _WIDEST = 10_000
-"""How many times its lower end the upper end of an interval is at most that is worth a sentence."""
+"""The largest ratio of the ends of an interval that is worth a sentence."""
 MOST_ANSWERS = 3
 """The number of factors that the answer names, and of levels of each."""
 
@@ -65,7 +65,7 @@ class Answered:
 
 
 def answer_of(trials: Trials) -> Answered:
-    """What the results of an experiment say."""
+    """The results of an experiment, in sentences."""
     judged, read = judging.judge(trials), design.read(trials)
     named_factors = clauses.named_factors(trials)
     sentences = [sentence.strip() for sentence in stopping.sentences(trials)]

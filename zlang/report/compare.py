@@ -1,8 +1,8 @@
-"""Which levels differ, and by how much: ratios with intervals and a verdict in words.
+"""Comparisons of levels: ratios with intervals, and a verdict in words.
 
-In: a `Design`. Out: `Comparison`s. Rules: the second is compared with the first; levels that were set up are compared
-over setups, all others over trials (`strata`); a level that was set up once gets no verdict; the intervals of several
-comparisons are simultaneous.
+In: a `Design`. Out: `Comparison`s. Rules: the second level is compared with the first. Levels that are set up are
+compared over setups, all others over trials (`strata`). A level that was set up only once gets no verdict. Intervals of
+several comparisons are simultaneous.
 """
 
 from __future__ import annotations
@@ -266,7 +266,7 @@ def _without_ratio(metric: str, factor: str, sides: tuple[str, str], comparisons
 
 
 def not_positive(sides: Sequence[Sequence[Row]], names: Sequence[str]) -> str:
-    """Why two sides have no ratio if some values have no logarithm; else nothing.
+    """The reason why two sides have no ratio if some values have no logarithm; else nothing.
 
     Without these trials, the side with the most zeros would have the largest mean.
     """
@@ -384,7 +384,7 @@ def end(ratio: float) -> str:
 
 
 def distance(ratio: Ratio) -> str:
-    """How far the second is above or below the first: `56 % lower`, `2.3 times as high`."""
+    """The distance of the second value from the first: `56 % lower`, `2.3 times as high`."""
     value = exp(ratio.log)
     if value >= 2:  # noqa: PLR2004 - from here on, a multiple is easier to read
         return f"{_times(value)} times as high"

@@ -109,7 +109,7 @@ def read(trials: Trials, metric: str | None = None) -> Design:
 
 
 def _better(trials: Trials, metric: str) -> str:
-    """Which values of a metric are better, as its declaration says; empty if it does not."""
+    """The direction in which a metric is better, as declared; empty if it is not."""
     query = 'SELECT any_value(better) FROM "columns" WHERE experiment = ? AND role = ? AND name = ?'
     return str(run_query(trials.db, query, [trials.experiment, "metric", metric]).rows[0][0] or "")
 

@@ -9,15 +9,15 @@ from zlang.check.questions import FactorRef, Plot
 from zlang.report.summary import Cell, Estimate
 
 WIDEST_BAR = 2
-"""How many times the largest value an axis goes to for the sake of intervals; what is longer is cut there."""
+"""The largest value times this is the end of an axis; longer intervals are cut there."""
 WIDEST_ON_LOG = 100
 """The same of a logarithmic axis, which has more room, and for the smallest value downwards."""
 EMPTY = "no trial that counts has a value of it"
-"""Why there is nothing to draw."""
+"""The reason why there is nothing to draw."""
 
 
 class Form(Enum):
-    """How it is drawn: points joined by lines, points alone, curves of many points, or fields that are more or less."""
+    """A form of plot: points joined by lines, points alone, curves of many points, or shaded fields."""
 
     LINES = "lines"
     POINTS = "points"

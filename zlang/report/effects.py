@@ -55,7 +55,7 @@ class Effect:
 
     @property
     def tested_against(self) -> str:
-        """What its variance is compared with; empty if it is not tested."""
+        """The variance with which it is compared; empty if it is not tested."""
         return "setups" if self.is_of_setups else "replicates" if self.p is not None else ""
 
 
@@ -110,7 +110,7 @@ def chance(p: float) -> str:
 
 
 def notes(design: Design, all_effects: Sequence[Effect]) -> list[str]:
-    """What the sources of variance cannot tell, and what to type so that they can."""
+    """The gaps in an analysis of variance, and what to type to fill them."""
     result = []
     once = [item.name for item in all_effects if item.is_of_setups and item.p is None]
     if not any(item.df for item in all_effects if item.name == REPLICATES):

@@ -25,7 +25,7 @@ _BREAKS = "\n\t"
 _MARKUP = re.compile(r"([\\`\[\]<>|&])")
 """Characters that Markdown takes for HTML, a link, code or the end of a cell."""
 _EXECUTED = ("=", "+", "-", "@", "\t")
-"""How text begins that spreadsheets take for a formula (OWASP, CSV injection)."""
+"""The first characters that make spreadsheets read a text as a formula (OWASP, CSV injection)."""
 
 
 def as_csv(columns: Sequence[str], rows: Rows) -> str:

@@ -292,7 +292,7 @@ def _matches_level(cell: Cell, level: Cell) -> bool:
 
 
 def _reason_for_no_verdict(side: Side, least: int) -> str:
-    """Why nothing can be said of a side."""
+    """The reason why there is no verdict on a side."""
     text = side.term.name
     if not side.tried:
         return f"no trial was carried out for {text}"

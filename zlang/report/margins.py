@@ -58,7 +58,7 @@ class Margin:
     middles: tuple[tuple[Term, float, str], ...] = ()
 
     def interval(self, comparisons: int = 1) -> tuple[float, float]:
-        """Where it lies with 95 % confidence, together with so many others (Bonferroni)."""
+        """The 95 % interval, simultaneous with so many others (Bonferroni)."""
         if self.error is None:
             return -math.inf, math.inf
         if self.error < _ROUNDING:
@@ -199,7 +199,7 @@ class _Sides:
         return math.log(left / right) if is_ratio and left > 0 and right > 0 else float(left - right)
 
     def slopes(self, places: Mapping[int, float], *, is_ratio: bool) -> dict[int, float] | None:
-        """How fast the distance grows with the place of each aggregate."""
+        """The slope of the distance with respect to the place of each aggregate."""
         slopes = {}
         for n, place in places.items():
             step = _STEP * max(1.0, abs(place))

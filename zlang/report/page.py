@@ -53,7 +53,7 @@ def csv(document: Document) -> dict[str, str]:
 
 
 class ReportFormat(NamedTuple):
-    """How a report is written: as one text, or as a directory of texts by their names."""
+    """A format of reports: one text, or a directory of texts by their names."""
 
     file: str
     write: Callable[[Document], str | dict[str, str]]

@@ -18,7 +18,7 @@ from zlang.intervals import LEVEL, exp, student
 from zlang.report.summary import Estimate
 
 _POWER = 0.8
-"""How often a difference that is called detectable is found."""
+"""The probability of detecting a difference that is called detectable."""
 _QUANTILES = 40
 _STEP = 1e-4
 """The part of a standard error to which a detectable difference is computed."""
@@ -37,7 +37,7 @@ class Ratio:
     df: float
 
     def interval(self, comparisons: int = 1) -> tuple[float, float] | None:
-        """Where it lies with 95 % confidence, together with the others of so many comparisons (Bonferroni)."""
+        """The 95 % interval, simultaneous with those of so many comparisons (Bonferroni)."""
         if self.error is None:
             return None
         half = self.error * student(self.df, 1 - (1 - LEVEL) / 2 / comparisons)

@@ -25,7 +25,7 @@ from zlang.store.store import literal
 _MOST_BINS = 60
 """Points of a curve of latencies, if no two are too far apart."""
 _LONGEST_STEP = 1.25
-"""How much longer the latency of a point is at most than that before it: a band is drawn straight between points."""
+"""The largest ratio of neighbouring latencies: a band is drawn straight between points."""
 _MOST_PLACES = 100
 """Fields of a plot over the position of trials, from left to right."""
 _MOST_POINTS = 1000
@@ -332,7 +332,7 @@ def _metrics_of_streams(trials: Trials) -> frozenset[str]:
 
 
 def _events(trials: Trials, facet: FactorRef | None) -> tuple[tuple[Cell, float, str], ...]:
-    """When each phase but the first begins, in the mean: half a second before its first sample, that of a second."""
+    """The mean begin of each phase but the first, half a second before its first sample, which covers a second."""
     own = f"main.samples JOIN {trials.rows} t USING (run, trial, replicate)"
     of = level(trials, facet) if facet else "NULL"
     answer = run_query(

@@ -1,7 +1,7 @@
-"""Why a run measured no more: the course of its searches, and which points are known as well as was asked for.
+"""The reasons why a run stopped: the course of its searches, and the points that are as precise as requested.
 
-In: a run's trials. Out: a table of what a search looked at, sentences. Nothing where the experiment has neither `until`
-nor `find`.
+In: a run's trials. Out: a table of the levels that a search measured, and sentences; nothing if the experiment has
+neither `until` nor `find`.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def _measured_points(trials: Trials, search: Search) -> list[tuple[_Point, bool 
 
 
 def _answer(steps: Sequence[_Step], search: Search, kind: str) -> str:
-    """Which level a search found, and between which two the condition changes."""
+    """The level that a search found, and the two between which the condition changes."""
 
     def level(step: _Step) -> str:
         return wording.level(step.point.get(search.factor), kind)

@@ -254,7 +254,7 @@ def _rounded(value: float) -> float:
 
 
 def _places_beside(drawn: Drawn) -> Callable[[str, Cell], float] | None:
-    """Where the points of a line are on the axis: beside those of the others; None where all are where they belong."""
+    """A function that places a line's points on the axis beside those of others; None if all stay where they belong."""
     levels = drawing.sorted_levels([row[0] for row in drawn.rows])
     numbers = [level for level in levels if isinstance(level, int | float)]
     lines = {name: i for i, name in enumerate(drawing.lines_of(drawn))}

@@ -22,7 +22,7 @@ _LARGEST = 2**63
 
 
 class Role(StrEnum):
-    """Why a column is there."""
+    """The purpose of a column."""
 
     FACTOR = "factor"
     TRIAL = "trial"
@@ -122,7 +122,7 @@ class Columns:
         return code
 
     def of_run(self, factors: Iterable[Factor], declared: Iterable[Metric]) -> OfRun:
-        """How one run's factors and metrics are staged."""
+        """The staging of one run's factors and metrics."""
         return OfRun(self, factors, declared)
 
     def merge(self, brought: RunColumns) -> None:

@@ -1,7 +1,7 @@
-"""Where runs are: a directory in, its run folders out, in an order that does not depend on where they lie.
+"""Run folders: a directory in, its run folders out, in an order that does not depend on their paths.
 
-Rules: a run that is there twice (a copy of a folder) is taken once, from the folder whose journal is longer; the parts
-that the scripts of several machines wrote of one plan are one run.
+Rules: a run that exists twice (a copy of a folder) is taken once, from the folder with the longer journal. The parts of
+one plan that scripts of several machines carried out are one run.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def hint(connection: duckdb.DuckDBPyConnection, sql: str, message: str) -> str:
 
 
 def _quantity(sql: str) -> str:
-    """Which number of the database a value with a unit is, where the query has one."""
+    """The number in the database that a value with a unit stands for, if the query contains one."""
     for text in _WITH_UNIT.findall(sql):
         try:
             units.parse(text)

@@ -106,7 +106,7 @@ def ingest(runs: Path, db: Path, progress: Progress | None = None, look: Look | 
 
 
 def _directory_without_wildcards(directory: Path) -> Path:
-    """Where the database is built: DuckDB takes `?`, `*` and `[` in a path that it writes to for more than a name."""
+    """A directory for the new database without `?`, `*` and `[`, which DuckDB takes for wildcards."""
     return Path(tempfile.gettempdir()) if set("?*[") & set(str(directory)) else directory
 
 

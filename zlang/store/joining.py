@@ -111,7 +111,7 @@ def _joined(
 
 
 def _reason(trial: Trial, attempts: Mapping[str, Attempt], accounts: Mapping[str, Account[Judgement]]) -> str:
-    """Why the parts of a trial are not one measurement; empty if they are."""
+    """The reason why the parts of a trial are not one measurement; empty if they are."""
     for machine in dict.fromkeys(step.host for step in trial.steps if step.host != LOCAL):
         if machine not in accounts:
             return f"the run folder of `{machine}` is not here"
@@ -154,7 +154,7 @@ def _is_begun(attempt: Attempt) -> bool:
 
 
 def _elapsed(attempt: Attempt) -> float:
-    """When the last that is known of it happened, by the wall clock with which it began."""
+    """The time of a part's last known event, by the wall clock with which it began."""
     began, last = attempt.began, attempt.last
     return last.t if began.up is None or last.up is None else began.t + last.up - began.up
 

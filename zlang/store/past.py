@@ -1,7 +1,7 @@
-"""How long steps took on this machine: the database -> `Past`, from which plans are estimated.
+"""Past durations of steps on this machine: the database -> `Past`, from which plans are estimated.
 
-Rule: a machine is known again by its kernel and its memory, as the facts of a run have them; what counts are medians of
-what ended well.
+Rule: a machine is recognised by its kernel and its memory, from the facts of a run. Only steps that succeeded count, by
+their median.
 """
 
 from __future__ import annotations

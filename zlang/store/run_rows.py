@@ -153,7 +153,7 @@ class RunRows:
             self.staging.add("stood_on", {**row, "signature": signature, "making": standing[signature]})
 
     def _setups_outside(self, trial: Trial) -> dict[str, int]:
-        """What somebody had made for a trial who carried the plan out without zlang: the same as a run would make.
+        """The setups that a person made who carried out the plan without zlang: the same as a run would make.
 
         Trials come in the order of the plan.
         """

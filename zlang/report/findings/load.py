@@ -22,7 +22,7 @@ _BUSY = 90.0
 _PRESSED = 50.0
 """Percent of the time in which a task waits for a processor."""
 _HIDDEN = 10.0
-"""How many times longer the tail is for a load at a fixed rate."""
+"""The factor by which the tail is longer for a load at a fixed rate."""
 _APART = 0.025
 """Seconds between the first and the last start of machines: half of what counts."""
 _ROOM = 1.05

@@ -22,7 +22,7 @@ _FEW = 3
 _FAR = 8.0
 """Standard deviations (by the median of deviations) beyond which a value is an outlier."""
 _TWO_HUMPS = 5.0
-"""How many times their own spread two groups are apart; halves of a normal distribution: 2.6, of a uniform one: 3.5."""
+"""The distance of two groups in multiples of their spread; for halves of a normal distribution 2.6, a uniform 3.5."""
 _SMALLER_HUMP = 0.2
 
 
@@ -119,7 +119,7 @@ def values_are_in_two_groups(results: Results) -> Iterator[str]:
 
 
 def _best_split(values: Sequence[float], least: int) -> tuple[int, float]:
-    """Where two groups are told apart best, neither smaller than `least`, and the squares that are left in them."""
+    """The place of the best split into two groups of at least `least` values, and the sum of squares within them."""
     total, squares = math.fsum(values), math.fsum(value * value for value in values)
     best, cut = math.inf, least
     below = math.fsum(values[: least - 1])
