@@ -28,7 +28,7 @@ OTHERS = ("as-written", "random")
 
 
 def estimate(planned: Planned, db: Path, but: Container[str] = ()) -> PlanEstimate:
-    """How long the plan takes on this machine, what it writes and asks for, without trials at some places."""
+    """Estimate how long the plan takes on this machine, and what it writes and needs, without some of its trials."""
     return next(iter(estimates(planned, db, but, ()).values()))
 
 
@@ -56,7 +56,7 @@ def estimates(
 
 
 def _past_step_times(db: Path) -> Past:
-    """How long steps took on this machine before; nothing if the database cannot be read or is of another release."""
+    """Past durations of steps on this machine; nothing if the database is unreadable or of another release."""
     from zlang.plan.estimate import Past
 
     if not db.exists():

@@ -111,7 +111,7 @@ def edits(
 
 
 def snapshot_path(checked: Checked, experiment: Experiment) -> Path:
-    """Where the plan of a program is kept: beside it, with the experiment's name if it has several."""
+    """The file for the saved plan of a program: beside it, with the experiment's name if it has several."""
     path = Path(checked.program.source.name)
     named = f".{experiment.name}" if len(checked.program.experiments) > 1 else ""
     return path.with_name(f"{path.stem}{named}.plan.jsonl")

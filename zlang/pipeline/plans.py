@@ -193,7 +193,7 @@ def shared_devices(planned: Planned) -> list[str]:
 
 
 def named_by_node(planned: Planned) -> list[str]:
-    """What names a device of this machine by its node, such as `/dev/sdb`, which the program declares by a link."""
+    """Texts that name a device of this machine by its node, such as `/dev/sdb`, where the program declares a link."""
     from zlang.check import naming
     from zlang.run import machine
 

@@ -130,7 +130,7 @@ def lint(
 
 
 def levels(checked: Checked, options: Mapping[str, list[str]]) -> Levels:
-    """How the rules about measurements are weighed where a program is, and by what the command line says."""
+    """The severities of rules for the directory of a program, and for the options of the command line."""
     from zlang.lint import levels
 
     return levels.levels(directory(checked), options)

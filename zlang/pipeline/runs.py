@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from zlang.run.transport.reach import Reach
 
 RUN_LIMIT = 10_000
-"""How many trials `run` carries out without being told to."""
+"""The number of trials that `run` carries out without `--limit`."""
 
 
 def begin(

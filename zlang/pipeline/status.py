@@ -1,4 +1,4 @@
-"""What `zlang status` says of runs: a run folder -> `RunStatus`, read once as long as nothing in the folder changes."""
+"""The status of runs: a run folder -> `RunStatus`. A folder is read again only after something in it has changed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from zlang.run import places, status_cache
 
 
 class RunStatus(Record):
-    """How far a run is, and which of its trials do not count; `place` is its folder.
+    """The progress of a run, and which of its trials do not count; `place` is its folder.
 
-    `failures` are the number, the replicate and the reason of trials that were carried out and do not count. `lanes`
-    are the machines of each lane, with how many of its trials are done, and how many it has. `expected` and `took` are
-    seconds by the kind of the step, of a run that is over and was estimated.
+    `failures` has the number, the replicate and the reason for each trial that was carried out and does not count.
+    `lanes` has the machines of each lane, and how many of its trials are done, and exist. `expected` and `took` are
+    seconds by kind of step, for a run that is over and was estimated.
     """
 
     place: str

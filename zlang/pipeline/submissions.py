@@ -106,7 +106,7 @@ def states(folders: Iterable[Folder]) -> Mapping[Path, str]:
 
 
 def outcomes(folders: Iterable[Folder]) -> Mapping[Path, str]:
-    """How the tasks of runs ended, as far as Slurm's accounting knows."""
+    """The outcomes of the tasks of runs, as far as Slurm's accounting knows them."""
     from zlang.run import slurm
 
     tasks = {folder.path: task for folder in folders if (task := task_of(folder))}

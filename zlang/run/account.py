@@ -1,8 +1,8 @@
-"""Which trials of a run count, and why the others do not: journal, plan and artefacts of a folder -> verdicts.
+"""The trials of a run that count, and why others do not: journal, plan and artefacts of a folder -> verdicts.
 
-Rule: `run`, `resume`, `status`, `ingest` and the search for what was measured before ask here, so that they say the
-same. A trial counts only if its attempt is whole in the journal, what it left behind is what was committed, the plan is
-the one that was carried out, and the judge finds that it is a measurement.
+Rule: `run`, `resume`, `status`, `ingest` and reuse all ask here, so they agree. A trial counts only if the journal has
+its whole attempt, its files are those that were committed, the plan is the one that was carried out, and the judge
+accepts it as a measurement.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Account(Generic[V]):
 
     @cached_property
     def doubt(self) -> str:
-        """Why the results may have been changed; empty if the seal and all lines of the journal are this user's own."""
+        """The reason why the results may have been changed; empty if this user's key signed the seal and all lines."""
         unsigned = self.state.unsigned
         if (why := seal.why_foreign(self.folder.path)) or not unsigned:
             return why

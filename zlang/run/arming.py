@@ -1,8 +1,8 @@
-"""Which things that are not the run's own may be written to: what was said on the command line, kept for `resume`.
+"""Permissions to write to things that the run did not make: from the command line, kept for `resume`.
 
 In: names, the plan's hash, the boot id. Out: `Armed`, kept in the run folder as `armed`, and the environment in which
-commands find it. Rule: what was said holds for this very plan until the machine is started again; what a name stands
-for (its serial number, its size) is part of the plan, and its guard compares it.
+commands find it. Rule: a permission applies to this exact plan until the machine restarts. The serial number and the
+size of a device are part of the plan, and its guard compares them.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ class TrialVerdict(Protocol):
 
     @property
     def why_not(self) -> str:
-        """Why it does not count; empty when it does."""
+        """The reason why it does not count; empty if it does."""
 
     @property
     def metrics(self) -> Mapping[str, float]:
@@ -189,7 +189,7 @@ class TrialVerdict(Protocol):
 
     @property
     def ran(self) -> tuple[float, float] | None:
-        """When its first stream began and its last one ended, if these say so; otherwise the journal does."""
+        """The begin of its first stream and the end of its last, if they are known; otherwise the journal has both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ class Next:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a trial ended: `why_not` is empty when it was measured. There is no verdict if nothing was measured."""
+    """The end of a trial: `why_not` is empty if it was measured. There is no verdict if nothing was measured."""
 
     trial: Trial
     out: Path

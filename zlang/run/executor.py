@@ -54,7 +54,7 @@ class Handle(Protocol):
 
 
 class Executor(Protocol):
-    """Where and how commands are run."""
+    """A place where commands run, and the way to run them there."""
 
     def start(self, step: Step, out: Path, *, keep: bool = True) -> Handle:
         """Start a step; `keep=False` throws its output away (a full disk)."""

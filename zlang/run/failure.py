@@ -1,6 +1,6 @@
-"""Why a command failed, in one sentence: its own last words, or how it ended.
+"""The reason why a command failed, in one sentence: its own last words, or its exit.
 
-Rule: what `run` shows, what `status` shows and what the results say are the same sentence, so all of them ask here.
+Rule: `run`, `status` and the results show the same sentence, so all of them ask here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the rules say of an experiment on the machine that carries it out, kept in the run folder as `findings.json`.
+"""Findings of the rules about an experiment on the machine that runs it, kept in the run folder as `findings.json`.
 
 The plan has the findings that hold on any machine. Rule: a folder without the file (of an earlier release, a shell
 script or an import) has those of its plan.

@@ -1,6 +1,6 @@
-"""Which machines work at the same time: a plan -> lanes; and the work of all lanes, driven by one thread.
+"""Lanes, which are machines that work at the same time: a plan -> lanes; and one thread that drives their work.
 
-Rules: machines that take part in one trial, or share something, belong to one lane. A lane works for one trial at a
+Rules: machines that take part in one trial, or share a resource, belong to one lane. A lane carries out one trial at a
 time, in the planned order. Nothing here starts a step: the work of a lane starts it, and yields it to be waited for.
 """
 

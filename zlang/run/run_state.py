@@ -76,7 +76,7 @@ class Attempt:
     problem: str = ""
     files: str = ""
     clocks: tuple[float, float] | None = None
-    """How far the wall clock was ahead of the other: at most and at least, as far as its lines can tell."""
+    """The largest and the smallest lead of the wall clock over the monotonic clock that its lines permit."""
     last: Timed = field(init=False)
 
     def __post_init__(self) -> None:
@@ -124,7 +124,7 @@ class RunState:
     node: str = ""
     """The machine of the last session."""
     seconds: float = 0.0
-    """How long its sessions went on, without the time between them."""
+    """The total duration of its sessions, without the time between them."""
     plans: set[str] = field(default_factory=set)
     """The hashes of the plan at the beginnings of the sessions."""
     ended: dict[str, Attempt] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class RunState:
     unsigned: list[int] = field(default_factory=list)
     """The numbers of the lines that the key of the run's seal did not sign."""
     torn: int = 0
-    """How many lines were torn by a crash, which loses nothing."""
+    """The number of lines that were torn by a crash, which loses nothing."""
     number: int = 0
     """The number of the last line."""
     _running: dict[tuple[str, str], None] = field(default_factory=dict)

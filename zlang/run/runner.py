@@ -67,10 +67,10 @@ _LEAST_SPACE = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which trials to carry out: those not done; with `failed` also those that failed or do not count; `only` one.
+    """The trials to carry out: those not done; with `failed` also those that failed or do not count; `only` one.
 
-    With `nothing` none is: what an earlier session left behind is removed, and that is all. At most so many `lanes`
-    work at a time; 0 is all of them.
+    With `nothing`, no trial is carried out: the run only removes what an earlier session left behind. At most this many
+    `lanes` work at a time; 0 means all of them.
     """
 
     only: int | None = None

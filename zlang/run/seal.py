@@ -34,7 +34,7 @@ _FOREIGN = "it was sealed by another user or on another machine"
 
 
 def key_file() -> Path:
-    """Where the key of this user lies: $XDG_STATE_HOME/zlang/key, by default ~/.local/state/zlang/key."""
+    """The file with this user's key: $XDG_STATE_HOME/zlang/key, by default ~/.local/state/zlang/key."""
     given = os.environ.get("XDG_STATE_HOME", "")
     state = Path(given) if Path(given).is_absolute() else _home_directory() / ".local" / "state"
     return state / "zlang" / "key"

@@ -35,7 +35,7 @@ _OF_SEVERAL: Mapping[str, Callable[[list[float]], float]] = {
 
 
 class Why(StrEnum):
-    """Why a trial is skipped, or a point not measured any more; as it stands in the journal."""
+    """The reason why a trial is skipped, or a point not measured again, as it stands in the journal."""
 
     PRECISE = "precise"
     """The point's interval is as narrow as was asked for."""
@@ -126,7 +126,7 @@ class Sequential:
                 _add_trial(level, term, values)
 
     def skips(self, trial: Trial) -> Why | None:
-        """Why a trial need not be measured; None where it has to be."""
+        """The reason why a trial is skipped; None if it has to be measured."""
         if self._search is not None:
             why = self._passed(trial, self._search)
             if why is not None:
@@ -145,7 +145,7 @@ class Sequential:
         return None if interval is None else intervals.exp(interval[1]) - 1
 
     def stops(self) -> Iterator[Stopped]:
-        """Why each point was measured as often as it was; those that would be measured again are not there."""
+        """The reason why each point has its number of replicates; points that need another one are left out."""
         until, requested = self._until, {search.trial for search in self.searches()}
         for point, tried in self._tried.items() if until is not None else ():
             is_precise = until is not None and self._is_precise(point, until)

@@ -66,7 +66,7 @@ def tasks() -> dict[str, str]:
 
 
 def outcomes(jobs: Iterable[str]) -> dict[str, str]:
-    """How the tasks of jobs ended, by their names: what accounting knows, else what squeue shows for some minutes."""
+    """The outcomes of tasks of jobs, by name: from accounting, or from squeue, which shows them for some minutes."""
     accounted = ["--noheader", "--parsable2", "--allocations", f"--jobs={','.join(sorted(jobs))}", _ACCOUNTED]
     states: dict[str, str] = {}
     for line in (["squeue", *_ALL], ["sacct", *accounted]):

@@ -1,1 +1,1 @@
-"""Where the commands of a plan are run: on this machine, and on others over ssh. The only door to asyncssh."""
+"""Transport of commands to the machines of a plan: this one, and others over ssh. Only this package uses asyncssh."""

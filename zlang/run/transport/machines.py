@@ -78,7 +78,7 @@ class Machines:
         """The machine that is to leave a file or directory, or that measures, for a directory of the run."""
         self._fetched: dict[Path, str] = {}
         self._reasons: dict[Path, str] = {}
-        """Why steps failed, in the words of the coordinator, by their `.err`."""
+        """The reasons why steps failed, in the coordinator's words, by their `.err` files."""
         self._number = 0
 
     def __enter__(self) -> Self:
@@ -288,9 +288,9 @@ class Machines:
             self._owners[out] = step.host
 
     def _own(self, machine: str, out: Path, name: str) -> Path:
-        """Where a file of a machine is written; a second one of a name goes into a directory of its machine.
+        """The path for a file of a machine; a second file of that name goes into a directory of its machine.
 
-        Raises Liar where another machine was to leave it, or it was here before.
+        Raises Liar if another machine was to leave it, or if it was here before.
         """
         path, first = out / name, out / name.partition("/")[0]
         is_expected = bool(self._owners.keys() & {path, first})
@@ -304,7 +304,7 @@ class Machines:
         return path
 
     def _owner(self, path: Path, machine: str) -> str:
-        """Who left a file that no step was expected to leave."""
+        """The machine that left a file that no step was expected to leave."""
         return self._fetched.get(path) or ("the coordinator" if path.exists() else machine)
 
     def hold(self, host: str, out: Path) -> bool:
@@ -325,7 +325,7 @@ class Machines:
         return round(machine.offset, 6) if machine is not None else 0.0
 
     def lost(self, host: str) -> str:
-        """Why a machine is not tried any more."""
+        """The reason why a machine is no longer tried."""
         machine = self._machines.get(host)
         return machine.given_up.message if machine is not None and machine.given_up is not None else ""
 
@@ -411,7 +411,7 @@ class _Meeting:
 
 
 def _outcome(future: asyncio.Future[Any]) -> tuple[str, int]:
-    """Why work failed, and its exit code."""
+    """The reason why work failed, and its exit code."""
     try:
         result = future.result()
     except asyncio.CancelledError:

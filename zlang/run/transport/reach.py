@@ -1,4 +1,4 @@
-"""How each host is reached: the project file and the command line -> `Reach`.
+"""Ways to reach each host: the project file and the command line -> `Reach`.
 
 ```toml
 # zlang.toml, beside the programs or above them
@@ -51,7 +51,7 @@ _PLACE = re.compile(r"/[^\0\n\r]*")
 
 @frozen
 class Address:
-    """Where an ssh server listens; what is empty is said by ~/.ssh/config."""
+    """The address of an ssh server; ~/.ssh/config decides what is empty here."""
 
     host: str
     user: str = ""
@@ -65,14 +65,14 @@ class Address:
 
 @frozen
 class Reach:
-    """How a host is reached: by ssh, or as this machine where there is no address."""
+    """A way to reach a host: over ssh; without an address, it is this machine."""
 
     name: str
     address: Address | None
     directory: str = DIRECTORY
     wait: int = WAIT
     source: str = ""
-    """Where that was said."""
+    """The source of this setting: the project file or the command line."""
     sudo: bool = False
     """Whether root does everything there, through `sudo`."""
 
@@ -83,7 +83,7 @@ class Reach:
 
 
 def read(directory: Path, options: Iterable[str] = ()) -> dict[str, Reach]:
-    """How hosts are reached from programs in a directory; `options` are `NAME=ADDRESS`, and win. Raises RunError."""
+    """Read how hosts are reached from a directory; `options`, `NAME=ADDRESS`, take precedence. Raises RunError."""
     path = project.find(directory)
     entries = project.table(path, "hosts").items() if path else ()
     tables = {

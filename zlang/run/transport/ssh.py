@@ -95,7 +95,7 @@ class Machine:
         self.patience = reach.wait
         """Seconds in which to connect again when the connection was lost."""
         self.given_up: MachineLost | None = None
-        """Why it is not tried any more."""
+        """The reason why it is no longer tried."""
         self.offset, self.round_trip = 0.0, 0.0
         """Seconds by which its clock is ahead of ours, and how long it took to ask."""
         self._since_boot = self._measured_at = 0.0
@@ -490,7 +490,7 @@ _NUMBER = re.compile(r"\[Errno (\d+)\]")
 
 
 def _reason(error: Exception) -> str:
-    """Why no connection was made; asyncio says `[Errno 111] Connect call failed`, for each address of a name."""
+    """The reason why no connection was made; asyncio says `[Errno 111] Connect call failed` for each address."""
     number = _NUMBER.search(str(error))
     return reason_of(OSError(int(number[1]), os.strerror(int(number[1])))) if number else reason_of(error)
 
