@@ -14,7 +14,7 @@ from zlang.source import Span
 from zlang.suggest import Hint
 
 MOST = 100
-"""How many findings of a program are shown."""
+"""The number of findings of a program that are shown."""
 
 
 class Severity(Enum):
@@ -209,7 +209,7 @@ def _fixes(hint: Hint, span: Span) -> Iterator[Fix]:
 
 
 _NEAR = 200
-"""How far before its place a finding's word is looked for; a line may be as long as a program."""
+"""The distance before its place in which a finding's word is sought; a line may be as long as a program."""
 _HEAD = re.compile(r"\ufeff?(?:[ \t]*(?:#[^\n]*)?\n)*")
 """The empty lines and comments with which a program begins."""
 

@@ -1,4 +1,4 @@
-"""Where the documentation has a page, below the address at which its site is published."""
+"""Addresses of the pages of the documentation, on the site where it is published."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 
 _OUT_OF_MEMORY = r"(?i)without (exception set|setting an exception)$|bad_alloc|map segment|cannot allocate"
-"""What CPython says where it has no room for a call, and the loader where it has none for a library."""
+"""Messages of CPython without memory for a call, and of the loader without memory for a library."""
 
 
 class ReportedError(Exception):
@@ -24,7 +24,7 @@ class RunError(Exception):
 
 
 def reason_of(error: Exception) -> str:
-    """Why a call of the system failed, as the end of a sentence: "no such file or directory"."""
+    """The reason why a system call failed, as the end of a sentence: "no such file or directory"."""
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return reason if reason == type(error).__name__ or reason[:2].isupper() else reason[:1].lower() + reason[1:]
 

@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 _HOLE = 1 << 30
 _SPARSE = 1000
-"""What is longer than `_HOLE` and has less than one byte on the disk for so many in the file is a hole."""
+"""A file longer than `_HOLE` with less than one byte on the disk for this many in the file is a hole."""
 _JUST_NOW = 10.0
 """Seconds in which a file that is to replace another may still be written."""
 

@@ -1,7 +1,7 @@
-"""Where the middle of what was measured lies, with 95 % confidence: Student's t on logarithms, or between two values.
+"""95 % intervals of the middle of measured values: Student's t on logarithms, or between two values.
 
-What storage does is multiplied and not added: at n = 3 this interval covers 95.6 % where a bootstrap (BCa) covers 73 %
-and t on the plain values 93 %. `bench/intervals.py` measures it.
+Effects of storage multiply, rather than add. At n = 3 this interval covers the true value in 95.6 % of cases, a
+bootstrap (BCa) in 73 %, and Student's t on the plain values in 93 %: `bench/intervals.py` measures it.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def looks(least: int, most: int) -> tuple[int, ...]:
 
 
 def assured_reach(values: Sequence[float]) -> float | None:
-    """How far the interval of the middle reaches, as a share of it, were the spread as large as it may well be.
+    """The distance that the interval of the middle reaches, as a share of it, for the largest plausible spread.
 
-    The spread is the upper limit of its one-sided 80 % interval: who looks after each value stops where it happens to
-    look small (Kupper and Hafner, The American Statistician 43, 1989).
+    The spread is the upper limit of its one-sided 80 % interval: if one stops after any value, one stops where the
+    spread happens to look small (Kupper and Hafner, The American Statistician 43, 1989).
     """
     from scipy.special import chdtri
 

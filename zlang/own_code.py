@@ -1,4 +1,4 @@
-"""Which code this is: packages -> a hash of their files. What other code has saved may mean something else."""
+"""Identify zlang's code: packages -> a hash of their files. What other code has saved may mean something else."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from zlang.record import Record
 
 TABLE = ".csv"
-"""How the name of an imported file ends that is a table of figures, no program."""
+"""The suffix of an imported file that is a table of figures, not a program."""
 
 
 class Source:

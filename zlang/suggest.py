@@ -1,4 +1,4 @@
-"""What hints are made of: the nearest names to one that was not found, and words with their article."""
+"""Parts of hints: the names nearest to one that was not found, and words with their article."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ FAILED = 4
 INCONCLUSIVE = 5
 """Exit code: no expectation failed, but one is inconclusive."""
 _SHOWN = 5
-"""How many failing combinations are printed."""
+"""The number of failing combinations that are printed."""
 _WIDEST = 120
 """Columns of a plot in a wide terminal."""
 _MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?"}

@@ -32,7 +32,7 @@ TIDY_UP = ("run", "resume", "clean")
 """Commands that continue after their output is closed, because they have to clean up."""
 ASK_THE_DATABASE = ("ingest", "sql", "expect", "table", "plot", "report", "compare", "effects", "findings")
 _INTERRUPTED = "Query interrupted"
-"""What DuckDB raises, as a RuntimeError, when Ctrl-C is pressed again while it ends a query."""
+"""The text of the RuntimeError that DuckDB raises if Ctrl-C is pressed again while it ends a query."""
 HELP, HELP_WIDTH = Path(__file__).with_name("help.txt"), 80
 """The help that tools/generate_cli.py writes, and the least width of a terminal that shows it unchanged."""
 SYSTEM_TOOLS = ("/usr/local/sbin", "/usr/sbin", "/sbin")

@@ -16,7 +16,7 @@ from zlang.report import wording
 DIFFERS = 6
 """Exit code: two plans differ."""
 _SHOWN = 10
-"""How many points of a sort are listed."""
+"""The number of points of one sort that are listed."""
 _LOOKED_AT = 20
 """For how many changed points the commands are compared."""
 _MOST_SHOWN = 3

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class View(NamedTuple):
-    """How a plan is shown: in one of these ways, or as an overview."""
+    """The view of a plan that the options ask for; without any, it is an overview."""
 
     trials: bool = False
     steps: bool = False

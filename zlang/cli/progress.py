@@ -39,7 +39,7 @@ _MOST_TRIALS_READ = 5000
 
 
 class Course:
-    """How far a run is: trials in all and done, and what is known of the durations of those to come."""
+    """The progress of a run: trials in all and done, and estimated durations of the remaining ones."""
 
     def __init__(self, total: int, done: int, pace: Pace | None) -> None:
         self.total, self.done, self.pace = total, done, pace
@@ -75,7 +75,7 @@ class Course:
 
 
 def course(plan: Plan, state: RunState, total: int, done: int) -> Course:
-    """How far a run is; where somebody sees it and the plan is short, its durations are predicted by point."""
+    """Return the progress of a run; on a terminal and for a short plan, durations are estimated for each point."""
     header = plan.header
     is_whole = total == header.at_most and done == state.carried_out
     if not is_whole or header.trials > _MOST_TRIALS_READ or not sys.stderr.isatty():
@@ -288,7 +288,7 @@ def _shown(course: Course) -> Iterator[_Quiet]:
             return Text(str(getattr(task, "description", "")), overflow="ellipsis", no_wrap=True)
 
     class TwoLines(parts.Progress):
-        """How far it is, and below it what is measured now, with room for its levels."""
+        """The progress, and below it the current measurement, with room for its levels."""
 
         def get_renderables(self) -> Iterator[RenderableType]:
             yield from super().get_renderables()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from zlang.report.summary import Summary
 
 _NAMED = 3
-"""How many runs that cannot be verified are named."""
+"""The number of unverified runs that are named."""
 
 
 def print_summary(summary: Summary) -> None:

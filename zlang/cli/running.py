@@ -27,7 +27,7 @@ _THEN = ", then press Enter"
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """Which trials somebody wants to be run, and what they permit."""
+    """The trials that a user wants to run, and the permissions given for them."""
 
     only: int | None
     limit: int | None
@@ -336,7 +336,7 @@ def _resume_line(folder: Folder, db: Path) -> str:
 
 
 def _trust_option(folder: Folder) -> str:
-    """What `resume` and `clean` need where the folder could not be sealed."""
+    """The option with which `resume` and `clean` accept a folder that could not be sealed."""
     return "" if runs.is_own(folder) else " --trust"
 
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from zlang.run.run_state import RunState
 
 RUNS, DATABASE = Path("runs"), Path("results.duckdb")
-"""Where run folders and their results are kept if nobody says otherwise."""
+"""The default directory for run folders, and the default file for their results."""
 _NAMED = 3
-"""How many earlier runs are named."""
+"""The number of earlier runs that are named."""
 
 
 def counted(count: int, noun: str) -> str:
@@ -80,7 +80,7 @@ def program(
 
 
 def measured(by_run: Mapping[str, int], trials: int) -> str:
-    """How many trials earlier runs have measured, and which runs."""
+    """Say how many trials earlier runs have measured, and which runs."""
     count = sum(by_run.values())
     largest = sorted(by_run.items(), key=lambda pair: -pair[1])[:_NAMED]
     named = ", ".join(f"{count:,} in {run}" for run, count in largest)

@@ -86,7 +86,7 @@ def _is_inside(span: Span, whole: Span) -> bool:
 
 
 def _span_of_allowance(file: tree.Tree, comment: Span) -> Span:
-    """Where an allowance holds."""
+    """The part of the program to which an allowance applies."""
     text = file.source.text
     line = text.rfind("\n", 0, comment.start) + 1
     end_of_line = text.find("\n", comment.end)

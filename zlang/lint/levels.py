@@ -1,4 +1,4 @@
-"""How much each rule matters in a project: what `--deny`, `--warn` and `--allow` say, and the table of a project file.
+"""The severity of each rule in a project: `--deny`, `--warn` and `--allow`, and the table of a project file.
 
 ```toml
 # zlang.toml, beside the programs or above them
@@ -8,7 +8,7 @@ warn  = ["too-few-replicates"]
 allow = { runtime-too-short = "these programs are pilots" }
 ```
 
-The command line wins over the file, and both over what a rule says of itself.
+The command line takes precedence over the file, and both over a rule's own severity.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Levels(Record):
         )
 
     def reason(self, finding: Diagnostic) -> str:
-        """Why a finding is allowed."""
+        """The reason why a finding is allowed."""
         return self.reasons.get(finding.code.name, "") or "the command line allows it"
 
 

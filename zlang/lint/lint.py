@@ -25,7 +25,7 @@ from zlang.space import faults, points
 from zlang.space.faults import Place, Question
 
 _MOST_ASKED = 4096
-"""How many combinations are asked for to find out which factors a rule looks at."""
+"""The number of combinations that are evaluated to find the factors that a rule reads."""
 
 
 def findings(program: Program, levels: Levels, here: Instance | None = None, work: Afresh = AFRESH) -> list[Diagnostic]:

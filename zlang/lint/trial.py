@@ -53,7 +53,7 @@ class Thing:
 
     @property
     def schedules(self) -> dict[str, tuple[Span, Fraction]]:
-        """Where each schedule of the workload is given, and how many seconds it lasts before it is repeated."""
+        """The place of each schedule of the workload, and the seconds after which it repeats."""
         places, span = self.instance.places, self.instance.span
         assert span is not None, f"BUG: {self.instance.key} was declared nowhere"
         return {name: (places.get(name, span), lasts) for name, lasts in schedules.durations(self.instance).items()}
@@ -87,7 +87,7 @@ class Thing:
         return self._reads.get(trait, [])
 
     def places_of(self, trait: str) -> Mapping[str, Span]:
-        """Where the properties are given that decide a trait: its own, or those of what it inherits from."""
+        """The places of the properties that decide a trait: its own, or those of the thing from which it inherits."""
         return self._places.get(trait, self.instance.places)
 
     def _inherits(self, trait: str) -> Thing | None:
@@ -145,7 +145,7 @@ class Thing:
         return any(name in self.places_of(trait) for name, _ in self._reads.get(trait, ()))
 
     def place(self, *traits: str) -> Span:
-        """Where the first of these traits is decided; where it is not given, the thing itself."""
+        """The place of the first of these traits that the program decides; by default the thing itself."""
         for trait in traits:
             for name, _ in self._reads.get(trait, ()):
                 if name in self.places_of(trait):
@@ -228,7 +228,7 @@ class TrialView:
         return points.repeat_at(self.experiment, self._point)
 
     def clause_span(self, name: str) -> Span:
-        """Where the experiment says a field or a clause; where it does not, its name."""
+        """The place of a field or a clause of the experiment; by default that of its name."""
         return self.experiment.places.get(name, self.experiment.span)
 
     @property
@@ -343,7 +343,7 @@ class TrialView:
 
     @property
     def never_written(self) -> Thing | None:
-        """What of these holds the data, if its blocks were never written."""
+        """The first of these things that holds data whose blocks were never written."""
         return None if self.before is not None else never_written(self.beneath)
 
     def having(self, trait: str) -> Thing | None:
@@ -393,7 +393,7 @@ class TrialView:
 
 
 def never_written(beneath: Iterable[Thing]) -> Thing | None:
-    """What holds the data of a target, if its blocks were never written: the target, or what a device stands on."""
+    """The thing that holds the target's data (below a device, if it is one), if its blocks were never written."""
     for thing in beneath:
         if thing.trait("unwritten") is not None:
             return thing if thing.is_("unwritten") else None

@@ -88,7 +88,7 @@ class Analysis:
         }
 
     def size(self, experiment: Experiment, compute: Callable[[], str]) -> str:
-        """What there is to say of the size of an experiment, computed once."""
+        """The text about the size of an experiment, computed once."""
         if id(experiment) not in self._sizes:
             self._sizes[id(experiment)] = experiment, compute()
         return self._sizes[id(experiment)][1]

@@ -1,4 +1,4 @@
-"""Where a name leads: to a definition of this file, of an imported one, or of the library."""
+"""Targets of names: a definition in this file, in an imported one, or in the library."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def uses(documents: Documents, place: NamedPlace) -> Iterator[tuple[ParsedText, 
 
 
 def problem_of_name(documents: Documents, place: NamedPlace, name: str) -> str:
-    """Why a definition cannot have another name: nothing where it can."""
+    """The reason why a definition cannot be renamed; nothing if it can."""
     if parse.program(Source("", f"let {name} = 1\nlet choice = {name} | {name}\n")).findings:
         return f"`{name}` cannot be a name: a name has letters, digits, `_` and `-`, and is not a word of the language"
     if place.definition.sort is Sort.LOCAL:

@@ -170,7 +170,7 @@ def links(text: ParsedText) -> list[DocumentLink]:
 
 
 def hints(text: ParsedText, analysis: Analysis | None) -> list[InlayHint]:
-    """How many levels each factor has, beside its name."""
+    """The number of levels of each factor, as a hint beside its name."""
     result = []
     for factor in hovering.factors(analysis).values():
         if factor.span.source.name == text.source.name and text.source.text[factor.span.start : factor.span.end]:

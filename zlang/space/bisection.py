@@ -1,7 +1,7 @@
-"""Which levels of a factor a search measures, and in which order: both ends, then what lies halfway between two.
+"""The levels that a search measures, in order: both ends, then the middle between two of them.
 
-In: how many levels there are, in order; at which the condition holds. Out: rounds, each decided by those before it.
-Rule: of the levels of a round at most two are ever measured in the first, and one in each other.
+In: the number of levels, in order, and those at which the condition holds. Out: rounds, each decided by those before.
+Rule: at most two levels of the first round are measured, and one of each later round.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which points of a space are measured: all, some that are drawn, or few that have every combination of levels.
+"""The points of a space that a design measures: all, a sample, or few with every combination of levels.
 
-Laws, tested against brute force: a covering design has every combination of the levels of `strength` factors that some
-point of the space has, where not to exist counts as a level; a sample has all points of a smaller one by the same seed.
+Laws, tested against brute force: a covering design has every combination of levels of `strength` factors that occurs in
+the space; absence counts as a level. A sample contains all points of a smaller sample with the same seed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from zlang.record import Record
 from zlang.space.space import Condition, Space
 
 MOST_COMBINATIONS = 10_000
-"""How many combinations of levels are covered: some seconds of work."""
+"""The number of combinations of levels that a design can cover: some seconds of work."""
 MOST_LOOKED_AT = 100_000
 _ABSENT = -1
 

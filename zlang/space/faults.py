@@ -291,7 +291,7 @@ def _without_value_in(experiment: Experiment, workload: Instance, on: Instance |
 
 
 def _missing_name(part: Expr, workload: Instance, on: Instance) -> str:
-    """What a part of a command names of the target that a target of that kind never has."""
+    """The name in a part of a command that a target of that kind never has."""
     called = workload.kind.needs[1] if workload.kind.needs else ""
     names = re.findall(rf"\b{called}\.(\w+)", part.span.text) if called else ()
     attributes = {*on.kind.offers, *on.kind.properties}
@@ -421,7 +421,7 @@ def _place(finding: Diagnostic) -> Place:
 
 
 def _share(experiment: Experiment, tried: Iterable[_Tried], wrong: Iterable[_Tried]) -> str:
-    """How often it is so; a design that takes only some of the points leaves open which trials there are."""
+    """The number of trials with a problem, and of all; a number of points for a design that takes only some of them."""
     is_full = experiment.design.value({}) == Symbol("full")
     is_even = is_full and experiment.repeat.is_constant
     times, subject = (points.repeat_at(experiment, {}), "trials") if is_even else (1, "points")
@@ -430,7 +430,7 @@ def _share(experiment: Experiment, tried: Iterable[_Tried], wrong: Iterable[_Tri
 
 
 def _decisive(width: int, tried: Sequence[_Tried], wrong: Mapping[Levels, str]) -> list[int]:
-    """Which of the factors decide what is wrong with a combination, if anything is."""
+    """The factors that decide what is wrong with a combination, if anything is."""
     kept = list(range(width))
     for i in range(width):
         fewer = [k for k in kept if k != i]

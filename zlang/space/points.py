@@ -140,7 +140,7 @@ def without_repeat(experiment: Experiment, point: FaultPoint) -> list[Diagnostic
 
 
 def replicates(experiment: Experiment, built: Space, taken: list[dict[str, int]] | None) -> Counter[int]:
-    """How many points are measured how often, of those that a design takes of a space. Raises ProgramError."""
+    """The number of points for each number of replicates, in a design. Raises ProgramError."""
     count = built.count if taken is None else len(taken)
     reads = frozenset(experiment.repeat.reads & experiment.factors.keys())
     result = Counter[int]()

@@ -28,7 +28,7 @@ Surroundings = tuple[
     tuple[Instance, ...],
     tuple[Instance, ...],
 ]
-"""Where workloads run and come from; what is set, done before, about caches, and during; what is collected."""
+"""The places of workloads; then what is set, done before, done about caches, done meanwhile, and collected."""
 
 
 class TrialConfig:
@@ -148,7 +148,7 @@ def _targets(every: tuple[Stream, ...], during: tuple[Instance, ...]) -> tuple[I
 
 
 def _shared(things: Iterable[Instance | None]) -> str:
-    """Which of the things beneath some things are the same ones."""
+    """A text that says which of the things beneath several things are the same."""
     keys = [instance.key for thing in things if thing for instance in chain(thing)]
     return " ".join(str(keys.index(key)) for key in keys)
 

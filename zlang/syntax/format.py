@@ -112,7 +112,7 @@ def number(text: str) -> str:
 
 
 def _switches(tokens: Sequence[Token]) -> dict[str, str]:
-    """How to write each word for `on` and `off`; none where the file, or an imported one, may give them a meaning."""
+    """The spelling of each word for `on` and `off`; none if a file may give the words another meaning."""
     kinds = [token.type for token in tokens]
     is_alone = "KIND" not in kinds and ("IMPORT", "STRING") not in pairwise(kinds)
     is_type = False
@@ -139,7 +139,7 @@ class _Tokens:
     pieces: list[str] = field(default_factory=list)
     """The words with the blank before them, on one line."""
     widths: list[int] = field(default_factory=lambda: [0])
-    """How wide all pieces before this one are."""
+    """The total width of the pieces before this one."""
     partners: list[int] = field(default_factory=list)
     """For an opening bracket the place of the closing one, else 0."""
     begins: list[bool] = field(default_factory=list)
@@ -351,7 +351,7 @@ class _Writer:
             yield first, end
 
     def _equal(self, first: int, after: int) -> int:
-        """Where the `=` of something like a field is, 0 if it is none or if there is a comment before it."""
+        """The position of the `=` of something like a field; 0 if there is none, or a comment before it."""
         tokens = self.tokens
         kind = tokens.kinds[first]
         if kind == "FIELD":

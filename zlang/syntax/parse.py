@@ -467,7 +467,7 @@ class Driver:
 
 
 _SETTLING = 3
-"""How many tokens have to be read after a recovery within a line before something wrong there is news (as in yacc)."""
+"""The number of tokens to read after a recovery within a line before an error there is reported (as in yacc)."""
 _SHARE_END = re.compile(r"([0-9][0-9_.]*%)[ \t]+$")
 _STANDS_ALONE = re.compile(r"[ \t]*(?:[\n}#]|[A-Za-z_][\w-]*[ \t]*=|\Z)")
 _ONE_LINE_END = re.compile(r"[ \t]*(?:#[^\n]*)?\n[ \t]*")

@@ -1,4 +1,4 @@
-"""Where the parser stopped, as the functions see it that say what was probably meant."""
+"""The place where the parser stopped, for the functions that guess what was meant."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ Meant = tuple[str, Fix | None]
 
 
 class StopPlace(Record):
-    """Where the parser stopped: the symbols and values that it had read, innermost last, the token, what was expected.
+    """The state of the parser when it stopped.
 
-    `end` is where that ends which it read last.
+    `read` has the symbols and values that it had read, innermost last. It could not read `token`, and `expected` other
+    ones. `end` is the end of the last token that it had read.
     """
 
     source: Source

@@ -13,7 +13,7 @@ from zlang.lint.trial import Thing, TrialView
 RULES = Rules()
 _WARM_NOTHING = {"flush", "verify_cold"}
 _PHASES = {"flush", "warm"}
-"""What resources do. All else that a protocol does without verifying it are commands of its own."""
+"""The phases that resources carry out. Every other phase that verifies nothing is a command of the protocol itself."""
 _CACHES = ("own_cache", "remote", "cached_beneath")
 """The traits of what has a cache other than the page cache of this machine."""
 
@@ -292,7 +292,7 @@ def _share_blocks(run: Thing, other: Thing, are_cached: bool) -> bool:
 
 
 def _part_used(run: Thing) -> tuple[Fraction | float, Fraction | float]:
-    """Where the part of the target begins and ends that a workload uses; what is not known is as large as can be."""
+    """The begin and end of the part of the target that a workload uses; an unknown bound is as far away as possible."""
     begins, reach = run.number("begins") or 0, run.number("reach")
     return begins, inf if reach is None or run.is_("apart") else begins + reach
 
