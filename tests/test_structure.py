@@ -368,6 +368,28 @@ def test_a_name_says_what_it_stands_for() -> None:
     assert not empty, f"{empty}: name what the value is; NOT_NAMES has the words that do not"
 
 
+NOUN_CLAUSE = re.compile(r"(What|How|Where|Which|Whom?|When|Why|That)\b")
+
+
+def described(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The docstrings of a module, also those below fields and constants."""
+    for node in ast.walk(tree):
+        for part in getattr(node, "body", ()) if isinstance(node, ast.Module | ast.ClassDef | FUNCTION) else ():
+            match part:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    yield part.lineno, text
+
+
+def test_a_docstring_is_a_sentence_or_a_noun() -> None:
+    clauses = [
+        f"{name(path)}:{line}: {text.splitlines()[0]}"
+        for path in (*MODULES, *sorted((ROOT / "bench").rglob("*.py")), *sorted((ROOT / "tools").rglob("*.py")))
+        for line, text in described(ast.parse(path.read_text("utf-8")))
+        if NOUN_CLAUSE.match(text)
+    ]
+    assert not clauses, f"{clauses}: begin with a verb, `Return the …`, or a noun, `The reason why …`"
+
+
 LATE_LIBRARIES = {
     "asyncssh", "covertable", "csv", "dataclasses", "difflib", "duckdb", "fcntl", "hashlib", "jinja2", "json", "lark",
     "numpy", "orjson", "pydantic", "pydantic_core", "markupsafe", "random", "rich", "scipy", "shutil", "tempfile",
