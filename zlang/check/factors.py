@@ -66,7 +66,8 @@ def one_of(context: Context, span: Span, axis: Axis, options: Sequence[Expr]) ->
             return ABSENT if selected is None else selected.value(point)
 
         reads = frozenset({name}).union(*(expr.reads for expr in result if expr))
-        return limit_size(context, Expr(where, got, of_chosen, reads=reads), [item for item in result if item])
+        axes = (axis_of(name, tuple([item.axes if item else () for item in result])),)
+        return limit_size(context, Expr(where, got, of_chosen, axes, reads), [item for item in result if item])
 
     reads = frozenset({name}).union(*(option.reads for option in options))
     alternatives = tuple(alternative for option in options for alternative in (option.alternatives or (option,)))
