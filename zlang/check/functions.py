@@ -10,7 +10,7 @@ from zlang import units
 from zlang.check import types
 from zlang.check.instances import each_member, first_members
 from zlang.check.program import ABSENT, Absent, Instance, Joined, Value, Variable
-from zlang.check.rendering import check_length, joined
+from zlang.check.rendering import check_length, joined, known_pieces
 from zlang.check.types import COUNT, STRING, Type, is_group
 from zlang.check.values import ValueProblem, plain, quote, show
 from zlang.record import Record
@@ -122,6 +122,20 @@ def _text(value: Value) -> str:
     if not isinstance(value, str):
         raise ValueProblem(f"{show(value)} is known only at run time")
     return value
+
+
+def _starts_with(values: tuple[Value, ...]) -> Value:
+    text, beginning = values[0], _text(values[1])
+    first, *others = known_pieces(text)
+    is_open = others and beginning.startswith(first) and beginning != first
+    return first.startswith(beginning) if not is_open else _text(text)
+
+
+def _ends_with(values: tuple[Value, ...]) -> Value:
+    text, end = values[0], _text(values[1])
+    *others, last = known_pieces(text)
+    is_open = others and end.endswith(last) and end != last
+    return last.endswith(end) if not is_open else _text(text)
 
 
 def _of_texts(function: Callable[..., Value]) -> Callable[[tuple[Value, ...]], Value]:
@@ -240,8 +254,8 @@ FUNCTIONS: dict[str, Function] = {
         _string,
         _of_texts(_replace),
     ),
-    "starts_with": Function((TEXT, Taken("a text that it may begin with", _is_text)), _bool, _of_texts(str.startswith)),
-    "ends_with": Function((TEXT, Taken("a text that it may end with", _is_text)), _bool, _of_texts(str.endswith)),
+    "starts_with": Function((TEXT, Taken("a text that it may begin with", _is_text)), _bool, _starts_with),
+    "ends_with": Function((TEXT, Taken("a text that it may end with", _is_text)), _bool, _ends_with),
     "text": Function((ANYTHING,), _string, lambda values: _written(values[0])),
     "quoted": Function((Taken("values or lists of them", lambda _: True),), _command, _quoted, many=True),
 }

@@ -8,7 +8,7 @@ from typing import Any
 
 from zlang import units
 from zlang.cache import Cache
-from zlang.check import arithmetic, digests, types, versions, whole
+from zlang.check import arithmetic, digests, types, values, versions, whole
 from zlang.check.expressions import (
     Context,
     combine,
@@ -26,14 +26,17 @@ from zlang.check.program import (
     Axis,
     Expr,
     Instance,
+    Joined,
     PartialPoint,
     Symbol,
     Undecided,
     Value,
+    Variable,
     axis_of,
     merge_axes,
     reached_axes,
 )
+from zlang.check.rendering import known_pieces
 from zlang.check.typed import resolve_condition
 from zlang.check.types import NOTHING, Type
 from zlang.diagnostics import Code
@@ -88,6 +91,7 @@ def _resolve_contains(context: Context, node: tree.Binary) -> Expr:
 
     contains = digests.Memory(_contains_value)
 
+    @guarded(node.span, [left, right])
     def value(at: Any) -> Value:
         return contains(left.value(at), right.value(at))
 
@@ -106,7 +110,8 @@ def _resolve_contains(context: Context, node: tree.Binary) -> Expr:
             item = node.right.items[0] if isinstance(node.right, tree.ListOf) else node.right
             hint = _without_quotes(item, left.type)
             context.report(Code.MIXED_UNITS.at(item.span, verb="compare", left=left.type, right=element, hint=hint))
-    return combine(context, node.span, types.BOOL, value, [left, right])
+    made = combine(context, node.span, types.BOOL, value, [left, right])
+    return note_risk(context, made) if both_texts else made  # only the run knows all of some texts
 
 
 def _may_be_equal(left: Type, right: Type) -> bool:
@@ -336,8 +341,12 @@ def _contains_value(value: Value, many: Value) -> Value:
     """Whether a list has a value, or a text another; unknown where one of them is absent."""
     if isinstance(value, Absent) or isinstance(many, Absent):
         return None
-    if isinstance(many, str):
-        return isinstance(value, str) and value in many
+    if isinstance(many, str | Joined | Variable):
+        pieces = known_pieces(many)
+        is_known = isinstance(value, str) and any(value in piece for piece in pieces)
+        if not is_known and (len(pieces) > 1 or isinstance(value, Joined | Variable)):
+            raise values.ValueProblem("this text is known only at run time")
+        return is_known
     return isinstance(many, tuple) and any(arithmetic.equal(value, other) for other in many)
 
 

@@ -28,6 +28,17 @@ def joined(parts: list[Value]) -> Value:
     return "".join(values.plain(part) for part in flat)
 
 
+def known_pieces(text: Value) -> list[str]:
+    """What is known of a text before the run, around what only the run knows; all of it is one piece."""
+    pieces = [""]
+    for part in text.parts if isinstance(text, Joined) else (text,):
+        if isinstance(part, Variable):
+            pieces.append("")
+        else:
+            pieces[-1] += values.plain(part)
+    return pieces
+
+
 def check_length(length: int) -> None:
     """Raise ValueProblem where a text would be too long."""
     if length > LONGEST_TEXT:
