@@ -156,6 +156,7 @@ TRAITS = {
     "to_hold_random": KnownTrait(STRING, "what to write so that its data are random"),
     "to_hold_compressible": KnownTrait(STRING, "what to write so that compression saves a share of its data"),
     "to_fill": KnownTrait(STRING, "what to write so that every block is written when it is created"),
+    "to_steady": KnownTrait(STRING, "what to write so that it is in its steady state before it is measured"),
     "to_keep_data": KnownTrait(STRING, "what to write so that its own cache keeps data"),
     "to_keep_direct": KnownTrait(STRING, "what to write so that writes that bypass the page cache are not copied"),
     "to_skip_dates": KnownTrait(STRING, "what to write so that reads do not update access times"),

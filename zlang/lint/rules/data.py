@@ -383,7 +383,7 @@ def first_write(trial: TrialView) -> TrialFinding | None:
     if target is None or not trial.run.is_("modifies"):
         return None
     message = f"the workload writes blocks of `{target.name}` for the first time, which is slower than later writes"
-    hint = write("before = precondition {}", target.advice("to_fill"))
+    hint = write(target.advice("to_steady"), target.advice("to_fill"))
     return TrialFinding(target, ("unwritten",), message, hint)
 
 

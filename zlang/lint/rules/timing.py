@@ -283,7 +283,7 @@ def flash_is_fresh(trial: TrialView) -> TrialFinding | None:
     if flash is None or not trial.run.is_("modifies") or (trial.before and trial.before.is_("steadies")):
         return None
     message = f"`{flash.name}` is flash, which writes faster while it is fresh than later"
-    return TrialFinding(trial.run, ("modifies",), message, "write `before = precondition {}` (and `import treatments`)")
+    return TrialFinding(trial.run, ("modifies",), message, write(flash.advice("to_steady")))
 
 
 @RULES.add("ZL055", "thermal-and-governor", NOTE, of_machine=True)
