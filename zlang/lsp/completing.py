@@ -36,7 +36,7 @@ _ENTRIES = {
     "param": "param ${1:name}: ${2:size} = $0",
     "profile": "profile ${1:smoke} { $0 }",
     "experiment": 'experiment ${1:name} "${2:question}" {\n  on     = $3\n  run    = $4\n  repeat = 5\n}',
-    "given": "given ${1:pool} ${2:tank} { $0 }",
+    "given": "given ${1:KIND} ${2:NAME} { $0 }",
     "kind": "kind ${1:name}: ${2:workload} {\n  $0\n}",
     "assert": 'assert "${1:sentence}" $0',
 }

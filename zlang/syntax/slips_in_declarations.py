@@ -80,7 +80,7 @@ def several_devices(stop: StopPlace) -> Meant | None:
     if stop.token.text in {"[", "("} and (before := _ON_BEFORE.search(stop.text, 0, stop.token.start)):
         if before[1] in {"first", "last"}:
             return f"put it in parentheses: `on ({before[1]}(…))`", None
-        hint = "declare several devices as one thing, whose properties are lists: see `zlang kinds disk`"
+        hint = "declare several devices as one thing, whose properties are lists: `zlang kinds` lists them"
         if before[1] and stop.token.text == "[":
             return f"{hint}; a machine of a group of hosts stands in parentheses: `on ({before[1]}[0])`", None
         return f"{hint}; the layout is a property of what stands on it" if before[1] else hint, None
