@@ -445,6 +445,15 @@ def test_levels_without_a_common_combination_are_left_to_effects() -> None:
     assert "`zlang effects`" not in once.note
 
 
+def test_levels_that_only_one_side_has_do_not_make_trials_of_one_setup_independent() -> None:
+    """Both depths were measured on the first setup, but at different block sizes, so nothing pairs them there."""
+    design = simulated((("depth", (1, 2)), ("bs", ("a", "b"))), 3, lambda levels, *_: 0.5 * (levels[0] == 2))
+    setups = {(1, "a"): (1,), (2, "b"): (1,), (2, "a"): (2,)}
+    rows = tuple(replace(row, setups=setups[row.levels]) for row in design.rows if row.levels in setups)
+    (by_depth,) = compare.factors(replace(design, rows=rows), "depth", ())
+    assert by_depth.verdict == "inconclusive: set up once"
+
+
 def test_without_repetitions_it_is_said_what_cannot_be_told_apart() -> None:
     design = simulated(TWO, 1, lambda levels, *_: 0.5 * (levels[0] == "b"), noise=0.02)
     (by_depth,) = compare.factors(design, "depth", ())

@@ -56,16 +56,21 @@ class Difference:
 
 def difference(observations: Sequence[Observation]) -> Difference:
     """The second side against the first."""
-    kinds = range(len(observations[0].groups)) if observations else ()
+    # Levels of the others that only one side has say nothing about the difference, nor about what the sides share.
+    levels = [{each.levels for each in observations if each.side == side} for side in (0, 1)]
+    comparable = [each for each in observations if each.levels in levels[0] & levels[1]]
+    return _difference(comparable) if comparable else Difference(None, 0, is_of_setups=False)
+
+
+def _difference(observations: Sequence[Observation]) -> Difference:
+    """The difference of sides that occur at the same levels of the other factors."""
+    kinds = range(len(observations[0].groups))
     mixed = [kind for kind in kinds if _is_paired_within(observations, kind)]
     linking = [kind for kind in kinds if kind not in mixed]
     units = components([observation.groups for observation in observations], linking)
     upper = _constant(observations, units)
-    every = [_Placed(observation, unit, upper) for observation, unit in zip(observations, units, strict=True)]
-    # Cells that only one side has say nothing about the difference.
-    cells = [{(item.combination, item.cell) for item in every if item.side == side} for side in (0, 1)]
-    placed = [item for item in every if (item.combination, item.cell) in cells[0] & cells[1]]
-    counts = [len({item.unit for item in placed or every if item.side == side}) for side in (0, 1)]
+    placed = [_Placed(observation, unit, upper) for observation, unit in zip(observations, units, strict=True)]
+    counts = [len({item.unit for item in placed if item.side == side}) for side in (0, 1)]
     setups = {observation.groups[kind] for kind in linking if kind != _BLOCK for observation in observations} - {None}
     is_of_setups = bool(setups) and len(set(units)) < len(observations)
     while mixed:
@@ -157,8 +162,6 @@ def _differences_within(placed: Sequence[_Placed], kinds: Sequence[int]) -> tupl
 
 def _difference_between(placed: Sequence[_Placed]) -> Ratio | None:
     """The difference of units that nothing pairs."""
-    if not placed:
-        return None
     units: dict[int, list[_Placed]] = defaultdict(list)
     for item in placed:
         units[item.unit].append(item)
