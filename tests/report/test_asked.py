@@ -10,6 +10,7 @@ import pytest
 from run_folders import MakeRun, factor
 
 from zlang.check.questions import Clause, Expectation, FactorRef, Measure, Plot, Search, Table, Term, Until
+from zlang.metrics import Metric
 from zlang.pipeline import results
 from zlang.run.folder import Folder
 
@@ -86,3 +87,12 @@ def test_an_example_names_a_factor_of_the_run(make_run: MakeRun, runs: Path, db:
         run.done()
     results.ingest(runs, db)
     assert results.example(db) == ("read_iops", "bs")
+
+
+def test_a_metric_of_the_program_is_known_although_no_trial_counts(make_run: MakeRun, runs: Path, db: Path) -> None:
+    own = Metric("speed", "rate", "B/s", better="higher")
+    run = make_run("r", factors=(factor("bs", "size", levels=(4096, 8192)),), metrics=(own,))
+    run.failed("p", 1, {"bs": 4096}, "no space").done()
+    results.ingest(runs, db)
+    (table,) = results.tables(db, None, "speed by bs")
+    assert [row[-1].n for row in table.rows] == [0]

@@ -17,7 +17,7 @@ from zlang import metrics
 from zlang.check import library
 from zlang.errors import RunError
 from zlang.files import open_regular
-from zlang.metrics import Metric
+from zlang.metrics import Metric, in_trials
 from zlang.plan.plan import Finding, Header, Setup, Step, Trial
 from zlang.plan.state import Make, Walk
 from zlang.readers import outside
@@ -56,6 +56,12 @@ def stage_problem(staging: Staging, run: str, experiment: str | None, text: str,
 def _declared(header: Header) -> Iterable[Metric]:
     """The metrics that a plan declares; one of an earlier release declared none, and had those of the library."""
     return header.metrics or [metric for declared in library.load().readers.values() for metric in declared]
+
+
+def _own_metrics(header: Header) -> set[str]:
+    """The metrics that only the program declares: questions can name them even if no trial that counts has one."""
+    of_library = {metric.name for declared in library.load().readers.values() for metric in in_trials(declared)}
+    return {metric.name for metric in in_trials(header.metrics)} - of_library
 
 
 class RunRows:
@@ -98,6 +104,8 @@ class RunRows:
                     progress(self.run, self.done, total)
         except RunError as error:
             self._problem(f"the plan is damaged: {error}")
+        for name in sorted(_own_metrics(self.header)):
+            self.columns.metric(name)
         self._stage_remainder()
         if progress:
             progress(self.run, self.done, total)
