@@ -8,6 +8,8 @@ import subprocess
 import pytest
 from command_line import REPOSITORY, Zlang
 
+from zlang.report import design, known_runs
+
 PROGRAM = """
 import fio
 
@@ -54,6 +56,8 @@ def test_streams_of_one_process(zlang: Zlang) -> None:
         "from latency join trials using (run, trial, replicate) where load = 'both' and metric like '%_clat'"
     )
     assert bins == {"same": True}
+    trials = known_runs.trials_of(zlang.at / "results.duckdb", None)
+    assert design.read(trials, "oltp.read_iops").better == "higher"
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash"])

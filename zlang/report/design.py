@@ -104,14 +104,14 @@ def read(trials: Trials, metric: str | None = None) -> Design:
         rows=tuple(row for row in kept if row.log > -math.inf),
         others=tuple(others),
         not_positive=tuple(row for row in kept if row.log == -math.inf),
-        better=_better(trials, name),
+        better=_better(trials, column),
     )
 
 
-def _better(trials: Trials, metric: str) -> str:
+def _better(trials: Trials, column: str) -> str:
     """The direction in which a metric is better, as declared; empty if it is not."""
     query = 'SELECT any_value(better) FROM "columns" WHERE experiment = ? AND role = ? AND name = ?'
-    return str(run_query(trials.db, query, [trials.experiment, "metric", metric]).rows[0][0] or "")
+    return str(run_query(trials.db, query, [trials.experiment, "metric", column]).rows[0][0] or "")
 
 
 def without_factors(design: Design, hint: str) -> RunError:
