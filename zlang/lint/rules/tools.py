@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, share, write
-from zlang.lint.trial import TrialView, formulas, formulas_by_clause, metrics_of, terms
+from zlang.lint.trial import Thing, TrialView, formulas, formulas_by_clause, metrics_of, terms
 from zlang.metrics import PERCENTILES, Metric, in_trials, statistics_of
 
 RULES = Rules()
@@ -310,3 +310,75 @@ def _means_one_of(metric: Metric, kinds: tuple[str, ...]) -> bool:
 
 _ENDS_WITH_THE_WRITE = ("write.completion", "write.latency")
 _SYNC = "sync.latency"
+
+
+@RULES.add("ZL089", "streams-added-up", NOTE)
+def streams_are_added_up(trial: TrialView) -> TrialFinding | None:
+    """The program asks only for what several workloads did together.
+
+    If workloads run at the same time, `read_iops` is the sum of their read operations, and the histograms of latencies
+    are merged. With `run = oltp | [oltp, backup]`, the reads of the backup would hide how many reads the database
+    lost. Each workload has its own metrics, too: `oltp.read_iops`. zlang does not report this if the program names such
+    a metric, or if it names only metrics of all workloads together and every trial has the same ones.
+
+    ```zexp wrong
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    file archive on here { size = 1GiB }
+    fio oltp { rw = randread  time_based = on  runtime = 60s }
+    fio backup on archive { rw = read  bs = 1MiB  time_based = on  runtime = 60s }
+    experiment beside {
+      on    = data
+      run   = oltp | [oltp, backup]
+      cache = cold
+      table read_iops by run
+    }
+    ```
+
+    ```zexp
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    file archive on here { size = 1GiB }
+    fio oltp { rw = randread  time_based = on  runtime = 60s }
+    fio backup on archive { rw = read  bs = 1MiB  time_based = on  runtime = 60s }
+    experiment beside {
+      on    = data
+      run   = oltp | [oltp, backup]
+      cache = cold
+      table oltp.read_iops by run
+    }
+    ```
+    """
+    first = trial.first
+    several = trial if trial.others else first
+    if all(other.name == several.run.name for other in several.others):
+        return None
+    experiment = trial.experiment
+    questions = list(formulas(experiment))
+    requested = metrics_of(experiment, questions)
+    if questions and not requested:
+        return None
+    groups = {stream.group for stream in several.streams}
+    if any(name.startswith(f"{group}.") for name in requested for group in groups):
+        return None
+    if requested and {stream.group for stream in trial.streams} == {stream.group for stream in first.streams}:
+        return None
+    measured = [metric for metric in requested.values() or experiment.metrics if _measuring(metric, several)]
+    for metric in measured if requested else measured[:1]:  # without a request, zlang compares by the first
+        names = [f"{group}.{own.name}" for own in in_trials([metric]) for group in _measuring(metric, several)]
+        apart = [own.name for own in experiment.metrics if own.name in names]
+        if len({name.partition(".")[0] for name in apart}) > 1:
+            asks = "the program asks for" if requested else "zlang compares trials by"
+            message = f"{asks} the `{metric.name}` of all workloads together"
+            return TrialFinding(trial.run, (), message, f"ask for that of one workload, such as `{apart[0]}`")
+    return None
+
+
+def _measuring(metric: Metric, trial: TrialView) -> list[str]:
+    """The streams of a trial that can have a metric."""
+    things = {stream.group: Thing(stream.workload, stream.on) for stream in trial.streams}
+    return [group for group, thing in things.items() if not thing.is_not(metric.needs)]
