@@ -29,7 +29,7 @@ def joined(parts: list[Value]) -> Value:
 
 
 def known_pieces(text: Value) -> list[str]:
-    """What is known of a text before the run, around what only the run knows; all of it is one piece."""
+    """The parts of a text that are known before the run; if all of it is known, one part."""
     pieces = [""]
     for part in text.parts if isinstance(text, Joined) else (text,):
         if isinstance(part, Variable):
