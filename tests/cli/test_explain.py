@@ -168,3 +168,9 @@ def test_the_address_of_the_documentation_can_be_set(
     assert capsys.readouterr().out.endswith(
         "page of the documentation: https://docs.example.org/zlang/kinds/zfs.html#pool\n"
     )
+
+
+def test_a_metric_of_a_stream_is_explained_as_that_of_all(capsys: CaptureFixture[str]) -> None:
+    assert guarded(["explain", "oltp.read_iops"]) == guarded(["explain", "read_iops"]) == 0
+    explained = capsys.readouterr().out
+    assert explained == 2 * explained[: len(explained) // 2]

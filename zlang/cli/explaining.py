@@ -93,12 +93,12 @@ class PageOfData(Record):
 
 def explain(word: str | None) -> int:
     """Print the page of a code, what a metric, a kind or a property of the library is, or what codes there are."""
-    metric = _metrics().get(word.strip()) if word is not None else None
+    if word is not None and library.load().module_of(word.strip().partition(".")[0]):
+        return teaching.kinds(word.strip(), as_json=False)
+    metric = _metrics().get(word.strip().rpartition(".")[2]) if word is not None else None  # also of a stream
     if metric is not None:
         print("\n".join(_shown_metric(*metric)))
         return 0
-    if word is not None and library.load().module_of(word.strip().partition(".")[0]):
-        return teaching.kinds(word.strip(), as_json=False)
     titles = {code.id: page(code).title for code in every()} | {
         lint.id: page_of_data(lint).title for lint in after_a_run()
     }
