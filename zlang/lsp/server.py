@@ -112,14 +112,16 @@ def _is_worth_a_line(record: logging.LogRecord) -> bool:
 def server() -> ProgramServer:
     """The server with all that it can answer."""
     made = ProgramServer()
+    _files(made)
     _texts(made)
+    _edits(made)
     _help(made)
     _names(made)
     _shapes(made)
     return made
 
 
-def _texts(server: ProgramServer) -> None:
+def _files(server: ProgramServer) -> None:
     @server.feature(types.INITIALIZED)
     async def initialized(ls: ProgramServer, _: types.InitializedParams) -> None:
         ls.documents.folders = [path_of(folder) for folder in ls.workspace.folders]
@@ -133,6 +135,14 @@ def _texts(server: ProgramServer) -> None:
     def folders_changed(ls: ProgramServer, _: types.DidChangeWorkspaceFoldersParams) -> None:
         ls.documents.folders = [path_of(folder) for folder in ls.workspace.folders]
 
+    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+    async def files_changed(ls: ProgramServer, params: types.DidChangeWatchedFilesParams) -> None:
+        for change in params.changes:
+            ls.documents.forget(path_of(change.uri))
+            await ls.check_users(path_of(change.uri))
+
+
+def _texts(server: ProgramServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     async def opened(ls: ProgramServer, params: types.DidOpenTextDocumentParams) -> None:
         ls.take(params.text_document.uri)
@@ -154,12 +164,8 @@ def _texts(server: ProgramServer) -> None:
         ls.withdraw(path_of(params.text_document.uri))
         await ls.check_users(path_of(params.text_document.uri))
 
-    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
-    async def files_changed(ls: ProgramServer, params: types.DidChangeWatchedFilesParams) -> None:
-        for change in params.changes:
-            ls.documents.forget(path_of(change.uri))
-            await ls.check_users(path_of(change.uri))
 
+def _edits(server: ProgramServer) -> None:
     @server.feature(types.TEXT_DOCUMENT_FORMATTING)
     def formatting(ls: ProgramServer, params: types.DocumentFormattingParams) -> list[types.TextEdit]:
         text = ls.text(params.text_document.uri)
@@ -177,10 +183,8 @@ def _texts(server: ProgramServer) -> None:
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION)
     def code_actions(ls: ProgramServer, params: types.CodeActionParams) -> list[types.CodeAction]:
-        text, analysis = (
-            ls.text(params.text_document.uri),
-            ls.documents.known_analysis(path_of(params.text_document.uri)),
-        )
+        text = ls.text(params.text_document.uri)
+        analysis = ls.documents.known_analysis(path_of(params.text_document.uri))
         return acting.actions(ls.documents, text, analysis, params.range) if text and analysis else []
 
 
