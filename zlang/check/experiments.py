@@ -94,11 +94,9 @@ class Experiments:
         scope = ExperimentScope(module_scope, fields)
         yields = measured(scope.fields, self._modules.kind_by_name, self._modules.readers, self._names.report)
         words = self._words(node, scope, where_context, wheres, factors, yields)
-        if words:
-            self._vocabularies[node.name.text] = words, scope
         clauses = self._clauses(node, scope, words) if words else []
-        places = {word.text: item.span for item in node.items for word in tree.words(item)}
         stopping, search = self._stopping(until, least, find, scope, words, factors) if words else (None, None)
+        places = {word.text: item.span for item in node.items for word in tree.words(item)}
         return Experiment(
             name=node.name.text,
             title=node.title,
@@ -242,7 +240,9 @@ class Experiments:
             after=tuple(names[place + 1 :]),
             words=lambda name: (words, scope) if name == own else self._words_of(name, scope.outer),
         )
-        return words.replace(others=others) if names else words
+        complete = words.replace(others=others) if names else words
+        self._vocabularies[own] = complete, scope
+        return complete
 
     def _words_of(self, name: str, module_scope: ModuleScope) -> tuple[Vocabulary, Scope] | None:
         """The vocabulary of another experiment, and the scope of its clauses; what is wrong there is reported there."""

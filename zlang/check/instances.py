@@ -28,7 +28,7 @@ from zlang.check.program import (
 )
 from zlang.check.scope import Path
 from zlang.check.types import Type
-from zlang.diagnostics import Code, ProgramError
+from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.source import Span
 from zlang.units import Quantity
 
@@ -317,6 +317,14 @@ class InstanceBuilder:
             parts=tuple(part for value in given.values() for part in _things_in(value)) if self.has_parts else (),
             scheduled=self.scheduled,
         )
+        for finding in self._problems_of_parts(made):
+            failed(point, finding)
+        for finding in self._broken_assertions(made):
+            failed(point, finding)
+        return made
+
+    def _problems_of_parts(self, made: Instance) -> Iterator[Diagnostic]:
+        """Report things named by properties of a resource that cannot be beneath it."""
         for part in {part.key: part for part in made.parts}.values():
             message = ""
             if _machine_of(part) != _machine_of(made):
@@ -324,8 +332,11 @@ class InstanceBuilder:
             elif [under.key for under in made.beneath].count(part.key) > 1:
                 message = f"`{made.label}` stands on `{part.label}` twice"
             if message:
-                holders = (self.places[name] for name, value in given.items() if part in _things_in(value))
-                failed(point, Code.NOT_SHOWN.at(next(holders, self.span), message=message))
+                holders = (self.places[name] for name, value in made.values.items() if part in _things_in(value))
+                yield Code.NOT_SHOWN.at(next(holders, self.span), message=message)
+
+    def _broken_assertions(self, made: Instance) -> Iterator[Diagnostic]:
+        """Report the assertions of its kind that do not hold."""
         for assertion in self.kind.asserts:
             place = next((self.places[name] for name in assertion.names if name in self.places), self.span)
             try:
@@ -333,8 +344,7 @@ class InstanceBuilder:
             except ProgramError as error:  # the kind cannot tell, and the program can write another value
                 finding = error.diagnostic.replace(span=place, label="", notes=())
             if finding is not None:
-                failed(point, finding)
-        return made
+                yield finding
 
 
 def may_be_left_out(kind: Kind, name: str) -> bool:
