@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from zlang.plan.plan import ALONE, COUNTED, EACH, Action, Fetch, Step, Trial
+from zlang.plan.plan import ALONE, COUNTED, EACH, Action, Fetch, Reader, Step, Trial
 from zlang.readers import outside, shell, streams
 from zlang.readers.reading import Histogram, Judgement, Phase, Reading, Sample, StreamReading, Window, text_of
 from zlang.readers.registry import READERS
@@ -35,20 +35,10 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
     """Check the claims, read every artefact, and say whether the trial counts."""
     state, evidence, why_not = _cache(trial, out)
     claims, notes = _claims(trial, out)
-    why_not += claims
-    metrics: dict[str, float] = {}
-    latency: list[Histogram] = []
-    samples: list[Sample] = []
-    measured: list[Window] = []
-    parts: list[StreamReading] = []
-    phases: list[Phase] = []
-    of_machines: dict[object, list[tuple[Step, Reading]]] = {}
-    names: dict[object, dict[str, str]] = {}
-    taken: set[str] = set()
+    collected = _Collected(trial, [*why_not, *claims], notes)
     ahead = _clocks_of_collectors(trial, out)
     has_several = len({s.host for s in trial.steps if s.action in {Action.COLLECT, Action.MEASURE}}) > 1
-    alone = trial.traits.get(ALONE)
-    of_load, ran = window, None
+    of_load = window
     # Collectors last: what they saw counts for the time in which the load was measured.
     for step in sorted(trial.steps, key=lambda step: step.action is Action.COLLECT):
         if step.reader is None:
@@ -59,50 +49,82 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
             if watches
             else _read(step, out, window)
         )
-        each = step.reader.args.get(EACH)
-        named = names.setdefault(step.name if each is None else each, {})
-        for name in reading.metrics.keys() - named.keys():
-            named[name] = f"{_without_host(step)}_{name}" if name in taken else name
-        taken.update(named.values())
-        if each is None:
-            metrics.update(_renamed(reading.metrics, named))
-        else:
-            of_machines.setdefault(each, []).append((step, reading))
-        if alone and step.action is Action.MEASURE:
-            metrics |= {f"{alone}.{name}": value for name, value in reading.metrics.items()}
-        latency += reading.latency
-        samples += reading.samples
-        parts += reading.streams
-        phases += reading.phases
-        ran = reading.ran or ran
-        result = notes if watches else why_not
-        place = f" on {step.host}" if EACH in step.reader.args else ""
-        result += [f"{step.reader.name}{place}: {problem}" for problem in reading.problems]
-        why_not += reading.against
-        if reading.window is not None:
-            measured.append(reading.window)
-            of_load = _clip_to_measurement(window, measured)
+        collected.add(step, step.reader, reading)
+        if collected.measured:
+            of_load = _clip_to_measurement(window, collected.measured)
         against = [] if watches or trial.fetch is None else list(_cached(trial, trial.fetch, reading, out))
         if against:
-            state, why_not = f"not {trial.cache_state}", why_not + against
-    for each, readings in of_machines.items():
-        together, own = _on_each_machine(readings, names[each])
-        metrics |= together
-        parts += own
+            state = f"not {trial.cache_state}"
+            collected.why_not += against
+    collected.add_together()
     return Judgement(
-        valid=not why_not,
-        why_not="; ".join(why_not),
+        valid=not collected.why_not,
+        why_not="; ".join(collected.why_not),
         cache_state=state,
         cache_evidence=evidence,
-        metrics=metrics,
-        latency=tuple(latency),
-        samples=tuple(samples),
-        notes=tuple(notes),
+        metrics=collected.metrics,
+        latency=tuple(collected.latency),
+        samples=tuple(collected.samples),
+        notes=tuple(collected.notes),
         window=of_load,
-        streams=tuple(parts),
-        phases=tuple(phases),
-        ran=ran,
+        streams=tuple(collected.streams),
+        phases=tuple(collected.phases),
+        ran=collected.ran,
     )
+
+
+class _Collected:
+    """The readings of a trial's steps, added up; `why_not` and `notes` already have what its checks say."""
+
+    def __init__(self, trial: Trial, why_not: list[str], notes: list[str]) -> None:
+        self.why_not, self.notes = why_not, notes
+        self.metrics: dict[str, float] = {}
+        self.latency: list[Histogram] = []
+        self.samples: list[Sample] = []
+        self.measured: list[Window] = []
+        """The periods in which workloads were measured."""
+        self.streams: list[StreamReading] = []
+        self.phases: list[Phase] = []
+        self.ran: Window | None = None
+        self._alone = trial.traits.get(ALONE)
+        self._of_machines: dict[object, list[tuple[Step, Reading]]] = {}
+        self._names: dict[object, dict[str, str]] = {}
+        """The names in the trial of the metrics of a step, or of a collector on each of several machines."""
+        self._taken: set[str] = set()
+
+    def add(self, step: Step, reader: Reader, reading: Reading) -> None:
+        """Add the reading of a step. A collector with problems does not keep the trial from counting."""
+        each = reader.args.get(EACH)
+        names = self._names.setdefault(step.name if each is None else each, {})
+        for name in reading.metrics.keys() - names.keys():
+            names[name] = f"{_without_host(step)}_{name}" if name in self._taken else name
+        self._taken.update(names.values())
+        if each is None:
+            self.metrics.update(_renamed(reading.metrics, names))
+        else:
+            self._of_machines.setdefault(each, []).append((step, reading))
+        if self._alone and step.action is Action.MEASURE:
+            self.metrics |= {f"{self._alone}.{name}": value for name, value in reading.metrics.items()}
+        self.latency += reading.latency
+        self.samples += reading.samples
+        self.streams += reading.streams
+        self.phases += reading.phases
+        self.measured += [reading.window] if reading.window is not None else []
+        self.ran = reading.ran or self.ran
+        place = f" on {step.host}" if EACH in reader.args else ""
+        problems = [f"{reader.name}{place}: {problem}" for problem in reading.problems]
+        if step.action is Action.COLLECT:
+            self.notes += problems
+        else:
+            self.why_not += problems
+        self.why_not += reading.against
+
+    def add_together(self) -> None:
+        """Add what collectors on several machines measured together, and on each."""
+        for each, readings in self._of_machines.items():
+            together, own = _on_each_machine(readings, self._names[each])
+            self.metrics |= together
+            self.streams += own
 
 
 def _on_each_machine(
