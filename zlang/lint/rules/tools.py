@@ -319,7 +319,7 @@ def streams_are_added_up(trial: TrialView) -> TrialFinding | None:
     If workloads run at the same time, `read_iops` is the sum of their read operations, and the histograms of latencies
     are merged. With `run = oltp | [oltp, backup]`, the reads of the backup would hide how many reads the database
     lost. Each workload has its own metrics, too: `oltp.read_iops`. zlang does not report this if the program names such
-    a metric, or if it names only metrics of all workloads together and every trial has the same ones.
+    a metric, or if every trial has the same workloads.
 
     ```zexp wrong
     import fio
@@ -329,11 +329,14 @@ def streams_are_added_up(trial: TrialView) -> TrialFinding | None:
     file archive on here { size = 1GiB }
     fio oltp { rw = randread  time_based = on  runtime = 60s }
     fio backup on archive { rw = read  bs = 1MiB  time_based = on  runtime = 60s }
+    let both = [oltp, backup]
+    let load = oltp | both
     experiment beside {
-      on    = data
-      run   = oltp | [oltp, backup]
-      cache = cold
-      table read_iops by run
+      on     = data
+      run    = load
+      cache  = cold
+      repeat = 5
+      table read_iops by load
     }
     ```
 
@@ -345,11 +348,14 @@ def streams_are_added_up(trial: TrialView) -> TrialFinding | None:
     file archive on here { size = 1GiB }
     fio oltp { rw = randread  time_based = on  runtime = 60s }
     fio backup on archive { rw = read  bs = 1MiB  time_based = on  runtime = 60s }
+    let both = [oltp, backup]
+    let load = oltp | both
     experiment beside {
-      on    = data
-      run   = oltp | [oltp, backup]
-      cache = cold
-      table oltp.read_iops by run
+      on     = data
+      run    = load
+      cache  = cold
+      repeat = 5
+      table oltp.read_iops by load
     }
     ```
     """
@@ -365,7 +371,7 @@ def streams_are_added_up(trial: TrialView) -> TrialFinding | None:
     groups = {stream.group for stream in several.streams}
     if any(name.startswith(f"{group}.") for name in requested for group in groups):
         return None
-    if requested and {stream.group for stream in trial.streams} == {stream.group for stream in first.streams}:
+    if {stream.group for stream in trial.streams} == {stream.group for stream in first.streams}:
         return None
     measured = [metric for metric in requested.values() or experiment.metrics if _measuring(metric, several)]
     for metric in measured if requested else measured[:1]:  # without a request, zlang compares by the first
