@@ -47,10 +47,12 @@ def test_a_file_is_replaced_whole_and_waited_for(tmp_path: Path, synced: list[st
     assert list(tmp_path.iterdir()) == [path]
     (temporary, directory) = synced
     assert Path(temporary).parent == tmp_path
-    assert Path(temporary).name.startswith(".file.")
+    assert Path(temporary).name.startswith(".zlang-new-")
     assert directory == str(tmp_path)
+    umask = os.umask(0o027)
     files.replace_file(path, b"newer")
-    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"newer", 0o644)
+    os.umask(umask)
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"newer", 0o640)
     assert descriptors() == before
 
 
@@ -67,9 +69,50 @@ def test_a_file_that_cannot_be_replaced_stays(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_an_output_has_the_permissions_that_the_umask_leaves(tmp_path: Path) -> None:
+    umask = os.umask(0o077)
+    files.write_output(tmp_path / "new", b"x")
+    os.umask(umask)
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o600
+
+
+def test_an_output_that_is_there_keeps_its_owner_and_attributes(tmp_path: Path) -> None:
+    path = tmp_path / "report"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    os.setxattr(path, "user.note", b"mine")
+    if os.geteuid() == 0:
+        os.chown(path, 1234, 4321)
+    before = path.stat()
+    (tmp_path / "link").symlink_to(path)
+    files.write_output(tmp_path / "link", [b"ne", b"w"])
+    after = path.stat()
+    assert path.read_bytes() == b"new"
+    assert (after.st_mode, after.st_uid, after.st_gid) == (before.st_mode, before.st_uid, before.st_gid)
+    assert os.getxattr(path, "user.note") == b"mine"
+    assert after.st_ino != before.st_ino, "it was replaced at once"
+
+
+def test_an_output_with_several_names_is_written_in_place(tmp_path: Path) -> None:
+    path, other = tmp_path / "report", tmp_path / "other"
+    path.write_bytes(b"the old content")
+    other.hardlink_to(path)
+    files.write_output(path, b"new")
+    assert other.read_bytes() == b"new"
+
+
+def test_an_output_that_fails_leaves_what_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "report"
+    path.write_bytes(b"old")
+    with pytest.raises(ZeroDivisionError):
+        files.write_output(path, (b"x" * (1 // each) for each in (1, 0)))
+    assert path.read_bytes() == b"old"
+    assert [*tmp_path.iterdir()] == [path]
+
+
 def test_what_killed_writers_left_is_removed_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = [".file.shorter", "file.abcdefgh", ".file.new_____", ".link.abcdefgh", ".directory.abcdefgh"]
-    for name in (".file.abcdefgh", *kept[:3]):
+    kept = [".env.template", "file.abcdefgh", *(f".zlang-new-{number * 8}" for number in "123")]
+    for name in (".zlang-new-abcdef01", *kept[:3]):
         (tmp_path / name).write_bytes(b"x")
         age(tmp_path / name, 11)
     age(tmp_path / kept[2], 5)
@@ -135,7 +178,7 @@ def test_a_place_to_work_goes_at_the_end(tmp_path: Path) -> None:
     before = descriptors()
     with files.scratch(tmp_path) as place:
         assert place.parent == tmp_path
-        assert place.name.startswith(".zlang-")
+        assert place.name.startswith(".zlang-scratch-")
         (place / "file").write_bytes(b"x")
         with files.scratch(tmp_path) as other:
             assert other != place
@@ -149,7 +192,7 @@ def test_a_place_to_work_goes_at_the_end(tmp_path: Path) -> None:
 def test_a_place_to_work_whose_owner_was_killed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_own: bool, is_left: bool
 ) -> None:
-    place = tmp_path / ".zlang-abcdefgh"
+    place = tmp_path / ".zlang-scratch-abcdefgh"
     place.mkdir()
     (place / "file").write_bytes(b"x")
     if not is_own:
@@ -159,6 +202,13 @@ def test_a_place_to_work_whose_owner_was_killed(
     with files.scratch(tmp_path):
         assert place.exists() is is_left
     assert descriptors() == before
+
+
+def test_a_directory_of_a_user_is_not_taken_for_a_place_to_work(tmp_path: Path) -> None:
+    settings = tmp_path / ".zlang-settings"
+    settings.mkdir()
+    with files.scratch(tmp_path):
+        assert settings.exists()
 
 
 def test_a_place_to_work_that_another_process_removes_before_it_is_held_is_made_anew(
@@ -187,7 +237,7 @@ def test_a_link_in_the_place_of_a_place_to_work_is_not_followed(tmp_path: Path) 
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "file").write_bytes(b"x")
-    (tmp_path / ".zlang-abcdefgh").symlink_to(precious)
+    (tmp_path / ".zlang-scratch-abcdefgh").symlink_to(precious)
     with files.scratch(tmp_path):
         assert (precious / "file").exists()
 

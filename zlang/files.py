@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import time
 from collections.abc import Iterable, Iterator
@@ -18,47 +19,96 @@ from typing import BinaryIO
 _HOLE = 1 << 30
 _SPARSE = 1000
 """A file longer than `_HOLE` with less than one byte on the disk for this many in the file is a hole."""
+_NEW = ".zlang-new-"
+"""The start of the names of files that are to replace others. Old ones are removed, so no user may have such a name."""
+_SCRATCH = ".zlang-scratch-"
+"""The start of the names of directories to work in, which are removed, too, if no process holds them."""
 _JUST_NOW = 10.0
 """Seconds in which a file that is to replace another may still be written."""
 
 
-def replace_file(path: Path, content: bytes | Iterable[bytes], mode: int = 0o644) -> None:
-    """Write, at once or piece by piece, beside `path`, wait for the disk, and rename. Raises OSError."""
-    import tempfile
+def replace_file(
+    path: Path, content: bytes | Iterable[bytes], mode: int | None = None, like: int | None = None
+) -> None:
+    """Write, at once or piece by piece, beside `path`, wait for the disk, and rename. Raises OSError.
 
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    The file has the permissions of a new one, or `mode`, or the owner and all attributes of the open file `like`.
+    """
+    temporary = path.with_name(f"{_NEW}{os.urandom(4).hex()}")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if mode is None else mode)
     try:
         with os.fdopen(handle, "wb") as out:
+            if like is not None:
+                _copy_attributes(like, handle)
             out.writelines([content] if isinstance(content, bytes) else content)
-            os.fchmod(out.fileno(), mode)
             out.flush()
             os.fsync(out.fileno())
-        Path(temporary).replace(path)
+        temporary.replace(path)
         sync_directory(path.parent)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 
-def write_output(path: Path, content: bytes | Iterable[bytes]) -> None:
-    """Write what a user wants in a file: one that is there is replaced, through links. Raises OSError.
+def _copy_attributes(source: int, target: int) -> None:
+    """Give an open file the owner, the permissions and the extended attributes of another. Raises OSError."""
+    status, new = os.fstat(source), os.fstat(target)
+    if (status.st_uid, status.st_gid) != (new.st_uid, new.st_gid):
+        os.fchown(target, status.st_uid, status.st_gid)
+    os.fchmod(target, stat.S_IMODE(status.st_mode))
+    for name in os.listxattr(source):
+        os.setxattr(target, name, os.getxattr(source, name))
 
-    What is no file, such as /dev/stdout, /dev/null or a FIFO, is written to: root would replace it for everybody.
+
+def write_output(path: Path, content: bytes | Iterable[bytes]) -> None:
+    """Write what a user wants in a file, where the shell's `>` may write: through links, not to a read-only file.
+
+    A file that is there is replaced at once, and keeps its owner and attributes. It is written in place if it has other
+    names (hard links), or cannot keep them. So is what is not a file, such as /dev/stdout, /dev/null or a FIFO. Raises
+    OSError.
     """
-    if path.exists() and not path.is_file():
-        with path.open("wb") as out:
-            out.writelines([content] if isinstance(content, bytes) else content)
+    if not path.exists() and not path.is_symlink():
+        replace_file(path, content)
         return
-    replace_file(path.resolve(), content)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY, 0o666)
+    with os.fdopen(handle, "wb") as out:
+        place = _place_to_replace(handle)
+        if place is not None:
+            replace_file(place, content, like=handle)
+            return
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            os.ftruncate(handle, 0)
+        out.writelines([content] if isinstance(content, bytes) else content)
+
+
+def _place_to_replace(handle: int) -> Path | None:
+    """The one name of an open file, if a file that replaces it can have its owner and attributes."""
+    import tempfile
+
+    place, status = Path(os.readlink(f"/proc/self/fd/{handle}")), os.fstat(handle)  # noqa: PTH115 - no str of a Path
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+        return None
+    try:
+        if not os.path.samestat(place.lstat(), status):
+            return None
+        with tempfile.TemporaryFile(dir=place.parent) as trial:
+            _copy_attributes(handle, trial.fileno())
+    except OSError:
+        return None
+    return place
+
+
+def is_temporary(path: Path) -> bool:
+    """Whether a file is one that is to replace another. Raises OSError."""
+    return re.fullmatch(f"{re.escape(_NEW)}[0-9a-f]{{8}}", path.name) is not None and stat.S_ISREG(path.lstat().st_mode)
 
 
 def remove_abandoned_files(directory: Path) -> None:
     """Remove this user's files that were to replace others, and whose writers were killed."""
-    for path in directory.glob(".*.????????"):
+    for path in directory.glob(f"{_NEW}*"):
         with suppress(OSError):
             status = path.lstat()
-            is_own = stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid()
-            if is_own and time.time() - status.st_mtime > _JUST_NOW:
+            if is_temporary(path) and status.st_uid == os.geteuid() and time.time() - status.st_mtime > _JUST_NOW:
                 path.unlink()
 
 
@@ -94,7 +144,7 @@ def scratch(parent: Path) -> Iterator[Path]:
     """Make a directory to work in, which goes at the end; also those go whose owner was killed. Raises OSError."""
     import shutil
 
-    for path in parent.glob(".zlang-????????"):
+    for path in parent.glob(f"{_SCRATCH}????????"):
         with suppress(OSError):
             _remove_abandoned(path)
     place, handle = _make_held(parent)
@@ -111,7 +161,7 @@ def _make_held(parent: Path) -> tuple[Path, int]:
     import tempfile
 
     while True:
-        place = Path(tempfile.mkdtemp(prefix=".zlang-", dir=parent))
+        place = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=parent))
         with suppress(FileNotFoundError):
             handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
             with suppress(OSError):  # some network file systems lock no directories

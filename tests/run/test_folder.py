@@ -82,7 +82,7 @@ def test_a_start_that_was_killed_leaves_a_folder_that_is_known(tmp_path: Path) -
     runs = tmp_path / "runs"
     whole = new_folder(tmp_path, plan(trial(1)))
     killed = folder.create(runs, "killed", tmp_path)
-    (killed.path / ".plan.jsonl.abc").write_text("half")
+    (killed.path / ".zlang-new-01234567").write_text("half")
     strange = folder.create(runs, "strange", tmp_path)
     (strange.path / "notes").write_text("mine")
     starting = folder.create(runs, "starting", tmp_path)
@@ -94,17 +94,26 @@ def test_a_start_that_was_killed_leaves_a_folder_that_is_known(tmp_path: Path) -
     assert not killed.path.exists()
     # The power was lost before the name of `source` was on the disk.
     (starting.path / "source").rmdir()
-    (starting.path / "directory").rename(starting.path / ".directory.abcdefgh")
+    (starting.path / "directory").rename(starting.path / ".zlang-new-01234567")
     (runs / "mine-1-2-abcd").mkdir()
     assert runs_of_the_product.remove_unbegun(runs, None) == [starting.name]
     assert (runs / "mine-1-2-abcd").exists()
     assert strange.path.exists()
 
 
+@pytest.mark.parametrize("name", ["backup-2026-11-src1", "backup-20261127-211440-c07f"])
+def test_a_directory_of_a_user_is_not_taken_for_a_start_that_was_killed(tmp_path: Path, name: str) -> None:
+    code = tmp_path / name / "source" / "main.c"
+    code.parent.mkdir(parents=True)
+    code.touch()
+    assert folder.unbegun(tmp_path) == []
+    assert [*code.parent.parent.iterdir()] == [code.parent], "nothing was written there"
+
+
 def test_files_that_a_killed_writer_left_go_once_they_are_old(tmp_path: Path) -> None:
     made = folder.create(tmp_path / "runs", "e", tmp_path)
-    old, fresh = made.path / ".seal.abcdefgh", made.sources / ".program.zexp.abcdefgh"
-    kept = made.path / ".notes"
+    old, fresh = made.path / ".zlang-new-01234567", made.sources / ".zlang-new-89abcdef"
+    kept = made.path / ".env.template"
     for path in (old, fresh, kept):
         path.touch()
     for path in (old, kept):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +16,7 @@ from zlang.check.program import Experiment, Instance
 from zlang.check.settings import listed
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.errors import RunError, reason_of
-from zlang.files import read_regular, replace_file
+from zlang.files import read_regular, write_output
 from zlang.source import Source, Span
 from zlang.suggest import did_you_mean, nearest
 
@@ -81,10 +80,9 @@ def mend(path: str, before: str, after: str) -> None:
 
 
 def rewrite(path: str, text: str) -> None:
-    """Replace a program's text; a link stays one, and the file keeps its mode. Raises RunError."""
+    """Replace a program's text; a link stays one, and the file keeps its owner and attributes. Raises RunError."""
     try:
-        real = Path(path).resolve(strict=True)
-        replace_file(real, text.encode(), stat.S_IMODE(real.stat().st_mode))
+        write_output(Path(path), text.encode())
     except OSError as error:
         raise RunError(f"cannot write {path}: {reason_of(error)}") from None
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from zlang.errors import RunError, reason_of
 from zlang.files import (
+    is_temporary,
     make_directory,
     open_regular,
     read_regular,
@@ -33,10 +34,10 @@ from zlang.run.events import Session
 _LONGEST_NAME = 40
 _LONGEST_PATH = 8192
 _UNBEGUN = frozenset({"armed", "directory", findings.FILE, "lock", "machines", "plan.sh", "source"})
-"""Everything that a folder can contain before its plan, besides hidden files that are being written."""
+"""Everything that a folder can contain before its plan, besides files that are being written."""
 _RUN = re.compile(r"[a-z0-9-]{1,100}")
-_FIRST = frozenset({"directory", "lock"})
-"""Everything that remains if the power failed before the name of `source` was on the disk."""
+_FIRST = frozenset({"lock", "source"})
+"""Everything that a folder can contain before `directory`."""
 _NAME = re.compile(r"[a-z0-9-]+-\d{8}-\d{6}-[0-9a-f]{4}")
 
 
@@ -226,16 +227,24 @@ def unbegun(runs: Path) -> list[Folder]:
     result = []
     for path in sorted(runs.glob("*-[0-9]*-[0-9]*-????")):
         with suppress(OSError, RunError):
-            entries = {entry.name for entry in path.iterdir()}
-            names = {name for name in entries if not name.startswith(".")}
-            hidden = entries - names
-            is_first = all(name.startswith(".directory.") for name in hidden) and names <= _FIRST
-            is_ours = "source" in names or (is_first and _NAME.fullmatch(path.name))
-            if is_ours and names <= _UNBEGUN and not path.is_symlink():
+            if _is_unbegun(path):
                 folder = Folder(path.absolute())
                 with folder.lock():
                     result.append(folder)
     return result
+
+
+def _is_unbegun(path: Path) -> bool:
+    """Whether a directory has the name of a run's folder, and nothing that `create` and its caller do not make.
+
+    `directory` is on the disk before anything is written into `source`. Raises OSError.
+    """
+    if not _NAME.fullmatch(path.name) or path.is_symlink():
+        return False
+    names = {entry.name for entry in path.iterdir() if not is_temporary(entry)}
+    if path.joinpath("directory").is_file():
+        return names <= _UNBEGUN
+    return names <= _FIRST and not (path / "source").is_symlink() and not any((path / "source").glob("*"))
 
 
 def find(runs: Path, run: str | None = None) -> Folder:
