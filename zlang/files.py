@@ -39,7 +39,7 @@ def replace_file(
     try:
         with os.fdopen(handle, "wb") as out:
             if like is not None:
-                _copy_attributes(like, handle)
+                copy_attributes(like, handle)
             out.writelines([content] if isinstance(content, bytes) else content)
             out.flush()
             os.fsync(out.fileno())
@@ -50,7 +50,7 @@ def replace_file(
         raise
 
 
-def _copy_attributes(source: int, target: int) -> None:
+def copy_attributes(source: int, target: int) -> None:
     """Give an open file the owner, the permissions and the extended attributes of another. Raises OSError."""
     status, new = os.fstat(source), os.fstat(target)
     if (status.st_uid, status.st_gid) != (new.st_uid, new.st_gid):
@@ -92,7 +92,7 @@ def _place_to_replace(handle: int) -> Path | None:
         if not os.path.samestat(place.lstat(), status):
             return None
         with tempfile.TemporaryFile(dir=place.parent) as trial:
-            _copy_attributes(handle, trial.fileno())
+            copy_attributes(handle, trial.fileno())
     except OSError:
         return None
     return place

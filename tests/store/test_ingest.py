@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import stat
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -511,6 +512,29 @@ def test_a_database_of_another_version_is_replaced(sweep: RunBuilder, runs: Path
     ingest(runs, db)
     assert ask(db, "select count(*) from trials") == [(6,)]
     assert not db.with_name(db.name + ".wal").exists()
+
+
+def test_a_log_without_its_database_is_not_removed(sweep: RunBuilder, runs: Path, db: Path) -> None:
+    sweep.done()
+    log = db.with_name(db.name + ".wal")
+    log.write_bytes(b"mine")
+    with pytest.raises(RunError, match="is the log of a database that is not there"):
+        ingest(runs, db)
+    assert log.read_bytes() == b"mine"
+
+
+def test_a_new_database_has_the_attributes_of_the_old_one_also_behind_a_link(
+    sweep: RunBuilder, runs: Path, db: Path, tmp_path: Path
+) -> None:
+    sweep.done()
+    ingest(runs, db)
+    db.chmod(0o600)
+    link = tmp_path / "link.duckdb"
+    link.symlink_to(db)
+    before = db.stat()
+    ingest(runs, link)
+    assert link.is_symlink()
+    assert (db.stat().st_ino != before.st_ino, stat.S_IMODE(db.stat().st_mode)) == (True, 0o600)
 
 
 def test_a_directory_that_is_not_there(sweep: RunBuilder, runs: Path, tmp_path: Path) -> None:

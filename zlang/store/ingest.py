@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 import orjson
 
 from zlang.errors import RunError, reason_of
-from zlang.files import scratch
+from zlang.files import copy_attributes, scratch
 from zlang.metrics import Metric
 from zlang.run.unverified import UNVERIFIED
 from zlang.store import incremental, joining, load, query, store
@@ -90,7 +90,7 @@ def ingest(runs: Path, db: Path, progress: Progress | None = None, look: Look | 
     sources, copies = run_folders(runs)
     if not sources:
         raise RunError(f"there are no runs in {runs}", "a run's folder holds a journal.jsonl; make one: zlang run FILE")
-    target = db.absolute()
+    target = Path(os.path.realpath(db))
     try:
         with scratch(_directory_without_wildcards(target.parent)) as place:
             built = place / "database"
@@ -111,7 +111,9 @@ def _directory_without_wildcards(directory: Path) -> Path:
 
 
 def _replace_database(built: Path, target: Path) -> None:
-    """Put the database in its place at once, also from another file system."""
+    """Put the database in its place at once, also from another file system, with the attributes of the one there."""
+    with suppress(OSError), target.open("rb") as old, built.open("rb") as new:
+        copy_attributes(old.fileno(), new.fileno())
     if built.parent.parent == target.parent:
         built.replace(target)
         return

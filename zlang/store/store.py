@@ -109,11 +109,14 @@ def filling(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 
 def check_replaceable(path: Path) -> None:
     """Refuse to put a database in the place of something that zlang did not make."""
-    if not path.exists():
-        return
-    if not path.is_file():
+    if path.exists() and not path.is_file():
         raise RunError(f"{path} is not a file", "name another one with --db FILE")
-    if path.stat().st_size == 0:
+    if not path.exists() or path.stat().st_size == 0:
+        log = path.with_name(f"{path.name}.wal")
+        if log.exists():
+            raise RunError(
+                f"{log} is the log of a database that is not there", "move it away, or use another --db FILE"
+            )
         return
     if not _is_duckdb(path):
         raise RunError(f"{path} is not a database, so it is not replaced", "name another file with --db FILE")
