@@ -98,12 +98,13 @@ class Disk:
         fields = {"more": "", "on": "spare", "rw": "randwrite", "size": "32MiB", "serial": str(self.image), **more}
         return self.zlang.program(PROGRAM.format(at=self.at, **fields))
 
-    def guarded(self, **more: str) -> dict[str, str]:
+    def guarded(self, wipe: str = "", **more: str) -> dict[str, str]:
         """What guards it at plan time and at each step: what each says against it, empty if nothing."""
         (guarded,) = planned(self.at / self.program(**more)).header.guarded
         (step,) = guarded.steps
         refusals = {}
         for when, variables in {"plan": {"ZLANG_LOOK": "1"}, "step": {"ZLANG_ARM": f"p b {self.link}"}}.items():
+            variables["ZLANG_WIPE"] = f"p b {wipe}"
             out = self.at / f"out-{when}"
             out.mkdir(exist_ok=True)
             environment = {**os.environ, "RUN": "run", "OUT": str(out), **variables}
@@ -217,7 +218,7 @@ def swap_file_pages(disk: Disk) -> Iterator[range]:
 
 
 @contextmanager
-def with_a_mounted_partition(disk: Disk) -> Iterator[None]:
+def with_a_partition(disk: Disk) -> Iterator[Path]:
     table = bytearray(512)
     table[446:462] = bytes([0, 0, 0, 0, 0x83, 0, 0, 0]) + (2048).to_bytes(4, "little") + (40960).to_bytes(4, "little")
     table[510:512] = b"\x55\xaa"
@@ -228,17 +229,53 @@ def with_a_mounted_partition(disk: Disk) -> Iterator[None]:
     made = not part.exists()
     if made:
         say("mknod", part, "b", *number.split(":"))
-    at = disk.at / "mounted"
-    at.mkdir()
     try:
+        yield part
+    finally:
+        if made:
+            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def with_a_mounted_partition(disk: Disk) -> Iterator[None]:
+    with with_a_partition(disk) as part:
+        at = disk.at / "mounted"
+        at.mkdir()
         say("mke2fs", "-q", "-t", "ext2", "-E", "lazy_itable_init=0", part)
         say("mount", part, at)
         say("sync", "-f", at)
+        try:
+            yield
+        finally:
+            subprocess.run(["umount", at], capture_output=True, check=False)
+
+
+@contextmanager
+def with_a_partition_under_a_loop(disk: Disk) -> Iterator[None]:
+    with with_a_partition(disk) as part, attached(part):
         yield
-    finally:
-        subprocess.run(["umount", at], capture_output=True, check=False)
-        if made:
-            part.unlink(missing_ok=True)
+
+
+@contextmanager
+def with_an_open_partition(disk: Disk) -> Iterator[None]:
+    with with_a_partition(disk) as part, part.open("rb"):
+        yield
+
+
+@contextmanager
+def open_under_another_name(disk: Disk) -> Iterator[None]:
+    """As a container has it."""
+    node = disk.at / "dev" / "xvda"
+    node.parent.mkdir()
+    os.mknod(node, 0o600 | 0o060000, disk.node.stat().st_rdev)
+    with node.open("rb"):
+        yield
+
+
+@contextmanager
+def mounted_by_another_path(disk: Disk) -> Iterator[None]:
+    with attached(disk.image) as other, mounted(Disk(disk.at, other, disk.zlang)):
+        yield
 
 
 @contextmanager
@@ -281,6 +318,13 @@ IN_USE: dict[str, tuple[Callable[[Disk], object], str, str]] = {
     "with an encrypted volume": (with_luks, "is not empty: crypto_LUKS", "is not empty: crypto_LUKS"),
 }
 
+SUBTLY_IN_USE = {
+    "mounted by another path": (mounted_by_another_path, "has the same storage as /dev/loop"),
+    "with an open partition": (with_an_open_partition, "is open in process"),
+    "with a partition under a loop": (with_a_partition_under_a_loop, "is the file of loop"),
+    "open under another name": (open_under_another_name, "is open in process"),
+}
+
 SWAPPED_TO: dict[str, Callable[[Disk], Iterator[range]]] = {
     "with an active swap file": swap_file_pages,
     "swap": swap_device_pages,
@@ -298,6 +342,17 @@ def test_what_is_in_use_is_refused_and_not_changed(spare: Disk, state: str) -> N
         assert at_plan in refusals["plan"]
         assert at_step in refusals["step"]
         assert spare.digest(swapped_to) == before
+
+
+@pytest.mark.parametrize("state", SUBTLY_IN_USE)
+def test_what_can_be_opened_exclusively_but_is_in_use_is_not_wiped(spare: Disk, state: str) -> None:
+    bring, reason = SUBTLY_IN_USE[state]
+    with bring(spare):
+        before = spare.digest()
+        refusals = spare.guarded(spare.link)
+        assert reason in refusals["plan"]
+        assert reason in refusals["step"]
+        assert spare.digest() == before
 
 
 def _not_a_link(disk: Disk) -> None:
