@@ -100,3 +100,18 @@ def test_what_was_kept_by_a_zlang_whose_records_had_other_fields_is_made_again(
     library.SAVED.write_bytes(marshal.dumps((texts, before, *content)))
     library.load.__wrapped__()
     assert marshal.loads(library.SAVED.read_bytes())[1] == fields
+
+
+def test_each_directory_of_a_run_is_removed_by_the_same_commands() -> None:
+    """Kinds cannot share commands, so a mistake that is mended in one of them has to be mended in all."""
+    removal = re.compile(r"test -e \{dir\} \|\| test -L \{dir\} \|\| exit 0\n.*?(?=\"\"\")", re.DOTALL)
+    removals = [
+        [line.strip() for line in match[0].splitlines()]
+        for source in library.load().sources.values()
+        for match in removal.finditer(source.text)
+    ]
+    assert len(removals) == len(("dir", "corpus", "export", "nfs"))
+    common = min(removals, key=len)
+    at_once = 'if ! test -s {out}/kept.txt; then rmdir -- "$at"; exit; fi'  # an export may have to wait for its server
+    for lines in removals:
+        assert {line for line in common if line not in lines} <= {at_once}
