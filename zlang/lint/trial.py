@@ -205,6 +205,18 @@ class _FirstOfAll(PartialPoint):
         return dict.get(self, key, 0)
 
 
+class _FirstOfSome(PartialPoint):
+    """A point at which some factors have their first level, and all others that of another point."""
+
+    def __init__(self, some: frozenset[str], point: PartialPoint) -> None:
+        super().__init__({}, frozenset())
+        self._some, self._point = some, point
+
+    def get(self, key: str, _default: object = None) -> int:
+        """The level of a factor."""
+        return 0 if key in self._some else self._point.get(key)
+
+
 class TrialView:
     """A trial of an experiment, as far as it is asked for; `here` is what is known of this machine.
 
@@ -379,6 +391,15 @@ class TrialView:
     def first(self) -> TrialView:
         """The trial at which every factor has its first level."""
         return TrialView(self.experiment, _FirstOfAll())
+
+    @property
+    def on_first_target(self) -> TrialView | None:
+        """The same stream of the trial that differs only in that the target's factors have their first level."""
+        on = self.experiment.on
+        if on is None or not on.reads:
+            return None
+        view = TrialView(self.experiment, _FirstOfSome(on.reads, self._point), self._here, self._stream)
+        return view if len(view.streams) == len(self.streams) else None
 
     @property
     def machine(self) -> Thing | None:

@@ -106,12 +106,8 @@ def direct_means_two_things(trial: TrialView) -> TrialFinding | None:
     ```
     """
     run, own, machine, keeping = trial.run, trial.having("own_cache"), trial.machine, trial.having("record")
-    on = trial.experiment.on
-    if (
-        on is not None
-        and run.factors("uncached") & on.reads
-        and run.trait("uncached") != trial.first.run.trait("uncached")
-    ):
+    first = trial.on_first_target
+    if first is not None and run.trait("uncached") != first.run.trait("uncached"):
         message = "some targets use direct I/O and others the page cache, so the comparison includes that"
         return TrialFinding(run, ("uncached",), message, "treat all targets alike, or make it a factor of its own")
     copying = trial.having("copies_direct")
