@@ -292,12 +292,16 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
     resolved = resolve(context, parent, expected_kinds, path=None if is_name else (*path, "on"))
     if resolved.type.unknown:
         return resolved
-    if not resolved.type.kinds or not all(_can_stand_on(context, name, kind) for name in resolved.type.kinds):
+    kinds = resolved.type.kinds
+    is_one_thing = bool(kinds) and Type(kinds=kinds).accepts(resolved.type)
+    if not (is_one_thing and all(_can_stand_on(context, name, kind) for name in kinds)):
         needed = kind.needs[0] if kind.role == "workload" and kind.needs else ()
         expected = " or ".join(f"a `{p}`" for p in kind.parents or needed)
         place = f"what `{kind.name}` {'runs' if kind.role == 'workload' else 'stands'} on"
         possible = _possible_parents(context, kind)
         hint = "it stands on " + " or ".join(f"a `{name}`" for name in possible) if possible else ""
+        if resolved.type.element is not None and resolved.type.element.kinds == {"host"}:
+            hint = 'for several machines at once, declare a group: `host NAME { members = ["c1", "c2"] }`'
         if not expected:
             place, expected = f"`{kind.name}`", "declared without `on`"
             hint = "an experiment says what it happens to: `during = NAME`" if kind.role == "event" else ""
