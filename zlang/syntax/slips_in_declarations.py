@@ -83,7 +83,9 @@ def several_devices(stop: StopPlace) -> Meant | None:
         hint = "declare several devices as one thing, whose properties are lists: `zlang kinds` lists them"
         if before[1] and stop.token.text == "[":
             return f"{hint}; a machine of a group of hosts stands in parentheses: `on ({before[1]}[0])`", None
-        return f"{hint}; the layout is a property of what stands on it" if before[1] else hint, None
+        if before[1]:
+            return f"{hint}; the layout is a property of what stands on it", None
+        return f'{hint}; several machines are one host: `host NAME {{ members = ["c1", "c2"] }}`', None
     return None
 
 
