@@ -364,6 +364,43 @@ def test_an_event_that_cannot_be_ended_is_told(tmp_path: Path) -> None:
     assert again.order == ["stop", "unmake-s"]
 
 
+def test_an_event_on_a_lost_machine_is_ended_by_the_next_session(tmp_path: Path) -> None:
+    """The trial failed because of the loss, and what it stood on was removed on no machine."""
+    folder = new_folder(tmp_path, with_an_event())
+    executor = FakeExecutor(codes={"measure": LOST, "stop": LOST, "unmake-s": LOST})
+    events = list(fake_run(folder, executor))
+    assert executor.order == ["make-s", "measure", "stop", "stop", "stop", "look", "unmake-s"]
+    assert outcomes(events) == ["measure: exited with 125"]
+    behind = [event.name for event in events if isinstance(event, LeftBehind)]
+    assert behind == ["the event of trial 1", "k"]
+    again = FakeExecutor()
+    list(fake_run(folder, again, Selection(nothing=True)))
+    assert again.order == ["stop", "unmake-s"]
+    once_more = FakeExecutor()
+    list(fake_run(folder, once_more, Selection(nothing=True)))
+    assert once_more.order == []
+
+
+def test_an_event_is_ended_on_the_machine_whose_resource_is_left(tmp_path: Path) -> None:
+    """What the same trial stood on elsewhere was removed, when the run was stopped while one machine was away."""
+    setups = [
+        replace(made, make=(away(made.make[0], made.key),), unmake=(away(made.unmake[0], made.key),))
+        for made in (setup("c1", "c1"), setup("c2", "c2"))
+    ]
+    steps = [away(step("measure"), "c1"), *(away(step(f"stop-{n}", Action.TIDY), n) for n in ("c1", "c2"))]
+    folder = new_folder(tmp_path, plan(*setups, trial(1, ["c1", "c2"], steps), machines=["c1", "c2"]))
+    executor = FakeExecutor(codes={"stop-c2": LOST, "unmake-c2": LOST}, during={"measure": interrupt})
+    with pytest.raises(Interrupted):
+        list(fake_run(folder, executor))
+    again = FakeExecutor()
+    list(fake_run(folder, again, Selection(nothing=True)))
+    assert again.order == ["stop-c2", "unmake-c2"]
+
+
+def away(step: Step, host: str) -> Step:
+    return replace(step, host=host)
+
+
 def test_an_event_is_ended_only_within_the_folder(tmp_path: Path) -> None:
     """The journal is not sealed, and what it names may be a link."""
     folder = new_folder(tmp_path, with_an_event())

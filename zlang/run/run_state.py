@@ -8,7 +8,7 @@ lines, and durations are those of the monotonic clock, where the journal has it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -190,6 +190,15 @@ class RunState:
     def attempts(self) -> dict[str, Attempt]:
         """The attempt that stands for each trial that was begun."""
         return self.begun | self.ended
+
+    def cut_off(self, code: int) -> Iterator[Attempt]:
+        """The attempts that did not come to an end, and those that failed after a command had ended with this code."""
+        yield from self.begun.values()
+        for place, attempt in self.ended.items():
+            ends = (step.end for step in self.steps.get(attempt.out, ()))
+            has_code = any(end is not None and end.rc == code for end in ends)
+            if attempt.failed is not None and has_code and place not in self.begun:
+                yield attempt
 
     def attempt(self, place: str) -> Attempt | None:
         """The attempt that stands for one trial."""

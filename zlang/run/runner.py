@@ -11,7 +11,7 @@ import errno
 import os
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -61,6 +61,7 @@ Work = Doing[None]
 Judge = Callable[[Trial, Path, tuple[float, float] | None], TrialVerdict]
 Clock = Callable[[], float]
 
+_TIDYING_ATTEMPTS = 3
 _LEAST_SPACE = 65_536
 """Bytes that have to be free in a run folder: what a short step leaves behind."""
 
@@ -302,28 +303,39 @@ class _Run:
                 yield from self._command(step, "facts", is_told=False)
 
     def _end_cut_off_trials(self, leftovers: Mapping[str, str]) -> Work:
-        """End the events of trials that were cut off when the process died, as long as what they stood on is there."""
-        cut_off = {
-            place: attempt.out
-            for place, attempt in self._so_far.begun.items()
-            if self._so_far.stood_on[attempt.out].keys() <= leftovers.keys() and self._is_inside(attempt.out)
-        }
-        for item in self.plan.items() if cut_off else ():
-            if isinstance(item, Trial) and item.place in cut_off:
-                self._lane = next(lane for lane in self._lanes if self._is_in(lane, item))
-                yield from self._end_events(item, cut_off[item.place])
+        """End the events of trials that were cut off, as the process died or a machine was lost.
 
-    def _end_events(self, trial: Trial, out: str) -> Work:
-        """Carry out what ends the events of a trial that was cut off, but not what is only there to be read."""
+        An event on a machine is ended as long as what the trial stood on there is there.
+        """
+        cut_off = {attempt.place: attempt.out for attempt in self._so_far.cut_off(LOST) if self._is_inside(attempt.out)}
+        machines: dict[str, set[str]] = {}
+        for item in self.plan.items() if cut_off else ():
+            if isinstance(item, Setup):
+                machines[item.signature] = lanes.hosts_of_setup(item)
+            elif item.place in cut_off:
+                out = cut_off[item.place]
+                removed = [machines.get(each, set()) for each in self._so_far.stood_on[out].keys() - leftovers.keys()]
+                self._lane = next(lane for lane in self._lanes if self._is_in(lane, item))
+                yield from self._end_events(item, out, set().union(*removed))
+
+    def _end_events(self, trial: Trial, out: str, without: Collection[str] = ()) -> Work:
+        """Carry out what ends the events of a trial that was cut off, but not what is only there to be read.
+
+        `without` names the machines on which its targets do not exist any more.
+        """
         for step in trial.steps:
             ended = self._so_far.step(out, step.name)
             is_over = ended is not None and ended.end is not None and ended.end.rc == 0
-            if step.action is not Action.TIDY or step.reader is not None or is_over:
+            if step.action is not Action.TIDY or step.reader is not None or is_over or step.host in without:
                 continue
-            failure = yield from self._attempted(step, out)
+            failure = yield from self._tidied(step, out)
             if failure:
-                reason = why(self._directory(out), step.name, failure.rc, step.timeout)
-                yield LeftBehind(f"the event of trial {trial.number}", self._directory(out), reason)
+                yield self._left_behind(trial, failure)
+
+    def _left_behind(self, trial: Trial, failure: _Failure) -> LeftBehind:
+        step, directory = failure.step, self._directory(failure.out)
+        reason = why(directory, step.name, failure.rc, step.timeout)
+        return LeftBehind(f"the event of trial {trial.number}", directory, reason)
 
     def _is_inside(self, out: str) -> bool:
         """Whether a directory that the journal names is there, in this folder."""
@@ -476,8 +488,19 @@ class _Run:
         failure = yield from self._carried_out([step for step in trial.steps if step.action is not Action.TIDY], out)
         for step in trial.steps:
             if step.action is Action.TIDY:
-                failure = (yield from self._attempted(step, out)) or failure
+                untidied = yield from self._tidied(step, out)
+                if failure and untidied and step.reader is None:
+                    yield self._left_behind(trial, untidied)
+                failure = failure or untidied
         self._lane.trial = None
+        return failure
+
+    def _tidied(self, step: Step, out: str) -> Doing[_Failure | None]:
+        """Carry out a step that ends something: again, if its machine was lost meanwhile and is back."""
+        for _ in range(_TIDYING_ATTEMPTS):
+            failure = yield from self._attempted(step, out)
+            if failure is None or failure.rc != LOST or self.executor.lost(step.host):
+                break
         return failure
 
     def _failed(self, trial: Trial, failure: _Failure) -> Work:
