@@ -132,3 +132,24 @@ def test_a_schedule(zlang: Zlang) -> None:
     rates = [second["value"] for second in seconds if isinstance(second["value"], float)]
     assert (rates[0] < 120, max(rates) > 250) == (True, True)
     assert row["read_iops"] == pytest.approx(float(str(row["read_ios"])) / 7, rel=0.05)
+
+
+PRINTING = """
+dir here { path = "." }
+shell left {
+  command = "sleep 1; echo rate: 3 heat: 40"
+  writes  = off
+  metrics = [regex("moved: rate in KiB/s=rate: ([0-9]+)"), regex("heat: number=heat: ([0-9]+)")]
+}
+let right = left with { command = "sleep 1; echo rate: 4 heat: 50" }
+experiment e { on = here  run = [left, right]  table moved, heat }
+"""
+
+
+def test_a_table_says_which_metrics_only_streams_have(zlang: Zlang) -> None:
+    """A rate adds up, a temperature does not."""
+    out = zlang.run(PRINTING).out
+    assert "7 KiB/s" in out
+    why = "`heat` does not add up, so only streams have values"
+    assert f"{why}: zlang sql 'select host, stream, metric, value from metrics where stream is not null'" in out
+    assert why in zlang("table", "heat", code=1).err

@@ -280,3 +280,28 @@ def test_what_a_users_collector_measures_on_each_machine_is_added_up(tmp_path: P
         "c1": {"mapped": 3 << 10},
         "c2": {"mapped": 4 << 10},
     }
+
+
+READS_ITSELF = """
+host client { members = ["c1".."c2"] }
+dir here on client { path = "." }
+shell prints {
+  command = "echo rate: 3 heat: 40"
+  writes  = off
+  metrics = [regex("moved: rate in KiB/s=rate: ([0-9]+)"), regex("heat: number=heat: ([0-9]+)")]
+}
+experiment e { on = here  run = prints }
+"""
+
+
+def test_what_a_workload_is_told_to_measure_is_added_up(tmp_path: Path) -> None:
+    """Only what can be added up; the rest is of each machine."""
+    (trial,) = trials_of(plan_of(READS_ITSELF)).values()
+    for number in (1, 2):
+        _wrote(tmp_path / f"stream{number}", {"began": 1.0, "ended": 2.0})
+        (tmp_path / f"stream{number}" / "measure.out").write_text("rate: 3 heat: 40\n")
+    (tmp_path / "clocks").write_text("measure-c1 0.0 0.001\nmeasure-c2 0.0 0.001\n")
+    verdict = judge(trial, tmp_path, (1.0, 2.0))
+    assert verdict.metrics["moved"] == 6 << 10
+    assert "heat" not in verdict.metrics
+    assert [part.metrics["heat"] for part in verdict.streams] == [40, 40]

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from zlang.check import library
-from zlang.check.metric_declarations import DISTRIBUTION
+from zlang.check.measured import declaration
+from zlang.check.metric_declarations import DISTRIBUTION, parse
 from zlang.metrics import AFTER, PHASE, QUIET, Metric, overlap
 from zlang.plan.plan import CLOCKS, Reader, Step
 from zlang.readers import periods, shell
@@ -404,12 +405,15 @@ def _declared(part: Mapping[str, object]) -> Iterator[Metric]:
 
 
 def metrics_of(reader: str, given: Mapping[str, object]) -> Iterator[Metric]:
-    """The metrics that a reader measures: those of the library, and those that its kind finds by its arguments."""
+    """The metrics that a reader measures: those of the library, and those that its kind or its workload declares."""
     yield from library.load().readers.get(reader, ())
     for wanted in (*_listed(given.get("found")), *_listed(given.get("under"))):
         if isinstance(wanted, list | tuple):
             name, type_, how, *_ = map(str, wanted)
             yield Metric(name, type_, is_distribution=how == DISTRIBUTION)
+    for item in _listed(given.get("metrics")):
+        with suppress(ValueError):  # the reader reports it
+            yield parse(declaration(item), {})[0]
 
 
 def _counted(part: Mapping[str, object]) -> object:

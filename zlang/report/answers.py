@@ -19,6 +19,9 @@ from zlang.check.questions import (
     aggregates,
     mentioned,
 )
+from zlang.check.questions import (
+    metrics_of as metrics_in,
+)
 from zlang.check.scope import NoScope
 from zlang.check.types import DIMENSION_OF, NANOSECONDS, scalar_of
 from zlang.check.vocabulary import Vocabulary, column_of_results
@@ -84,19 +87,35 @@ def _table(trials: Trials, table: Table) -> Summary:
                 (
                     _mixed_rows_caveat(trials, table),
                     _lacking_caveat(trials, table.measures, table.by),
-                    _unmeasured_caveat(measures, answered),
+                    _unmeasured_caveat(trials, measures, answered),
                 ),
             )
         ),
     )
 
 
-def _unmeasured_caveat(measures: Sequence[Measure], answered: Sequence[_Answer]) -> str:
+def _unmeasured_caveat(trials: Trials, measures: Sequence[Measure], answered: Sequence[_Answer]) -> str:
     """A caveat if trials count and none has a value, such as a percentile that the tool was not asked for."""
-    if not any(trials for _, trials, _ in answered):
+    if not any(own_trials for _, own_trials, _ in answered):
         return ""
-    empty = [measure.name for n, measure in enumerate(measures) if not any(own[n].n for _, _, own in answered)]
-    return f"no trial has a value for {' or '.join(f'`{name}`' for name in empty)}" if empty else ""
+    empty = [measure for n, measure in enumerate(measures) if not any(own[n].n for _, _, own in answered)]
+    of_streams = _only_of_streams(trials) if empty else frozenset()
+    apart = [f"`{measure.name}`" for measure in empty if metrics_in(measure.term) & of_streams]
+    unknown = [f"`{measure.name}`" for measure in empty if not metrics_in(measure.term) & of_streams]
+    caveats = [f"no trial has a value for {' or '.join(unknown)}"] if unknown else []
+    verb = "do" if len(apart) > 1 else "does"
+    caveats += [f"{' and '.join(apart)} {verb} not add up, so only streams have values: {_OF_STREAMS}"] if apart else []
+    return "; ".join(caveats)
+
+
+_OF_STREAMS = "zlang sql 'select host, stream, metric, value from metrics where stream is not null'"
+
+
+def _only_of_streams(trials: Trials) -> frozenset[str]:
+    """The metrics of which streams have values, and no trial has one."""
+    runs = [trials.run, *trials.others]
+    wanted = "SELECT DISTINCT metric FROM stream_metrics WHERE valid AND list_contains(?, run)"
+    return frozenset(str(name) for (name,) in run_query(trials.db, wanted, [runs]).rows) - trials.measured
 
 
 def _mixed_rows_caveat(trials: Trials, table: Table) -> str:
@@ -167,6 +186,8 @@ def _resolve_asked(trials: Trials, word: str, text: str, kind: type[T]) -> T:
     words, scope = _words(trials), NoScope()
     made = clauses.resolve_clause(clause, words, scope, result.append) if clause is not None else None
     if result:
+        if (name := result[0].span.text) in _only_of_streams(trials) and result[0].code is Code.UNKNOWN_NAME:
+            raise RunError(f"`{name}` does not add up, so only streams have values", _OF_STREAMS)
         unmeasured = _unmeasured_metric(result[0])
         if unmeasured:
             hint = f"`zlang explain {unmeasured}` says what measures it"
