@@ -301,7 +301,7 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
         possible = _possible_parents(context, kind)
         hint = "it stands on " + " or ".join(f"a `{name}`" for name in possible) if possible else ""
         if resolved.type.element is not None and resolved.type.element.kinds == {"host"}:
-            hint = 'for several machines at once, declare a group: `host NAME { members = ["c1", "c2"] }`'
+            hint = "for several machines at once, declare a group of them: see `zlang kinds host`"
         if not expected:
             place, expected = f"`{kind.name}`", "declared without `on`"
             hint = "an experiment says what it happens to: `during = NAME`" if kind.role == "event" else ""

@@ -85,7 +85,7 @@ def several_devices(stop: StopPlace) -> Meant | None:
             return f"{hint}; a machine of a group of hosts stands in parentheses: `on ({before[1]}[0])`", None
         if before[1]:
             return f"{hint}; the layout is a property of what stands on it", None
-        return f'{hint}; several machines are one host: `host NAME {{ members = ["c1", "c2"] }}`', None
+        return f"{hint}; several machines are a group: see `zlang kinds host`", None
     return None
 
 
