@@ -59,20 +59,18 @@ def difference(observations: Sequence[Observation]) -> Difference:
     # Levels of the others that only one side has say nothing about the difference, nor about what the sides share.
     levels = [{each.levels for each in observations if each.side == side} for side in (0, 1)]
     comparable = [each for each in observations if each.levels in levels[0] & levels[1]]
-    return _difference(comparable) if comparable else Difference(None, 0, is_of_setups=False)
-
-
-def _difference(observations: Sequence[Observation]) -> Difference:
-    """The difference of sides that occur at the same levels of the other factors."""
-    kinds = range(len(observations[0].groups))
-    mixed = [kind for kind in kinds if _is_paired_within(observations, kind)]
+    chosen = comparable or observations
+    kinds = range(len(chosen[0].groups)) if chosen else ()
+    mixed = [kind for kind in kinds if _is_paired_within(chosen, kind)]
     linking = [kind for kind in kinds if kind not in mixed]
-    units = components([observation.groups for observation in observations], linking)
-    upper = _constant(observations, units)
-    placed = [_Placed(observation, unit, upper) for observation, unit in zip(observations, units, strict=True)]
-    counts = [len({item.unit for item in placed if item.side == side}) for side in (0, 1)]
-    setups = {observation.groups[kind] for kind in linking if kind != _BLOCK for observation in observations} - {None}
-    is_of_setups = bool(setups) and len(set(units)) < len(observations)
+    units = components([observation.groups for observation in chosen], linking)
+    counts = [len({unit for unit, each in zip(units, chosen, strict=True) if each.side == side}) for side in (0, 1)]
+    setups = {observation.groups[kind] for kind in linking if kind != _BLOCK for observation in chosen} - {None}
+    is_of_setups = bool(setups) and len(set(units)) < len(chosen)
+    if not comparable:
+        return Difference(None, min(counts), is_of_setups)
+    upper = _constant(chosen, units)
+    placed = [_Placed(observation, unit, upper) for observation, unit in zip(chosen, units, strict=True)]
     while mixed:
         differences, share = _differences_within(placed, mixed)
         is_repeated = max(map(len, differences.values()), default=0) > 1
