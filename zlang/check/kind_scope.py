@@ -18,7 +18,7 @@ from zlang.check.kind_declarations import Declared, Report, names_in
 from zlang.check.lazy import LazyMapping
 from zlang.check.program import ABSENT, Absent, Expr, Instance, PropertyDef, Value, Variable
 from zlang.check.property_types import type_of
-from zlang.check.remembered import BESIDE_PROPERTIES, FRAME, GATE, PARENT, TARGET, once
+from zlang.check.remembered import BESIDE_PROPERTIES, FRAME, GATE, NAME, PARENT, TARGET, once
 from zlang.check.rendering import option_word
 from zlang.check.resolve import new_context
 from zlang.check.scope import NoScope
@@ -92,7 +92,7 @@ class KindScope(NoScope):
         if name in {"out", "run"}:
             return Expr(span, STRING, lambda _: Variable(name.upper()))
         if name == "name":
-            return Expr(span, STRING, lambda frame: frame.instance.name, reads=FRAME)
+            return Expr(span, STRING, lambda frame: frame.instance.name, reads=NAME)
         if name == "options":
             return Expr(span, Type(element=STRING), self._options, reads=FRAME)
         if name == "workload" and self.role == "protocol":

@@ -1,7 +1,8 @@
 """Expressions and commands in the templates of kinds, worked out once for all frames that agree in what they read.
 
 In such an expression `Expr.reads` has the names of the properties that it reads, and beside these `TARGET` for what is
-run on, `PARENT` for what a thing stands on, `GATE` for the commands of a gate, and `FRAME` for anything else.
+run on, `PARENT` for what a thing stands on, `NAME` for its name, `GATE` for the commands of a gate, and `FRAME` for
+anything else.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ from typing import Any, TypeVar
 
 from zlang.cache import Cache
 from zlang.check.program import Expr, Instance
-from zlang.check.rendering import shell_text
+from zlang.check.rendering import shell_text, shell_value
 
 T = TypeVar("T")
-TARGET, PARENT, GATE, FRAME = (frozenset({f"({part})"}) for part in ("target", "parent", "gate", "frame"))
-BESIDE_PROPERTIES = TARGET | PARENT | GATE | FRAME
+TARGET, PARENT, NAME, GATE, FRAME = (frozenset({f"({part})"}) for part in ("target", "parent", "name", "gate", "frame"))
+BESIDE_PROPERTIES = TARGET | PARENT | NAME | GATE | FRAME
 _LEAST_WORK = 3
 """Evaluations with less work than this are as fast as a lookup."""
 
@@ -31,8 +32,8 @@ def once(compute: Callable[[Any], T], reads: frozenset[str]) -> Callable[[Any], 
     """The same function of a frame, carried out once for all frames that agree in what it reads."""
     if reads >= FRAME:
         return compute
-    names = tuple(sorted(reads - TARGET - PARENT - GATE))
-    has_target, has_parent, has_gate = reads >= TARGET, reads >= PARENT, reads >= GATE
+    names = tuple(sorted(reads - BESIDE_PROPERTIES))
+    has_target, has_parent, has_name, has_gate = (reads >= part for part in (TARGET, PARENT, NAME, GATE))
     cache = Cache[tuple[int, ...], tuple[list[object], T]]()
 
     def value(frame: Any) -> T:
@@ -45,6 +46,8 @@ def once(compute: Callable[[Any], T], reads: frozenset[str]) -> Callable[[Any], 
             read.append(frame.target)
         if has_parent:
             read.append(instance and instance.parent)
+        if has_name:
+            read.append(instance and instance.name)
         if has_gate:
             read.append(frame.context.get("gate"))
         key = tuple(map(id, read))
@@ -58,19 +61,28 @@ def once(compute: Callable[[Any], T], reads: frozenset[str]) -> Callable[[Any], 
 
 
 def command(parts: Sequence[str | Expr]) -> Callable[[Any], str]:
-    """The parts that fill a command in; neighbours that read the same factors are filled in together, once."""
-    pieces: list[tuple[list[str | Expr], frozenset[str]]] = []
-    for part in parts:
-        reads = frozenset[str]() if isinstance(part, str) else part.reads
-        group, common = pieces[-1] if pieces else ([], reads)
-        if pieces and (reads <= common or common <= reads) and not (reads or common) >= FRAME:
-            group.append(part)
-            pieces[-1] = group, common | reads
-        else:
-            pieces.append(([part], reads))
-    fill = [_filled(tuple(group), reads) for group, reads in pieces]
-    return lambda frame: "".join([piece(frame) for piece in fill])
+    """Return what fills a command in: what frames share once for all of them, and the rest in each frame."""
+    exprs = [part for part in parts if not isinstance(part, str)]
+    own = [part for part in exprs if part.reads >= FRAME]
+    reads = frozenset[str]().union(*(part.reads for part in exprs if part not in own))
+
+    def pattern(frame: Any) -> str:
+        texts = ("%s" if part in own else shell_text((part,), frame).replace("%", "%%") for part in parts)
+        return "".join(texts)
+
+    shared, words = once(pattern, reads), [_words(part) for part in own]
+    return lambda frame: shared(frame) % tuple([fill(frame) for fill in words])
 
 
-def _filled(parts: tuple[str | Expr, ...], reads: frozenset[str]) -> Callable[[Any], str]:
-    return once(lambda frame: shell_text(parts, frame), reads)
+def _words(part: Expr) -> Callable[[Any], str]:
+    """Return what gives a part as words; the next frame often has the same value."""
+    last: tuple[object, str] = (object(), "")
+
+    def words(frame: Any) -> str:
+        nonlocal last
+        value = part.value(frame)
+        if value is not last[0]:
+            last = value, shell_value(part, value)
+        return last[1]
+
+    return words

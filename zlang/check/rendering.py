@@ -47,16 +47,15 @@ def check_length(length: int) -> None:
 
 def shell_text(parts: tuple[str | Expr, ...], at: Any) -> str:
     """A command with its values filled in, each quoted."""
-    pieces = []
-    for part in parts:
-        if isinstance(part, str):
-            pieces.append(part)
-            continue
-        try:
-            pieces.append(values.shell_words(part.value(at)))
-        except values.ValueProblem as problem:
-            raise ProgramError(Code.NOT_SHOWN.at(part.span, message=str(problem))) from None
-    return "".join(pieces)
+    return "".join([part if isinstance(part, str) else shell_value(part, part.value(at)) for part in parts])
+
+
+def shell_value(part: Expr, value: Value) -> str:
+    """The value of a part of a command as quoted words."""
+    try:
+        return values.shell_words(value)
+    except values.ValueProblem as problem:
+        raise ProgramError(Code.NOT_SHOWN.at(part.span, message=str(problem))) from None
 
 
 def option_word(form: tuple[str | Expr, ...], definition: PropertyDef, given: Value) -> Value:
