@@ -21,13 +21,13 @@ def _one_seed(*_drawn_for: str) -> str:
 
 
 class _NeutralSurroundings(Record):
-    """The things around the workloads of a trial, named by position, as in the `first` trial that had them.
+    """The things around the workloads of a trial, named by position.
 
     The `targets` are found by their key and digest in the program; `values` is the hash of the values of all.
     """
 
     targets: Mapping[tuple[str, str], Instance | None]
-    first: TrialConfig
+    things: Surroundings
     values: str
 
 
@@ -59,7 +59,7 @@ class Identities:
         around = self._neutral.get(config.surroundings)
         if around is None:
             around = self._neutral[config.surroundings] = _neutral_surroundings(config)
-        return around.first.like(tuple(_neutral(config.streams, around.targets)), config.key), around.values
+        return TrialConfig(tuple(_neutral(config.streams, around.targets)), around.things, config.key), around.values
 
     def _of_prepared(self, prepared: Prepared) -> str:
         """The hash of what many points share, and which `TrialSteps` hands out as one object."""
@@ -92,16 +92,15 @@ def _neutral_surroundings(config: TrialConfig) -> _NeutralSurroundings:
     first, second = len(config.with_), len(config.with_) + len(config.collectors)
     keys = [(target.key, target.digest) for target in config.targets]
     targets = dict(zip(keys, (on, *there[second:events]), strict=False))
-    first_trial = TrialConfig(
-        streams=tuple(_neutral(config.streams, targets)),
+    around = Surroundings(
+        places=tuple([(stream.on, stream.workload.origin) for stream in _neutral(config.streams, targets)]),
         with_=there[:first],
         before=before,
         protocol=protocol,
         collectors=there[first:second],
-        key=config.key,
         during=there[events:],
     )
-    return _NeutralSurroundings(targets, first_trial, neutral.values)
+    return _NeutralSurroundings(targets, around, neutral.values)
 
 
 def _neutral(streams: Sequence[Stream], targets: Mapping[tuple[str, str], Instance | None]) -> Iterator[Stream]:

@@ -5,12 +5,13 @@ In: an `Experiment` and a point of its space. Out: `TrialConfig`. Raises Program
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from functools import cache
 
+from zlang.cache import Cache
 from zlang.check import digests, hosts, naming, streams
 from zlang.check.instances import chain
-from zlang.check.program import Experiment, Instance, Kind, Symbol
+from zlang.check.program import Experiment, FaultPoint, Instance, Kind, Point, Symbol
 from zlang.check.streams import Stream
 from zlang.diagnostics import ProgramError
 from zlang.space import points
@@ -20,72 +21,55 @@ AS_IS = "as_is"
 
 
 COLD = "cold"
-Surroundings = tuple[
-    tuple[tuple[Instance | None, Instance | None], ...],
-    tuple[Instance, ...],
-    Instance | None,
-    Instance,
-    tuple[Instance, ...],
-    tuple[Instance, ...],
-]
-"""The places of workloads; then what is set, done before, done about caches, done meanwhile, and collected."""
 
 
-class TrialConfig:
-    """The workload, target, settings, protocol and collectors of a point.
+class Surroundings:
+    """All of a trial but the workloads themselves. Trials that share it share what is made and looked at for them.
 
-    `key` is the hash of the values that it reaches: in one program they decide all that is done. The `surroundings` are
-    all but the workloads themselves; trials that share them share what is made and looked at for them. The `targets`
-    are those of all streams and of the workloads that are events, each once, and the `cache_state` is that which the
-    protocol verified: `as_is` where it verified none.
+    `places` are where workloads run and come from. Then: what is set, done before, about caches, collected, and what
+    happens during the measurement. The `targets` are those of all streams and of the workloads that are events, each
+    once, and the `cache_state` is that which the protocol verified: `as_is` where it verified none.
     """
 
-    __slots__ = (
-        "before",
-        "cache_state",
-        "collectors",
-        "during",
-        "key",
-        "protocol",
-        "streams",
-        "surroundings",
-        "targets",
-        "with_",
-    )
+    __slots__ = ("before", "cache_state", "collectors", "during", "places", "protocol", "targets", "with_")
 
     def __init__(
         self,
         *,
-        streams: tuple[Stream, ...],
+        places: tuple[tuple[Instance | None, Instance | None], ...],
         with_: tuple[Instance, ...],
         before: Instance | None,
         protocol: Instance,
         collectors: tuple[Instance, ...],
-        key: str,
         during: tuple[Instance, ...],
     ) -> None:
-        self.streams, self.with_, self.before, self.protocol = streams, with_, before, protocol
-        self.collectors, self.key, self.during = collectors, key, during
-        places = tuple([(stream.on, stream.workload.origin) for stream in streams])
-        self.surroundings: Surroundings = (places, with_, before, protocol, collectors, during)
-        self.targets = _targets(streams, during)
+        self.places, self.with_, self.before, self.protocol = places, with_, before, protocol
+        self.collectors, self.during = collectors, during
+        own = [event.parent for event in during if event.parent is not None]
+        on = [target for target, _ in places if target is not None]
+        self.targets = tuple({(target.key, target.digest): target for target in (*on, *own)}.values())
         self.cache_state = _state_after(protocol.kind)
 
-    def like(self, every: tuple[Stream, ...], key: str) -> TrialConfig:
-        """The same of other workloads at the same places."""
-        made = object.__new__(TrialConfig)
-        made.streams, made.key = every, key
-        made.surroundings, made.targets, made.cache_state = self.surroundings, self.targets, self.cache_state
-        _, made.with_, made.before, made.protocol, made.collectors, made.during = self.surroundings
-        return made
+
+class TrialConfig:
+    """The workloads of a point, and their surroundings.
+
+    `key` is the hash of the values that it reaches: in one program they decide all that is done.
+    """
+
+    __slots__ = ("key", "streams", "surroundings")
+
+    def __init__(self, streams: tuple[Stream, ...], surroundings: Surroundings, key: str) -> None:
+        self.streams, self.surroundings, self.key = streams, surroundings, key
 
     @property
     def things(self) -> naming.TrialThings:
         """All that the trial is of."""
-        own = (self.before,) if self.before else ()
+        around = self.surroundings
+        own = (around.before,) if around.before else ()
         workloads = [stream.workload for stream in self.streams]
-        workers = (*own, *workloads, *self.during, self.protocol, *self.collectors)
-        return naming.TrialThings(self.targets, self.with_, workers)
+        workers = (*own, *workloads, *around.during, around.protocol, *around.collectors)
+        return naming.TrialThings(around.targets, around.with_, workers)
 
     @property
     def workload(self) -> Instance:
@@ -98,53 +82,111 @@ class TrialConfig:
         return self.streams[0].on
 
     @property
+    def with_(self) -> tuple[Instance, ...]:
+        """What is set on the machine meanwhile."""
+        return self.surroundings.with_
+
+    @property
+    def before(self) -> Instance | None:
+        """The treatment that the targets get."""
+        return self.surroundings.before
+
+    @property
+    def protocol(self) -> Instance:
+        """What is done about caches."""
+        return self.surroundings.protocol
+
+    @property
+    def collectors(self) -> tuple[Instance, ...]:
+        """What is collected."""
+        return self.surroundings.collectors
+
+    @property
+    def during(self) -> tuple[Instance, ...]:
+        """The events during the measurement."""
+        return self.surroundings.during
+
+    @property
+    def targets(self) -> tuple[Instance, ...]:
+        """What streams and events are on, each once."""
+        return self.surroundings.targets
+
+    @property
+    def cache_state(self) -> str:
+        """The state of the caches that the protocol verified."""
+        return self.surroundings.cache_state
+
+    @property
     def is_cold(self) -> bool:
         """Whether the protocol verified that the caches are cold."""
         return self.cache_state == COLD
 
 
-def trial_config(experiment: Experiment, point: Mapping[str, int]) -> TrialConfig:
+def trial_config(experiment: Experiment, point: Point) -> TrialConfig:
     """Work out what is measured at a point, and how. Raises ProgramError where an assertion does not hold."""
     for finding in points.violated(experiment, point):
         raise ProgramError(finding)
     every = streams.at(experiment, point)
+    around, before_others, after_others = _around(experiment, point, every)
+    first, *others = every
+    # Without its own word, another stream could be taken for a collector of the same hash.
+    beside = [
+        word for stream in others for word in ("stream", stream.workload.digest, stream.on.digest if stream.on else "")
+    ]
+    key = digests.digest(first.workload.digest, *before_others, *beside, *after_others)
+    return TrialConfig(every, around, key)
+
+
+_Around = tuple[Surroundings, tuple[str, ...], tuple[str, ...]]
+"""Surroundings, and what tells them from others: the words before and after those of all streams but the first."""
+_AROUND = Cache[int, tuple[Experiment, tuple[str, ...], Cache[object, _Around]]](8)
+"""The surroundings of an experiment by the levels and places that decide them."""
+
+
+def _around(experiment: Experiment, point: Point, every: tuple[Stream, ...]) -> _Around:
+    """The surroundings of streams at a point, the same for all points that agree in what decides them."""
+    places = tuple([(stream.on, stream.workload.origin) for stream in every])
+    if isinstance(point, FaultPoint):  # it notes what cannot be worked out
+        return _worked_out(experiment, point, every, places)
+    cached = _AROUND.get(id(experiment))  # an experiment has no hash
+    if cached is None or cached[0] is not experiment:
+        fields = (experiment.with_, experiment.before, experiment.cache, experiment.collect, experiment.during)
+        order = tuple(sorted(frozenset[str]().union(*(field.reads for field in fields if field))))
+        cached = _AROUND[id(experiment)] = experiment, order, Cache[object, _Around]()
+    _, order, by_levels = cached
+    key = (places, *map(point.get, order))
+    around = by_levels.get(key)
+    if around is None:
+        around = by_levels[key] = _worked_out(experiment, point, every, places)
+    return around
+
+
+def _worked_out(
+    experiment: Experiment,
+    point: Point,
+    every: tuple[Stream, ...],
+    places: tuple[tuple[Instance | None, Instance | None], ...],
+) -> _Around:
     state = treatment(experiment, point)
     cache = experiment.cache.value(point)
     assert isinstance(cache, Instance | Symbol)
     protocol = cache if isinstance(cache, Instance) else _called(experiment.protocols[cache.name])
     collectors = hosts.collectors_at(experiment, point, every)
-    first, *others = every
-    decisive = [instance.digest if instance else "" for instance in (first.workload, first.on, state)]
     during = hosts.events_at(experiment, point, every)
     targets = (*streams.targets(every), *(event.parent for event in during if event.parent is not None))
-    # Without its own word, another stream could be taken for a collector of the same hash.
-    for stream in others:
-        decisive += ["stream", stream.workload.digest, stream.on.digest if stream.on else ""]
-    for event in during:
-        decisive += ["event", event.digest]
-    if others:
-        decisive.append(_shared(stream.on for stream in every))
     with_ = naming.beside(targets, streams.things_of(experiment.with_.value(point) if experiment.with_ else None))
-    watching = (collector.digest for collector in collectors)
-    # Without its own word, what is set could be taken for a collector of the same hash.
-    meanwhile = ("with", *(instance.digest for instance in with_), _shared((*with_, *targets))) if with_ else ()
-    key = digests.digest(*decisive, protocol.digest, *watching, *meanwhile)
-    return TrialConfig(
-        streams=every,
-        with_=with_,
-        before=state,
-        protocol=protocol,
-        collectors=collectors,
-        key=key,
-        during=during,
+    on, _ = places[0]
+    before_others = tuple([instance.digest if instance else "" for instance in (on, state)])
+    after_others = [word for event in during for word in ("event", event.digest)]
+    if len(every) > 1:
+        after_others.append(_shared(stream.on for stream in every))
+    after_others += [protocol.digest, *(collector.digest for collector in collectors)]
+    if with_:  # without its own word, what is set could be taken for a collector of the same hash
+        after_others += ["with", *(instance.digest for instance in with_), _shared((*with_, *targets))]
+    around = Surroundings(
+        places=places, with_=with_, before=state, protocol=protocol, collectors=collectors, during=during
     )
-
-
-def _targets(every: tuple[Stream, ...], during: tuple[Instance, ...]) -> tuple[Instance, ...]:
-    own = [event.parent for event in during if event.parent is not None]
-    if not own:
-        return streams.targets(every)
-    return tuple({(on.key, on.digest): on for on in (*streams.targets(every), *own)}.values())
+    return around, before_others, tuple(after_others)
 
 
 def _shared(things: Iterable[Instance | None]) -> str:
@@ -167,7 +209,7 @@ def _called(protocol: Kind) -> Instance:
     return Instance(protocol, name, name, {}, None, is_given=False, digest=digest)
 
 
-def treatment(experiment: Experiment, point: Mapping[str, int]) -> Instance | None:
+def treatment(experiment: Experiment, point: Point) -> Instance | None:
     """The treatment that `before` applies at a point; None without one."""
     before = experiment.before.value(point) if experiment.before else None
     return before if isinstance(before, Instance) else None
