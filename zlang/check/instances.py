@@ -12,6 +12,7 @@ from zlang.cache import Cache
 from zlang.check import digests, values, versions
 from zlang.check.expressions import failed, violation
 from zlang.check.program import (
+    ABSENT,
     Absent,
     Effort,
     Expr,
@@ -149,8 +150,11 @@ def explored(
     return answers, frozenset(reads), not pending
 
 
-_Given = tuple[Value, str, tuple[tuple[Instance, Span], ...]]
+_Named = tuple[tuple[Instance, Span], ...]
+_Given = tuple[Value, str, _Named]
 """The value that a property has at a point, the text of that value in digests, and the things that it names."""
+_AllGiven = tuple[dict[str, Value], dict[str, str], _Named]
+"""The same of all properties: values, texts, and the things that they name."""
 
 
 MOST_STEPS = 2_000_000
@@ -162,15 +166,16 @@ _STEPS = 20
 class _Field:
     """A declared thing's value of a property, computed once for each combination of levels that decides it."""
 
-    __slots__ = ("_cache", "_expr", "_name", "_order")
+    __slots__ = ("_cache", "_expr", "_is_optional", "_name", "_order", "varies")
 
-    def __init__(self, name: str, expr: Expr) -> None:
-        self._name, self._expr, self._order = name, expr, tuple(sorted(expr.reads))
+    def __init__(self, name: str, expr: Expr, *, is_optional: bool) -> None:
+        self._name, self._expr, self._order, self._is_optional = name, expr, tuple(sorted(expr.reads)), is_optional
+        self.varies = bool(self._order)
         self._cache = Cache[tuple[int | None, ...], _Given]()
 
     def at(self, point: Reached) -> _Given:
         """The value at a point of the space."""
-        levels = tuple([point.get(path) for path in self._order]) if self._order else ()
+        levels = tuple(map(point.get, self._order))
         cached = self._cache.get(levels)
         if cached is None:
             cached = self._cache[levels] = self.tried(point)
@@ -180,6 +185,8 @@ class _Field:
         """The value at a point at which it may not be possible."""
         before = len(point.named)
         value = self._expr.value(point)
+        if self._is_optional and isinstance(value, Symbol) and value == LEFT_OUT:
+            value = ABSENT
         return value, _property_text(self._name, value), tuple(point.named[before:])
 
 
@@ -188,6 +195,7 @@ class InstanceBuilder:
 
     __slots__ = (
         "cache",
+        "constant",
         "decisive",
         "fields",
         "given",
@@ -205,6 +213,7 @@ class InstanceBuilder:
         "reads",
         "scheduled",
         "span",
+        "varying",
     )
 
     def __init__(
@@ -224,10 +233,12 @@ class InstanceBuilder:
         self.reads = frozenset[str]().union(*(expr.reads for expr in (*fields.values(), *([parent] if parent else []))))
         self.order = tuple(sorted(self.reads))
         self.cache = Cache[tuple[int | None, ...], Instance](1024)  # enough for the things that trials share
-        self.given = [(name, _Field(name, expr)) for name, expr in fields.items()]
+        self.optional = frozenset(name for name in fields if may_be_left_out(kind, name))
+        self.given = [(name, _Field(name, expr, is_optional=name in self.optional)) for name, expr in fields.items()]
+        self.varying = [(name, field) for name, field in self.given if field.varies]
+        self.constant: _AllGiven | None = None
         self.decisive = _decisive(kind, fields)
         self.is_copied = kind.is_copied and "copies" in fields
-        self.optional = frozenset(name for name in fields if may_be_left_out(kind, name))
         self.has_parts = any(kind.properties[name].type.has_things for name in fields if name in kind.properties)
         self.scheduled = tuple([name for name, field in fields.items() if field.type.schedule])
         self.is_wrapped = "under" in fields and bool(kind.properties["under"].role)
@@ -240,7 +251,7 @@ class InstanceBuilder:
                 made = self._partial(point) if isinstance(point, PartialPoint) else self._build(point)
                 point.made[id(self)] = made
             return point.made[id(self)]
-        key = tuple([point.get(path) for path in self.order])
+        key = tuple(map(point.get, self.order))
         cached = self.cache.get(key)
         if cached is None:
             cached = self.cache[key] = self._build(Reached(point))
@@ -274,17 +285,20 @@ class InstanceBuilder:
             scheduled=self.scheduled,
         )
 
+    def _all_given(self, point: Reached | FaultPoint) -> _AllGiven:
+        """What is given at a point, by name; that which no factor decides is worked out once."""
+        if isinstance(point, FaultPoint):
+            return _gathered({}, {}, (), [(name, field.tried(point)) for name, field in self.given])
+        if self.constant is None:
+            # Each name has its place, also where its value comes later.
+            names: dict[str, Value] = dict.fromkeys([name for name, _ in self.given])
+            given = [(name, field.at(point)) for name, field in self.given if not field.varies]
+            self.constant = _gathered(names, {}, (), given)
+        values, texts, named = self.constant
+        return _gathered(values.copy(), texts.copy(), named, [(name, field.at(point)) for name, field in self.varying])
+
     def _build(self, point: Reached | FaultPoint) -> Instance:
-        given: dict[str, Value] = {}
-        texts: dict[str, str] = {}
-        named: tuple[tuple[Instance, Span], ...] = ()
-        for name, field in self.given:
-            value, text, named_by = field.at(point) if isinstance(point, Reached) else field.tried(point)
-            if isinstance(value, Symbol) and value == LEFT_OUT and name in self.optional:
-                continue
-            if not isinstance(value, Absent):
-                given[name], texts[name] = value, text
-            named += named_by
+        given, texts, named = self._all_given(point)
         replays = self.kind.draws and given.pop("seed", None) == Symbol("replay")
         origin = given.pop("from") if isinstance(given.get("from"), Instance) else None
         assert origin is None or isinstance(origin, Instance)
@@ -345,6 +359,20 @@ class InstanceBuilder:
                 finding = error.diagnostic.replace(span=place, label="", notes=())
             if finding is not None:
                 yield finding
+
+
+def _gathered(
+    values: dict[str, Value], texts: dict[str, str], named: _Named, given: Iterable[tuple[str, _Given]]
+) -> _AllGiven:
+    """Add what is given to some properties to that of others; an absent value is not given."""
+    for name, (value, text, named_by) in given:
+        if isinstance(value, Absent):
+            values.pop(name, None)
+        else:
+            values[name], texts[name] = value, text
+        if named_by:
+            named += named_by
+    return values, texts, named
 
 
 def may_be_left_out(kind: Kind, name: str) -> bool:
