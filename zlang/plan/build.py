@@ -90,7 +90,6 @@ class Builder:
         own = self.identities.of(config)
         setups, protocol = steps.prepared(config, slot.replicate, own)
         frames = steps.frames(config, slot.replicate, own)
-        writes = _writes(config, frames)
         work, fetch = self._footprints(config, frames)
         trial = Trial(
             number=slot.number,
@@ -101,7 +100,7 @@ class Builder:
             cache=config.protocol.kind.name,
             cache_state=config.cache_state,
             setups=tuple(setup.signature for setup in setups),
-            invalidates=self._invalidated(slot, config, writes, setups),
+            invalidates=self._invalidated(slot, config, setups),
             steps=steps.steps(config, protocol, frames),
             host="+".join(hosts.names_of(config.streams)),
             whole_plot=slot.whole_plot,
@@ -124,21 +123,18 @@ class Builder:
         """The configuration of a trial, the setups it needs (parents first), and the keys of those it leaves stale."""
         config = trial_config(self._experiment, slot.point)
         setups, _ = self.trial_steps.prepared(config, slot.replicate)
-        writes = _writes(config, self.trial_steps.frames(config, slot.replicate, ""))
-        return config, setups, self._invalidated(slot, config, writes, setups)
+        return config, setups, self._invalidated(slot, config, setups)
 
-    def _invalidated(
-        self, slot: Slot, config: TrialConfig, writes: Sequence[bool], setups: Sequence[Setup]
-    ) -> tuple[str, ...]:
-        changed = self._changed(config, writes)
+    def _invalidated(self, slot: Slot, config: TrialConfig, setups: Sequence[Setup]) -> tuple[str, ...]:
+        changed = self._changed(config)
         if slot.ends_block:
             own = [item.key for item in setups if item.signature not in self._lasting_setups]
             changed += [*own, *self._keys_of_block]  # what stands beside the setups of this trial ends with the block
         return tuple(dict.fromkeys(changed))
 
-    def _changed(self, config: TrialConfig, writes: Sequence[bool]) -> list[str]:
-        """The keys of what a trial leaves changed; `writes` says of which streams the workload does."""
-        writing = [stream for stream, is_writer in zip(config.streams, writes, strict=True) if is_writer]
+    def _changed(self, config: TrialConfig) -> list[str]:
+        """The keys of what a trial leaves changed."""
+        writing = [stream for stream, is_writer in zip(config.streams, config.writes, strict=True) if is_writer]
         writers = {stream.workload.key for stream in writing}
         changed = [stream.on for stream in writing if stream.on]
         events = self.trial_steps.event_frames(config)
@@ -259,11 +255,6 @@ def _was_written(target: Sequence[Thing]) -> bool:
 def _workload(frame: Frame) -> Instance:
     assert frame.instance is not None, "BUG: a measurement without a workload"
     return frame.instance
-
-
-def _writes(config: TrialConfig, frames: Sequence[Frame]) -> list[bool]:
-    """For each stream, whether its workload changes the target."""
-    return [leaves_changed(stream.workload, frame) for stream, frame in zip(config.streams, frames, strict=True)]
 
 
 def _kept_traits(things: Sequence[Thing]) -> Iterator[tuple[str, Scalar]]:

@@ -40,7 +40,7 @@ class Exposure:
     def named(self, config: TrialConfig) -> tuple[naming.NamedThing, ...]:
         """The things that a trial names beside those below it. Raises ProgramError if it does not guard them."""
         if self._last is None or self._last[0] is not config:
-            if self._names_nothing(config):
+            if self.names_nothing(config):
                 self._last = config, ()
                 return ()
             named = tuple(naming.named(config.things, self._devices))
@@ -49,7 +49,7 @@ class Exposure:
             self._last = config, named
         return self._last[1]
 
-    def _names_nothing(self, config: TrialConfig) -> bool:
+    def names_nothing(self, config: TrialConfig) -> bool:
         """Whether nothing of a trial names another thing; trials with the same surroundings share most of the answer.
 
         Raises ProgramError where something cannot be made for a trial.

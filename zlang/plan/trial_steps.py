@@ -21,7 +21,7 @@ from zlang.plan.setups import Setups, carried_by, drawn_frame, guards, hold, reh
 from zlang.plan.streams import measure, place_of
 from zlang.record import Record
 from zlang.space import faults
-from zlang.space.trial_config import COLD, Surroundings, TrialConfig
+from zlang.space.trial_config import COLD, Shape, Surroundings, TrialConfig
 
 Prepared = tuple[tuple[Setup, ...], tuple[Step, ...]]
 """Setups, parents first, and the steps of a cache protocol on them."""
@@ -34,6 +34,14 @@ class _StepsAround(Record):
     before: tuple[Step, ...]
     after: tuple[Step, ...]
     looks_after: tuple[Step, ...]
+
+
+class _Course(Record):
+    """The steps of a trial around those of its workloads: guards, and those before and after the measurement."""
+
+    guards: tuple[Step, ...]
+    before: tuple[Step, ...]
+    after: tuple[Step, ...]
 
 
 class TrialSteps:
@@ -49,10 +57,20 @@ class TrialSteps:
         self._prepared = Cache[tuple[str, ...], Prepared]()
         self._prepared_in = Cache[tuple[Surroundings, tuple[str, ...]], Prepared]()
         self._around = Cache[Surroundings, _StepsAround]()
+        self._courses = Cache[tuple[Shape | None, bool], _Course]()
+        self._possible = Cache[Shape, bool]()
         self.exposure = Exposure(experiment, here)
 
     def require_possible(self, config: TrialConfig) -> None:
         """Raise ProgramError where a workload or a collector cannot be carried out at a point."""
+        shape = config.shape
+        if shape is None:
+            self._require_each_possible(config)
+        elif shape not in self._possible:
+            self._require_each_possible(config)
+            self._possible[shape] = True
+
+    def _require_each_possible(self, config: TrialConfig) -> None:
         for finding in streams.findings(self._experiment, config.streams):
             raise ProgramError(finding)
         for stream in config.streams:
@@ -75,20 +93,36 @@ class TrialSteps:
 
     def steps(self, config: TrialConfig, protocol: tuple[Step, ...], frames: Sequence[Frame]) -> tuple[Step, ...]:
         """The steps of a trial, around those of its cache protocol; `frames` are those of its streams."""
+        events = self.event_frames(config)
+        course = self._course(config, protocol, frames, events)
+        prepare = [step for number, frame in enumerate(frames) for step in self._prepare(number, frame, frames)]
+        return (*course.guards, *prepare, *course.before, *self._measure(config, frames, events), *course.after)
+
+    def _course(
+        self, config: TrialConfig, protocol: tuple[Step, ...], frames: Sequence[Frame], events: Sequence[Frame]
+    ) -> _Course:
+        """The steps around those of the workloads, made once for trials of one shape that name nothing."""
+        place = config.shape, bool(protocol)
+        cached = self._courses.get(place)
+        if cached is not None:
+            return cached
         exposed = self.exposure.exposed(config, frames)
         workloads = [stream.workload for stream in config.streams]
         users = (*workloads, config.protocol, *config.collectors, *config.during)
         held = hold(exposed, users, self._here) if exposed else None
-        events = self.event_frames(config)
         # A protocol may rehearse the workload, so what is written to is guarded before that, too.
         again = guards(exposed, self._here, "guard-again") if protocol and not held else []
         around = self._steps_around(config)
-        prepare = [step for number, frame in enumerate(frames) for step in self._prepare(number, frame, frames)]
-        # What looks at the target may read of it, so that the caches are treated after that.
-        guarded = (*(held.before if held else guards(exposed, self._here)), *prepare, *around.looks, *protocol, *again)
-        measured = (*around.before, *self._measure(config, frames, events), *around.after)
         ended = self._ended(events) if events else ()
-        return (*guarded, *measured, *ended, *(held.after if held else ()), *around.looks_after)
+        course = _Course(
+            held.before if held else tuple(guards(exposed, self._here)),
+            # What looks at the target may read of it, so that the caches are treated after that.
+            (*around.looks, *protocol, *again, *around.before),
+            (*around.after, *ended, *(held.after if held else ()), *around.looks_after),
+        )
+        if config.shape and not config.protocol.kind.draws and self.exposure.names_nothing(config):
+            self._courses[place] = course
+        return course
 
     def _steps_around(self, config: TrialConfig) -> _StepsAround:
         """The steps of collectors and of caches that are counted, which trials with the same surroundings share."""

@@ -10,7 +10,7 @@ from functools import cache
 
 from zlang.cache import Cache
 from zlang.check import digests, hosts, naming, streams
-from zlang.check.instances import chain
+from zlang.check.instances import Frame, chain, leaves_changed
 from zlang.check.program import Experiment, FaultPoint, Instance, Kind, Point, Symbol
 from zlang.check.streams import Stream
 from zlang.diagnostics import ProgramError
@@ -51,16 +51,42 @@ class Surroundings:
         self.cache_state = _state_after(protocol.kind)
 
 
+Shape = tuple[Surroundings, Kind, tuple[Instance, ...], tuple[str, ...], tuple[bool, ...]]
+"""The surroundings, the kind of the one workload, what it runs under, what it is given, and whether it writes."""
+
+
 class TrialConfig:
     """The workloads of a point, and their surroundings.
 
     `key` is the hash of the values that it reaches: in one program they decide all that is done.
     """
 
-    __slots__ = ("key", "streams", "surroundings")
+    __slots__ = ("_writes", "key", "streams", "surroundings")
 
     def __init__(self, streams: tuple[Stream, ...], surroundings: Surroundings, key: str) -> None:
         self.streams, self.surroundings, self.key = streams, surroundings, key
+        self._writes: tuple[bool, ...] | None = None
+
+    @property
+    def writes(self) -> tuple[bool, ...]:
+        """For each stream, whether its workload changes the target."""
+        if self._writes is None:
+            frames = ((stream.workload, Frame(stream.workload, stream.on)) for stream in self.streams)
+            self._writes = tuple([leaves_changed(workload, frame) for workload, frame in frames])
+        return self._writes
+
+    @property
+    def shape(self) -> Shape | None:
+        """What decides all of a trial but the figures in its commands and about it, if that is less than its values.
+
+        It is where one workload without a schedule and without events names nothing but its target.
+        """
+        workload, around = self.streams[0].workload, self.surroundings
+        if len(self.streams) > 1 or around.during or workload.scheduled or workload.named:
+            return None
+        if any(wrapper.named for wrapper in workload.under):
+            return None
+        return around, workload.kind, workload.under, tuple(workload.values), self.writes
 
     @property
     def things(self) -> naming.TrialThings:
