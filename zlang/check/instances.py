@@ -154,7 +154,7 @@ _Named = tuple[tuple[Instance, Span], ...]
 _Given = tuple[Value, str, _Named]
 """The value that a property has at a point, the text of that value in digests, and the things that it names."""
 _AllGiven = tuple[dict[str, Value], dict[str, str], _Named]
-"""The same of all properties: values, texts, and the things that they name."""
+"""The same of all properties: values by name, texts by name, and the things that are named."""
 
 
 MOST_STEPS = 2_000_000
@@ -286,7 +286,7 @@ class InstanceBuilder:
         )
 
     def _all_given(self, point: Reached | FaultPoint) -> _AllGiven:
-        """What is given at a point, by name; that which no factor decides is worked out once."""
+        """Gather all values given at a point. Those that depend on no factor are evaluated once."""
         if isinstance(point, FaultPoint):
             return _gathered({}, {}, (), [(name, field.tried(point)) for name, field in self.given])
         if self.constant is None:
@@ -364,7 +364,7 @@ class InstanceBuilder:
 def _gathered(
     values: dict[str, Value], texts: dict[str, str], named: _Named, given: Iterable[tuple[str, _Given]]
 ) -> _AllGiven:
-    """Add what is given to some properties to that of others; an absent value is not given."""
+    """Add the values of some properties to those of others; an absent value is not given."""
     for name, (value, text, named_by) in given:
         if isinstance(value, Absent):
             values.pop(name, None)

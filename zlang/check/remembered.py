@@ -61,7 +61,7 @@ def once(compute: Callable[[Any], T], reads: frozenset[str]) -> Callable[[Any], 
 
 
 def command(parts: Sequence[str | Expr]) -> Callable[[Any], str]:
-    """Return what fills a command in: what frames share once for all of them, and the rest in each frame."""
+    """Return the function that fills a command in. The parts that frames share are filled in once for all of them."""
     exprs = [part for part in parts if not isinstance(part, str)]
     own = [part for part in exprs if part.reads >= FRAME]
     reads = frozenset[str]().union(*(part.reads for part in exprs if part not in own))
@@ -75,7 +75,7 @@ def command(parts: Sequence[str | Expr]) -> Callable[[Any], str]:
 
 
 def _words(part: Expr) -> Callable[[Any], str]:
-    """Return what gives a part as words; the next frame often has the same value."""
+    """Return the function that gives a part as words of the shell. Frames in a row often share the value."""
     last: tuple[object, str] = (object(), "")
 
     def words(frame: Any) -> str:

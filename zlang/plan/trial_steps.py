@@ -101,7 +101,7 @@ class TrialSteps:
     def _course(
         self, config: TrialConfig, protocol: tuple[Step, ...], frames: Sequence[Frame], events: Sequence[Frame]
     ) -> _Course:
-        """The steps around those of the workloads, made once for trials of one shape that name nothing."""
+        """The steps around those of the workloads, made once for all trials of a shape."""
         place = config.shape, bool(protocol)
         cached = self._courses.get(place)
         if cached is not None:

@@ -24,11 +24,10 @@ COLD = "cold"
 
 
 class Surroundings:
-    """All of a trial but the workloads themselves. Trials that share it share what is made and looked at for them.
+    """Everything about a trial except the workloads themselves. Trials with the same surroundings share most steps.
 
-    `places` are where workloads run and come from. Then: what is set, done before, about caches, collected, and what
-    happens during the measurement. The `targets` are those of all streams and of the workloads that are events, each
-    once, and the `cache_state` is that which the protocol verified: `as_is` where it verified none.
+    `places` are the targets and origins of the workloads. The `targets` are those of all streams and of the workloads
+    that are events, each once. The `cache_state` is the one that the protocol verified: `as_is` where it verified none.
     """
 
     __slots__ = ("before", "cache_state", "collectors", "during", "places", "protocol", "targets", "with_")
@@ -77,9 +76,9 @@ class TrialConfig:
 
     @property
     def shape(self) -> Shape | None:
-        """What decides all of a trial but the figures in its commands and about it, if that is less than its values.
+        """The part of a trial that decides all steps but the workload's own, and whether the trial is possible.
 
-        It is where one workload without a schedule and without events names nothing but its target.
+        None where the whole trial decides that: several workloads, events, a schedule, a workload that names things.
         """
         workload, around = self.streams[0].workload, self.surroundings
         if len(self.streams) > 1 or around.during or workload.scheduled or workload.named:
@@ -109,7 +108,7 @@ class TrialConfig:
 
     @property
     def with_(self) -> tuple[Instance, ...]:
-        """What is set on the machine meanwhile."""
+        """The things that are set on the machine for the trial."""
         return self.surroundings.with_
 
     @property
@@ -119,12 +118,12 @@ class TrialConfig:
 
     @property
     def protocol(self) -> Instance:
-        """What is done about caches."""
+        """The cache protocol."""
         return self.surroundings.protocol
 
     @property
     def collectors(self) -> tuple[Instance, ...]:
-        """What is collected."""
+        """The collectors."""
         return self.surroundings.collectors
 
     @property
@@ -134,7 +133,7 @@ class TrialConfig:
 
     @property
     def targets(self) -> tuple[Instance, ...]:
-        """What streams and events are on, each once."""
+        """The targets of streams and events, each once."""
         return self.surroundings.targets
 
     @property
@@ -164,15 +163,15 @@ def trial_config(experiment: Experiment, point: Point) -> TrialConfig:
 
 
 _Around = tuple[Surroundings, tuple[str, ...], tuple[str, ...]]
-"""Surroundings, and what tells them from others: the words before and after those of all streams but the first."""
+"""Surroundings, and the words of the key about them: those before and those after the words about other streams."""
 _AROUND = Cache[int, tuple[Experiment, tuple[str, ...], Cache[object, _Around]]](8)
-"""The surroundings of an experiment by the levels and places that decide them."""
+"""For each experiment, the factors that decide its surroundings, and the surroundings by places and levels."""
 
 
 def _around(experiment: Experiment, point: Point, every: tuple[Stream, ...]) -> _Around:
-    """The surroundings of streams at a point, the same for all points that agree in what decides them."""
+    """The surroundings of streams at a point, made once for all points with the same places and levels."""
     places = tuple([(stream.on, stream.workload.origin) for stream in every])
-    if isinstance(point, FaultPoint):  # it notes what cannot be worked out
+    if isinstance(point, FaultPoint):  # it collects the errors at its levels
         return _worked_out(experiment, point, every, places)
     cached = _AROUND.get(id(experiment))  # an experiment has no hash
     if cached is None or cached[0] is not experiment:
