@@ -23,6 +23,8 @@ _NEW = ".zlang-new-"
 """The start of the names of files that are to replace others. Old ones are removed, so no user may have such a name."""
 _SCRATCH = ".zlang-scratch-"
 """The start of the names of directories to work in, which are removed, too, if no process holds them."""
+_BLOCK = 4096
+"""Bytes that are read at least."""
 _JUST_NOW = 10.0
 """Seconds in which a file that is to replace another may still be written."""
 
@@ -114,6 +116,26 @@ def remove_abandoned_files(directory: Path) -> None:
 
 def open_regular(path: str | Path) -> BinaryIO:
     """Open a file for reading that has to be a regular one, no link, and no hole of any length. Raises OSError."""
+    return os.fdopen(_open_regular(path)[0], "rb")
+
+
+def read_regular(path: str | Path, limit: int) -> bytes:
+    """Read a regular file of at most `limit` bytes. Raises OSError."""
+    file, length = _open_regular(path)
+    content = b""
+    try:
+        if length <= limit:
+            while len(content) <= limit and (part := os.read(file, max(length, _BLOCK))):
+                content += part
+    finally:
+        os.close(file)
+    if max(length, len(content)) > limit:
+        raise OSError(errno.EFBIG, f"Longer than {limit:,} bytes", str(path))
+    return content
+
+
+def _open_regular(path: str | Path) -> tuple[int, int]:
+    """The descriptor of a regular file, and how long the file is."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
@@ -127,16 +149,7 @@ def open_regular(path: str | Path) -> BinaryIO:
     if status.st_size > max(_HOLE, status.st_blocks * 512 * _SPARSE):
         os.close(file)
         raise OSError(errno.EFBIG, "Almost nothing but a hole", str(path))
-    return os.fdopen(file, "rb")
-
-
-def read_regular(path: str | Path, limit: int) -> bytes:
-    """Read a regular file of at most `limit` bytes. Raises OSError."""
-    with open_regular(path) as file:
-        content = file.read(limit + 1) if os.fstat(file.fileno()).st_size <= limit else None
-    if content is None or len(content) > limit:
-        raise OSError(errno.EFBIG, f"Longer than {limit:,} bytes", str(path))
-    return content
+    return file, status.st_size
 
 
 @contextmanager

@@ -121,23 +121,20 @@ class Account(Generic[V]):
         """Whether a later attempt at the same trial left something behind and the journal does not name it."""
         place = self.folder.path / attempt.place
         try:
-            unknown = [path for path in place.iterdir() if f"{attempt.place}/{path.name}" not in self.state.outs]
-            later = [path for path in unknown if _number(path.name) > _number(Path(attempt.out).name)]
+            names = os.listdir(place)  # noqa: PTH208 - for every trial, and names are enough
+            unknown = [name for name in names if f"{attempt.place}/{name}" not in self.state.outs]
+            later = [place / name for name in unknown if _number(name) > _number(Path(attempt.out).name)]
             return any(path.is_dir() and any(path.iterdir()) for path in later)
         except OSError:
             return False
 
     def inside(self, out: str) -> Path:
         """Find a directory that the journal names. Raises ValueError where it leads elsewhere, as a link does."""
-        at = self.folder.path / out
-        if not out or os.path.realpath(at) != f"{self._real_folder}/{out}":
+        names = out.split("/")
+        places = [f"{self.folder.path}/{'/'.join(names[:count])}" for count in range(len(names), 0, -1)]
+        if not {"", ".", ".."}.isdisjoint(names) or any(map(os.path.islink, places)):
             raise ValueError(f"`{out}` is a link, or within one, and links are not followed")
-        return at
-
-    @cached_property
-    def _real_folder(self) -> str:
-        """The path of the run folder without links."""
-        return os.path.realpath(self.folder.path).rstrip("/")
+        return self.folder.path / out
 
     def _failure(self, trial: Trial, event: Fail) -> str:
         ran = self.state.step(event.out, event.step)

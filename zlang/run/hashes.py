@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 from zlang.files import open_regular
@@ -33,8 +34,7 @@ def of_file(path: Path, method: str = SHA256) -> str:
 
 def of_directory(directory: Path, method: str = SHA256) -> str:
     """Hash the names and the contents of the regular files in and under a directory. Raises OSError."""
-    lines = sorted(_line(path, name, method) for path, name in _files(os.fspath(directory), "."))
-    whole = b"".join(lines)
+    whole = b"".join(sorted(_lines(os.fspath(directory), ".", method)))
     return f"{CKSUM}-{cksum(whole)}" if method == CKSUM else f"{SHA256}-{hashlib.sha256(whole).hexdigest()}"
 
 
@@ -58,25 +58,37 @@ def _method(digest: str) -> str:
     return digest.partition("-")[0]
 
 
-def _files(directory: str, name: str) -> list[tuple[str, str]]:
-    result = []
+def _lines(directory: str, name: str, method: str) -> list[bytes]:
+    """The lines of the files in and under a directory, which begin with `name`."""
+    lines = []
     with os.scandir(directory) as entries:
         for entry in entries:
             path, own = f"{directory}/{entry.name}", f"{name}/{entry.name}"
             if entry.is_dir(follow_symlinks=False):
-                result += _files(path, own)
+                lines += _lines(path, own, method)
             elif entry.is_file(follow_symlinks=False) and _ODD.isdisjoint(own):
-                result += [(path, own)] if entry.stat(follow_symlinks=False).st_size <= LONGEST else []
-    return result
+                length = entry.stat(follow_symlinks=False).st_size
+                if length <= LONGEST:
+                    lines.append(_line(path, os.fsencode(own), length, method))
+    return lines
 
 
-def _line(path: str, name: str, method: str) -> bytes:
+def _line(path: str, name: bytes, length: int, method: str) -> bytes:
+    blocks = _blocks(path, length) if length else ()  # an empty file is not opened
+    if method == CKSUM:
+        data = b"".join(blocks)
+        return b"%d %d %b\n" % (cksum(data), len(data), name)
+    digest = hashlib.sha256()
+    for block in blocks:
+        digest.update(block)
+    return b"%b  %b\n" % (digest.hexdigest().encode(), name)
+
+
+def _blocks(path: str, length: int) -> Iterator[bytes]:
+    """The content of a file of about this length."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-    with open(file, "rb") as opened:  # noqa: PTH123 - a descriptor
-        if method == CKSUM:
-            data = opened.read()
-            return b"%d %d %b\n" % (cksum(data), len(data), os.fsencode(name))
-        digest = hashlib.sha256()
-        while block := opened.read(_BLOCK):
-            digest.update(block)
-    return b"%b  %b\n" % (digest.hexdigest().encode(), os.fsencode(name))
+    try:
+        while block := os.read(file, min(length, _BLOCK)):
+            yield block
+    finally:
+        os.close(file)
