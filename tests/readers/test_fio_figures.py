@@ -46,7 +46,7 @@ SHARES = (0.5, 0.9, 1.1, 2.0, 10.0, -1.0, 0.0)
 def test_what_fio_reports_agrees_with_itself(mode: str, tmp_path: Path) -> None:
     report = _report(MODES[mode], tmp_path)
     shared = report.get("global options", {})
-    assert [problem for job in report["jobs"] for problem in fio_figures.contradictions(job, shared)] == []
+    assert [problem for job in report["jobs"] for problem in _contradictions(job, shared)] == []
 
 
 @pytest.mark.parametrize("other", ["write", "trim"])
@@ -161,6 +161,11 @@ def _report(options: str, folder: Path) -> Any:
         [*words, "--output-format=json+", f"--output={made}"], cwd=folder, check=True, capture_output=True, timeout=60
     )
     return orjson.loads(made.read_bytes())
+
+
+def _contradictions(job: dict[str, Any], shared: dict[str, Any] | None = None) -> list[str]:
+    fio_figures.number_bins(job)
+    return list(fio_figures.contradictions(job, shared))
 
 
 def _job(**changes: object) -> dict[str, Any]:
@@ -363,11 +368,11 @@ CONTRADICTIONS: list[tuple[dict[str, object], list[str]]] = [
 
 @pytest.mark.parametrize(("changes", "sentences"), CONTRADICTIONS)
 def test_what_is_said_of_figures_that_disagree(changes: dict[str, object], sentences: list[str]) -> None:
-    assert list(fio_figures.contradictions(_job(**changes))) == sentences
+    assert _contradictions(_job(**changes)) == sentences
 
 
 def test_one_entry_for_all_jobs_moves_what_all_of_them_move() -> None:
-    assert list(fio_figures.contradictions(_job(**_options(size="4k")), {"group_reporting": "1"})) == []
+    assert _contradictions(_job(**_options(size="4k")), {"group_reporting": "1"}) == []
 
 
 OWN = {"read": "read", "randread": "read", "write": "write", "randwrite": "write"}
@@ -379,17 +384,17 @@ OWN = {"read": "read", "randread": "read", "write": "write", "randwrite": "write
 def test_a_job_of_one_direction_does_nothing_in_another(option: str, pattern: str, other: str) -> None:
     name, _, value = option.format(pattern).partition("=")
     job = _job(**{"job options": {name: value}, "read": {}, other: {**_TRIMS, "total_ios": 1}})
-    unwanted = [each for each in fio_figures.contradictions(job) if "do not match `rw" in each]
+    unwanted = [each for each in _contradictions(job) if "do not match `rw" in each]
     expected = f"{other} of job j: 1 operations do not match `rw={pattern}`"
     assert unwanted == ([] if other == OWN[pattern] else [expected])
     job["job options"]["verify"] = "md5"
-    assert not [each for each in fio_figures.contradictions(job) if "do not match `rw" in each]
+    assert not [each for each in _contradictions(job) if "do not match `rw" in each]
 
 
 def test_a_job_of_both_directions_does_both() -> None:
     for options in ({"rw": "randrw"}, {}):
         job = _job(**{"job options": options, "write": _job()["read"], "trim": _TRIMS})
-        assert list(fio_figures.contradictions(job)) == []
+        assert _contradictions(job) == []
 
 
 @pytest.mark.parametrize(("workers", "entries", "is_taken"), [(None, 1, True), (None, 2, False), ("2", 2, True)])
@@ -440,7 +445,7 @@ def test_what_is_said_of_latencies_that_disagree(changes: dict[str, object], beg
     job = _job()
     job["read"]["clat_ns"] |= changes
     job["read"]["lat_ns"] = {"N": 0, "max": 0}
-    sentences = list(fio_figures.contradictions(job))
+    sentences = _contradictions(job)
     assert any(sentence.startswith(f"read of job j: `clat_ns`: {beginning}") for sentence in sentences), sentences
 
 
@@ -448,11 +453,9 @@ def test_what_is_said_of_latencies_that_disagree(changes: dict[str, object], beg
 def test_what_is_not_said_of_latencies_that_agree(changes: dict[str, object], unsaid: str) -> None:
     job = _job()
     job["read"]["clat_ns"] |= changes
-    assert not [
-        each for each in fio_figures.contradictions(job) if each.startswith(f"read of job j: `clat_ns`: {unsaid}")
-    ]
+    assert not [each for each in _contradictions(job) if each.startswith(f"read of job j: `clat_ns`: {unsaid}")]
 
 
 def test_options_of_all_jobs_hold_for_a_job_without_its_own() -> None:
-    (sentence,) = fio_figures.contradictions(_job(**{"job options": None}), {"bs": "8k"})
+    (sentence,) = _contradictions(_job(**{"job options": None}), {"bs": "8k"})
     assert sentence == "read of job j: 409600 bytes do not match 100 operations of 8192 bytes"

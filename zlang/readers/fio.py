@@ -98,6 +98,8 @@ def parse(
             _subtract_syncs(job, report.get("global options") or {})
         problems = list(fio_problems.problems(jobs, args, text))
         if not problems:
+            for job in jobs:
+                fio_figures.number_bins(job)
             shared = report.get("global options")
             is_alone = not {"jobs", "stream"} & args.keys()
             contradicting = chain(
@@ -227,7 +229,7 @@ def _latency(name: str, kind: str, timed: list[_Part], metrics: dict[str, float]
     count = sum(item["N"] for item in timed)
     metrics[prefix + "mean"] = timed[0]["mean"] if len(timed) == 1 else sum(o["mean"] * o["N"] for o in timed) / count
     metrics[prefix + "max"] = max(item["max"] for item in timed)
-    all_bins = [fio_figures.bins_of(item["bins"]) for item in timed if item.get("bins")]
+    all_bins = [item["bins"] for item in timed if item.get("bins")]
     bins = all_bins[0] if len(all_bins) == 1 else merge(all_bins)
     listed = timed[0].get("percentile") if len(timed) == 1 else None
     if listed and all(key in listed for key in _FIO_KEYS.values()):

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from operator import mul
 from typing import Any
 
@@ -55,6 +56,7 @@ _OTHER_AMOUNTS = (
 """Beginnings of the names of options with which a job may move other amounts than its size; fio does not list a
 `time_based` without a value, so a runtime is enough."""
 _MOST = 1 << 63
+_NUMBERS = frozenset({int, float})
 _TICK = 2
 """Milliseconds by which a runtime may be shorter than what was timed in it."""
 _MOST_CPU = 1.05
@@ -62,6 +64,7 @@ _MOST_CPU = 1.05
 _CPU_TICK = 10
 """Milliseconds, the coarsest unit in which a kernel counts processor time: 200 % were seen in a job of a few."""
 _SIZE = re.compile(r"(\d+)([kmg]?)(?:i?b)?\Z", re.IGNORECASE)
+_share = lru_cache(maxsize=4096)(float)
 _whole = lru_cache(maxsize=4096)(int)  # fio has 1856 bins, so nearly all of their names were seen before
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
@@ -138,17 +141,28 @@ def _impossible(job: _Part) -> Iterator[tuple[str, object]]:
         if key in job and not _is_figure(job[key]):
             yield key, job[key]
     for direction in (*DIRECTIONS, "sync"):
-        for key, value in job.get(direction, {}).items():
+        part = job.get(direction, {})
+        yield from ((f"{direction}.{key}", x) for key, x in _wrong(part) if not key.startswith(_SAMPLED))
+        for key, value in part.items():
             if isinstance(value, dict):
-                inner = [*value.items(), *value.get("percentile", {}).items()]
-                # Nearly all of a report are counts in bins.
-                bins = value.get("bins", {}).items()
-                inner += [(item, x) for item, x in bins if type(x) is not int or not 0 <= x < _MOST]
-                yield from ((f"{direction}.{key}.{item}", x) for item, x in inner if _is_wrong(x))
+                for figures in (value, value.get("percentile"), value.get("bins")):
+                    yield from ((f"{direction}.{key}.{item}", x) for item, x in _wrong(figures or {}))
                 if not isinstance(value.get("N", 0), int):
                     yield f"{direction}.{key}.N", value["N"]
-            elif _is_wrong(value) and not key.startswith(_SAMPLED):
-                yield f"{direction}.{key}", value
+
+
+def _wrong(figures: Mapping[str, object]) -> Iterable[tuple[str, object]]:
+    """What is not a figure, of the hundreds that a report has."""
+    if not figures or _are_figures(figures.values()):
+        return ()
+    return ((name, value) for name, value in figures.items() if _is_wrong(value))
+
+
+def _are_figures(values: Collection[Any]) -> bool:
+    """Whether no value is wrong, all tried at once."""
+    if not _NUMBERS.issuperset(map(type, values)):
+        values = [value for value in values if not isinstance(value, dict | list)]
+    return not values or (_NUMBERS.issuperset(map(type, values)) and min(values) >= 0 and max(values) < _MOST)
 
 
 def _is_wrong(value: object) -> bool:
@@ -253,12 +267,12 @@ def _latency(part: _Part) -> Iterator[str]:
     low, mean, high = part["min"], part["mean"], part["max"]
     if not low - _PRINTED <= mean + low * _PRINTED or not mean <= high * (1 + _PRINTED) + 1:
         yield f"the mean, {mean}, is not between {low} and {high}"
-    listed = sorted((float(share), value) for share, value in part.get("percentile", {}).items())
+    listed = sorted((_share(share), value) for share, value in part.get("percentile", {}).items())
     if any(earlier[1] > later[1] for earlier, later in pairwise(listed)):
         yield "its percentiles are not in ascending order"
     if listed and not (low * (1 - _BIN) - 1 <= listed[0][1] and listed[-1][1] <= high * (1 + _BIN) + 1):
         yield f"its percentiles, {listed[0][1]} to {listed[-1][1]}, are not between {low} and {high}"
-    bins = bins_of(part.get("bins", {}))
+    bins = part.get("bins", {})
     if not all(bins.values()):
         bins = {value: count for value, count in bins.items() if count}
     if bins:
@@ -270,10 +284,27 @@ def _latency(part: _Part) -> Iterator[str]:
             yield f"the mean, {mean}, does not match its bins, {centre:.0f}"
         if not (low * (1 - _BIN) - 1 <= min(bins) and max(bins) <= high * (1 + _BIN) + 1):
             yield f"its bins, {min(bins)} to {max(bins)}, are not between {low} and {high}"
-        limits = iter(percentiles(bins, [limit for share, _ in listed for limit in _bounds(share)]))
-        for (share, value), least, most in zip(listed, limits, limits, strict=True):
-            if not least <= value <= most:
-                yield f"its percentile {share:g} is {value}, but its bins give {least}"
+        if not _are_of_bins(listed, bins):
+            limits = iter(percentiles(bins, [limit for share, _ in listed for limit in _bounds(share)]))
+            for (share, value), least, most in zip(listed, limits, limits, strict=True):
+                if not least <= value <= most:
+                    yield f"its percentile {share:g} is {value}, but its bins give {least}"
+
+
+def _are_of_bins(percentiles: list[tuple[float, float]], bins: Mapping[int, int]) -> bool:
+    """Whether percentiles are those of the bins in floating-point numbers, which lie between their `_bounds`."""
+    values = sorted(bins)
+    below = list(accumulate(map(bins.__getitem__, values)))
+    share = below[-1] / 100
+    return all(values[bisect_left(below, share * percent)] == value for percent, value in percentiles)
+
+
+def number_bins(job: _Part) -> None:
+    """Give the bins of an entry numbers as names."""
+    for direction in (*DIRECTIONS, "sync"):
+        for part in job.get(direction, {}).values():
+            if isinstance(part, dict) and part.get("bins"):
+                part["bins"] = bins_of(part["bins"])
 
 
 def bins_of(counts: Mapping[str, int]) -> dict[int, int]:
