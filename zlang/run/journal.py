@@ -17,7 +17,9 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields
+from functools import lru_cache
 from pathlib import Path
+from sys import intern
 from types import TracebackType
 from typing import Self
 
@@ -109,9 +111,14 @@ def decode(line: bytes) -> tuple[int | None, Recorded] | None:
         members = orjson.loads(body + b"}")
         name = FORMER_NAMES.get(members["event"], members["event"])
         kind: Callable[..., Recorded] = RECORDED[name]
-        result = {member: members[member] for member, default in _FIELDS[name] if default is None or member in members}
-        if not all(_IS_RIGHT[member](value) for member, value in result.items()):
-            return None
+        result = {}
+        for member, default in _FIELDS[name]:
+            if default is None or member in members:
+                value = members[member]
+                if not _IS_RIGHT[member](value):
+                    return None
+                # Lines repeat names and places, of which a long run would keep many copies.
+                result[member] = intern(value) if type(value) is str else value
         return (_checked_number(members["n"]) if "n" in members else None), kind(**result)
     except (ValueError, TypeError, KeyError):
         return None
@@ -136,10 +143,12 @@ def _is_text(value: object) -> bool:
     return type(value) is str
 
 
+@lru_cache(maxsize=1024)
 def _is_word(value: object) -> bool:
     return type(value) is str and _WORD.fullmatch(value) is not None
 
 
+@lru_cache(maxsize=1024)
 def _is_place(value: object) -> bool:
     """Whether it is a place within the run folder; a journal that was tampered with cannot point elsewhere."""
     return type(value) is str and _PLACE.fullmatch(value) is not None and ".." not in value.split("/")
@@ -221,11 +230,13 @@ class Lines:
             with open_regular(self._path) as file:
                 file.seek(place)
                 while line := file.readline(_LONGEST_LINE):
+                    place += len(line)
                     remaining = line
                     while len(remaining) == _LONGEST_LINE and not remaining.endswith(b"\n"):
                         remaining = file.readline(_LONGEST_LINE)
+                        place += len(remaining)
                     if remaining.endswith(b"\n"):
-                        self._place = file.tell()
+                        self._place = place
                     yield line
         except FileNotFoundError:
             return
