@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -136,7 +137,10 @@ class LocalExecutor:
         self._run = run
         self._directory = directory
         marks = {"RUN": run, "ZLANG_RUN": run, "ZLANG_SESSION": secrets.token_hex(8)}
-        self._environment = {**os.environ, **marks, "CDPATH": "", "LC_ALL": "C", **more}
+        # As bytes, and with the place of `sh`, so that neither is worked out anew for each step.
+        self._environment = {**os.environb, **_encoded({**marks, "CDPATH": "", "LC_ALL": "C", **more})}
+        shell = shutil.which("sh", path=more.get("PATH"))
+        self._shell = shell if shell and Path(shell).is_absolute() else "sh"
 
     def start(self, step: Step, out: Path, *, keep: bool = True) -> Handle:
         """Start a step in a session of its own."""
@@ -184,8 +188,9 @@ class LocalExecutor:
             try:
                 process = subprocess.Popen(  # noqa: S603  (running the plan's commands is what we are for)
                     ["sh", "-c", utf8(step.command)],  # noqa: S607  (sh is wherever PATH has it, as for the user)
+                    executable=self._shell,
                     cwd=self._directory,
-                    env={**self._environment, **marks},
+                    env={**self._environment, **_encoded(marks)},
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=errors,
@@ -195,6 +200,10 @@ class LocalExecutor:
                 errors.write(f"cannot start: {reason_of(error)}\n".encode())
                 return None
         return _Task(process, marks, time.monotonic() + step.timeout)
+
+
+def _encoded(variables: Mapping[str, str]) -> dict[bytes, bytes]:
+    return {os.fsencode(name): os.fsencode(value) for name, value in variables.items()}
 
 
 class _Task:
