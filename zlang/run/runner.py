@@ -658,7 +658,7 @@ class _Run:
             rc = yield from self._wait(handle)
             if rc == 0 and (replaced := self._replaced()):
                 rc = self._refuse(step, out, f"{replaced} was replaced meanwhile: it is not what this run made")
-        if not self._is_lost and not out.startswith("trials/"):  # a trial's are synced when it is committed
+        if not self._is_lost and not out.startswith(_TRIALS):  # a trial's are synced when it is committed
             unfetched = yield from self._fetched(out, step.host, f"{step.name}." if out == "facts" else "")
             if unfetched and not rc:
                 self._refuse(step, out, why(self._directory(out), _FETCH.name, unfetched, 0))
@@ -745,15 +745,12 @@ class _Run:
         return recorded
 
     def _record_all(self, events: Sequence[Recorded]) -> list[Event]:
-        """Write events with the time of the monotonic clock: all with one wait for the disk.
-
-        What follows a beginning or an end, such as the start of the next command, waits for them, too.
-        """
+        """Write events with the time of the monotonic clock: all with one wait for the disk, where one is needed."""
         _, monotonic = self.clocks
         up = monotonic()
         timed = [replace(event, up=up) for event in events]
         if not self._is_lost:
-            self.writer.write(*timed, is_awaited=not all(isinstance(event, Begin | End) for event in timed))
+            self.writer.write(*timed, is_awaited=not all(map(_is_written_later, timed)))
             for event in timed:
                 self._so_far.apply(event)
         return list[Event](timed)
@@ -775,35 +772,52 @@ class _Run:
             raise RunError(f"the folder {self.folder.name} was changed: {error}", "delete the link") from error
 
     def _attempt(self, place: str, so_far: int = 0) -> str:
-        """Make the directory of the next attempt; one that is there is somebody's output and is never used again."""
-        self._require_no_link(place)
-        number = so_far
-        while True:
-            number += 1
-            out = f"{place}/a{number}"
-            directory = self._directory(out)
-            self._make_lasting(directory.parent)
-            try:
-                directory.mkdir()
-            except FileExistsError:
-                continue
-            sync_directory(directory.parent)  # what is left there says what is the run's
-            return out
+        """Make the directory of the next attempt; one that is there is somebody's output and is never used again.
 
-    def _make_lasting(self, directory: Path) -> None:
-        """Make a directory of the run folder, and wait until its name and those above it are on the disk.
-
-        One that is there already may be that of a session that was killed before it waited.
+        What is left there says what is the run's, so its name and those above it are on the disk.
         """
-        if directory == self.folder.path or (directory in self._lasting and directory.is_dir()):
-            return
-        self._make_lasting(directory.parent)
-        directory.mkdir(exist_ok=True)
-        sync_directory(directory.parent)
-        self._lasting[directory] = True
+        self._require_no_link(place)
+        directory = self._directory(place)
+        above = [each for each in (*reversed(directory.parents), directory) if self._is_to_be_made(each)]
+        for each in above:
+            each.mkdir(exist_ok=True)
+        number = so_far + 1
+        while not _is_made(directory / f"a{number}"):
+            number += 1
+        for each in above:  # only now: most file systems write all names at the first of these waits
+            sync_directory(each.parent)
+            self._lasting[each] = True
+        sync_directory(directory)
+        return f"{place}/a{number}"
+
+    def _is_to_be_made(self, directory: Path) -> bool:
+        """Whether a directory of the run folder is missing, or may not be on the disk.
+
+        One that is there may be that of a session that was killed before it waited.
+        """
+        is_within = self.folder.path in directory.parents
+        return is_within and not (directory in self._lasting and directory.is_dir())
 
 
+_TRIALS = "trials/"
 _FETCH = Step("fetch", Action.PREPARE, "", "bring what the machines left behind", 0)
+
+
+def _is_made(directory: Path) -> bool:
+    """Make a directory, or give False where something of that name is there."""
+    try:
+        directory.mkdir()
+    except FileExistsError:
+        return False
+    return True
+
+
+def _is_written_later(event: Recorded) -> bool:
+    """Whether an event may be on the disk only with the next one: a trial that was begun is known to have been cut off.
+
+    An end waits for nothing, as what ended without it is removed once more.
+    """
+    return isinstance(event, End) or (isinstance(event, Start) and event.out.startswith(_TRIALS))
 
 
 def _ending(work: Work) -> Doing[list[LaneEnded]]:
