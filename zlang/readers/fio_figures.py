@@ -152,7 +152,7 @@ def _impossible(job: _Part) -> Iterator[tuple[str, object]]:
 
 
 def _wrong(figures: Mapping[str, object]) -> Iterable[tuple[str, object]]:
-    """What is not a figure, of the hundreds that a report has."""
+    """Those of many values that are not figures, by name."""
     if not figures or _are_figures(figures.values()):
         return ()
     return ((name, value) for name, value in figures.items() if _is_wrong(value))
