@@ -31,6 +31,8 @@ def counted_errors(text: str) -> list[tuple[Code, int]]:
         "".join(f"let a{i} = [1..9000]\n" for i in range(300)),
         "let k = 1..4000\nlet a = [n * k for n in 1..9000]\n",
         "let k = 1..4000\nlet a = [n for n in 1..9000 if n > k]\n",
+        "let l = [1..9000]\nlet a = [len([m for m in l if m < n]) for n in l]\n",
+        "let k = 1 | 2\nlet l = [n * k for n in 1..9000]\nlet a = [len([m for m in l if m < n]) for n in l]\n",
         "let twice(n) = n + n\n" + "".join(f"let a{i} = twice({i})\n" for i in range(6000)),
     ],
 )
@@ -45,3 +47,26 @@ def test_a_list_is_absent_where_its_condition_is_unknown() -> None:
     assert checked.is_sound
     (experiment,) = checked.program.experiments.values()
     assert plans.plan(checked, experiment, 1, Overrides()).plan.header.trials == 1
+
+
+def test_a_list_within_a_list_reads_the_value_of_the_list_around_it() -> None:
+    lets = (
+        "let l = [1..4]\nlet k = 2 | 3\n"
+        "let below(n) = [m for m in l if m < n]\n"
+        "let a = [n + len([m for m in l if m < n]) for n in l]\n"
+        "let b = [sum([m * n for m in [k, n]]) for n in [1, 2]]\n"
+        "let c = [len(below(n)) for n in l]\n"
+    )
+    clause = "where a == [1, 3, 5, 7] and b == (if k == 2 then [3, 8] else [4, 10]) and c == [0, 1, 2, 3]"
+    checked = programs.check(
+        Source(
+            "a.zexp",
+            HEAD
+            + lets
+            + f"let x = k\nfio w {{ rw = read  iodepth = x }}\nexperiment e {{ on = data  run = w  {clause} }}",
+        ),
+        Overrides(),
+    )
+    assert checked.is_sound
+    (experiment,) = checked.program.experiments.values()
+    assert plans.plan(checked, experiment, 1, Overrides()).plan.header.trials == 2

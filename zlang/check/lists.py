@@ -100,14 +100,17 @@ def resolve_list_from(context: Context, node: tree.ListFrom) -> Expr:
     levels = prod(context.factors[path].size for path in combined.reads if path in context.factors)
     if not spend(context, node.span, work * levels):
         return unknown(node.span)
-    return constant(node.span, type_, value({})) if many.is_constant and not combined.reads else combined
+    with suppress(_NoneYet):  # where it reads the value of a list around it
+        if many.is_constant and not combined.reads:
+            return constant(node.span, type_, value({}))
+    return combined.replace(work=work) if context.is_repeated else combined
 
 
 def _most_values(many: Expr) -> int:
     """The most values that a list can have, as far as that is known before there is a point."""
     lengths = [1]
     for point in each_level(many.axes) if many.axes or many.is_constant else ():
-        with suppress(ProgramError):
+        with suppress(ProgramError, _NoneYet):
             lengths.append(len(listed(many.value(point))))
     return max(lengths)
 
@@ -162,6 +165,10 @@ def _resolve_value(context: Context, node: tree.Expr, wanted: Type | None, path:
     return resolve_typed(context, node, path, context.property_name, wanted)
 
 
+class _NoneYet(Exception):
+    """No value of a list is looked at."""
+
+
 class Element:
     """The value of a list that is looked at."""
 
@@ -170,8 +177,14 @@ class Element:
         self.values: list[Value] = []
 
     def at(self, span: Span) -> Expr:
-        """The name that stands for it."""
-        return Expr(span, self.type, lambda _: self.values[-1])
+        """The name that stands for it. Raises _NoneYet where no value is looked at."""
+
+        def value(_: Any) -> Value:
+            if not self.values:
+                raise _NoneYet
+            return self.values[-1]
+
+        return Expr(span, self.type, value)
 
     def being(self, value: Value) -> Element:
         """Look at a value."""
