@@ -25,6 +25,8 @@ from zlang.units import Quantity
 
 MOST_POINTS = 1000
 """The number of points that are checked before a program is planned."""
+MOST_STREAMS = 1024
+"""As many as there can be copies of a thing."""
 _MOST_LEVELS = 64
 """The most levels of one factor; the levels of a longer one differ in a number."""
 
@@ -85,6 +87,7 @@ def of(run: Value, on: Value) -> tuple[Stream, ...]:
     """Each workload on the targets that are its own, or else on those of the experiment."""
     if isinstance(run, Instance) and run.parent is None and not _has_copies(run) and _is_alone(on):
         return (Stream("", "", run, on if isinstance(on, Instance) else None),)
+    _require_few(run, on)
     pairs = list(_pairs(run, on))
     if len(pairs) == 1:
         return (Stream("", "", pairs[0].workload, pairs[0].on),)
@@ -303,6 +306,26 @@ def _pairs(run: Value, on: Value) -> Iterator[_Pair]:
             for sent, its_places in _sent(copy, places):
                 for target, name in its_places:
                     yield _Pair(sent, target, workload.label, name)
+
+
+def _require_few(run: Value, on: Value) -> None:
+    """Raise ProgramError where a trial has too many streams, before they are listed."""
+    shared, count = sum(map(_number_of, things_of(on))) or 1, 0
+    for workload in things_of(run):
+        places = _number_of(workload.parent) if workload.parent else shared
+        machines = max(1, len(workload.origin.members)) if workload.origin else 1
+        # Each machine of a group has one of as many targets, and else all of them.
+        count += workload.copies * (places if places == machines else places * machines)
+        if count > MOST_STREAMS:
+            assert workload.span is not None, "BUG: a workload that was declared nowhere"
+            message = f"a trial can have at most {MOST_STREAMS:,} streams, and this one would have more"
+            hint = "`copies` of a workload and of what it runs on multiply: give only one of them `copies`"
+            raise ProgramError(Code.NOT_SHOWN.at(workload.span, message=message, hint=hint))
+
+
+def _number_of(thing: Instance | None) -> int:
+    """How often a thing is there, as `_copies` lists it."""
+    return (len(thing.members) or thing.copies) * _number_of(thing.parent) if thing else 1
 
 
 def _sent(

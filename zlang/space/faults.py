@@ -313,7 +313,10 @@ def _faults(experiment: Experiment, levels: Point, effort: Effort) -> tuple[Diag
         except ProgramError as error:
             point.faults.append(error.diagnostic)
     point.faults += hosts.set_twice(experiment, streams.things_of(reached.get(experiment.with_)))
-    every = streams.of(reached.get(experiment.run), reached.get(experiment.on))
+    try:
+        every = streams.of(reached.get(experiment.run), reached.get(experiment.on))
+    except ProgramError as error:
+        return (*point.faults, error.diagnostic)
     targets = streams.targets(every)
     pairs = [(stream.workload, stream.on) for stream in every]
     watching = streams.things_of(reached.get(experiment.collect))
