@@ -115,3 +115,17 @@ def test_what_opens_more_must_be_asked_for(built: Path, tmp_path: Path) -> None:
         with pytest.raises(Exception, match="read-only"):
             connection.execute("DROP TABLE main.mine")
     assert stolen.read_text() == "a\n1\n"
+
+
+def test_a_query_writes_no_file_that_stays(built: Path) -> None:
+    kept = built.with_name(f"{built.name}.tmp") / "mine.csv"
+    kept.parent.mkdir()
+    kept.write_text("mine")
+    before = sorted(built.parent.iterdir())
+    with reading(built) as connection:
+        with pytest.raises(Exception, match="disabled by configuration"):
+            connection.execute(f"COPY (SELECT 1) TO '{kept}'")
+        ((spill,),) = connection.execute("SELECT current_setting('temp_directory')").fetchall()
+        connection.execute(f"COPY (SELECT 1) TO '{spill}/gone.csv'")
+    assert kept.read_text() == "mine"
+    assert sorted(built.parent.iterdir()) == before

@@ -7,12 +7,13 @@ alike on DuckDB 1.5 and 2; what 2 does otherwise is evened out here.
 from __future__ import annotations
 
 import shutil
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zlang.errors import RunError, reason_of
+from zlang.files import scratch
 from zlang.frozen import frozen
 from zlang.text import as_unicode
 
@@ -51,9 +52,9 @@ def timestamp(seconds: str) -> str:
     return f"make_timestamp(round({seconds} * 1e6)::BIGINT)"
 
 
-def create(path: Path, scratch: Path) -> duckdb.DuckDBPyConnection:
+def create(path: Path, spill: Path) -> duckdb.DuckDBPyConnection:
     """A new database with the tables of schema.sql, to be filled by the caller."""
-    connection = _connection(scratch)
+    connection = _connection(path, spill)
     # Files in 2.0's own format cannot be opened by 1.5.
     version = "(STORAGE_VERSION 'v1.5.0')"
     connection.execute(f"ATTACH {literal(str(path))} AS {ALIAS} {version}")
@@ -81,8 +82,11 @@ def reading(path: Path, access: Access = LOCKED) -> Iterator[duckdb.DuckDBPyConn
 
     The variable `factors` lists the names of all factors: `columns(getvariable('factors'))`.
     """
-    connection = _opened(path, write=access.write)
-    try:
+    with ExitStack() as stack:
+        spill = None
+        with suppress(OSError):  # where nothing can be written, queries have to fit into memory
+            spill = stack.enter_context(scratch(path.absolute().parent))
+        connection = stack.enter_context(closing(_opened(path, spill, write=access.write)))
         version = format_of(connection)
         if version != VERSION:
             raise _foreign_file_error(path) if version is None else _other_version(path, version)
@@ -93,18 +97,13 @@ def reading(path: Path, access: Access = LOCKED) -> Iterator[duckdb.DuckDBPyConn
             connection.execute("SET enable_external_access = false")
             connection.execute("SET lock_configuration = true")
         yield connection
-    finally:
-        connection.close()
 
 
 @contextmanager
 def filling(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
     """A database that is being built, to be filled further."""
-    connection = _opened(path, write=True)
-    try:
+    with closing(_opened(path, path.with_name("spill"), write=True)) as connection:
         yield connection
-    finally:
-        connection.close()
 
 
 def check_replaceable(path: Path) -> None:
@@ -120,12 +119,9 @@ def check_replaceable(path: Path) -> None:
         return
     if not _is_duckdb(path):
         raise RunError(f"{path} is not a database, so it is not replaced", "name another file with --db FILE")
-    connection = _opened(path)
-    try:
+    with closing(_opened(path, None)) as connection:
         if format_of(connection) is None:
             raise RunError(f"{path} is not a results database of zlang, so it is not replaced", "use another --db FILE")
-    finally:
-        connection.close()
 
 
 def format_of(connection: duckdb.DuckDBPyConnection) -> str | None:
@@ -144,7 +140,7 @@ def first_line(error: BaseException) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__).strip()
 
 
-def _opened(path: Path, *, write: bool = False) -> duckdb.DuckDBPyConnection:
+def _opened(path: Path, spill: Path | None, *, write: bool = False) -> duckdb.DuckDBPyConnection:
     import duckdb
 
     if not path.is_file():
@@ -154,7 +150,7 @@ def _opened(path: Path, *, write: bool = False) -> duckdb.DuckDBPyConnection:
         )
     if not _is_duckdb(path):
         raise _foreign_file_error(path)
-    connection = _connection(path.absolute().with_name(path.name + ".tmp"))
+    connection = _connection(path, spill)
     try:
         mode = "READ_WRITE" if write else "READ_ONLY"
         connection.execute(f"ATTACH {literal(str(path.absolute()))} AS {ALIAS} ({mode}, TYPE duckdb)")
@@ -168,20 +164,21 @@ def _opened(path: Path, *, write: bool = False) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _connection(scratch: Path) -> duckdb.DuckDBPyConnection:
+def _connection(path: Path, spill: Path | None) -> duckdb.DuckDBPyConnection:
     import duckdb
 
-    if str(scratch) != as_unicode(str(scratch)):
-        place = as_unicode(str(scratch.parent))
-        raise RunError(f"{place} is not a path in UTF-8, and DuckDB takes no other", "choose one with --db")
+    place = str(path.parent.absolute())
+    if str(path.absolute()) != as_unicode(str(path.absolute())):
+        raise RunError(f"{as_unicode(place)} is not a path in UTF-8, and DuckDB takes no other", "choose one with --db")
     connection = duckdb.connect(
         ":memory:",
         config={
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
             "python_enable_replacements": "false",
-            "temp_directory": str(scratch),
-            "max_temp_directory_size": f"{_most_spilled(scratch)}B",
+            # Queries may write to it, so it is a directory of its own.
+            "temp_directory": str(spill or ""),
+            "max_temp_directory_size": f"{_most_spilled(path.parent)}B",
         },
     )
     row = connection.execute("SELECT 1 FROM duckdb_optimizers() WHERE name = 'partial_aggregate_pushdown'").fetchone()
@@ -191,10 +188,10 @@ def _connection(scratch: Path) -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _most_spilled(scratch: Path) -> int:
+def _most_spilled(directory: Path) -> int:
     """Bytes that a query may spill to the disk: half of the free space, so a run beside it can continue."""
     try:
-        return min(_MOST_SPILLED, shutil.disk_usage(scratch.parent).free // 2)
+        return min(_MOST_SPILLED, shutil.disk_usage(directory).free // 2)
     except OSError:
         return _MOST_SPILLED
 
