@@ -151,7 +151,7 @@ kind blob: resource on place {
   property size: size { required = on }
   offers dir = "{on.dir}/{name}"
   trait written = size
-  trait takes = size
+  trait occupies = size
   create { sh "lay" { why = "data" } }
   destroy { sh "remove" }
 }

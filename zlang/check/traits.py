@@ -29,7 +29,7 @@ TRAITS = {
     "waits": KnownTrait(BOOL, "whether it waits for each operation, whatever its depth"),
     "queues_uncached": KnownTrait(BOOL, "whether it queues operations only if they bypass the page cache"),
     "uncached": KnownTrait(BOOL, "whether it bypasses the page cache"),
-    "apart": KnownTrait(BOOL, "whether it gives each worker a part of the target to itself"),
+    "splits_target": KnownTrait(BOOL, "whether it gives each worker a part of the target to itself"),
     "reach": KnownTrait(SIZE, "how many bytes of the target it can touch"),
     "beyond": KnownTrait(SIZE, "how many bytes past the end of its target it goes; 0 if it stays within"),
     "distinct": KnownTrait(
@@ -49,13 +49,13 @@ TRAITS = {
     "regular": KnownTrait(BOOL, "whether the operations that it starts at a rate begin at equal intervals"),
     "read_share": KnownTrait(SHARE, "the share of reads in a mix of reads and writes"),
     "repeats_blocks": KnownTrait(BOOL, "whether it can use one block twice and miss another, at random offsets"),
-    "unclocked": KnownTrait(BOOL, "whether it measures no latencies"),
+    "no_latencies": KnownTrait(BOOL, "whether it measures no latencies"),
     "written": KnownTrait(
         SIZE,
         "how many bytes it writes, if an amount ends it; for a resource, to create it, without its data",
     ),
-    "promises": KnownTrait(BOOL, "whether it preallocates the blocks of a file before it writes them"),
-    "alike": KnownTrait(
+    "preallocates": KnownTrait(BOOL, "whether it preallocates the blocks of a file before it writes them"),
+    "same_content": KnownTrait(
         BOOL, "whether it writes the same content to all blocks, although the program does not ask for that"
     ),
     "invalidates": KnownTrait(BOOL, "whether it first drops its target from the page cache"),
@@ -65,7 +65,7 @@ TRAITS = {
     "claims": KnownTrait(BOOL, "whether it opens a device exclusively, so that nothing else can hold it meanwhile"),
     "keeps_environment": KnownTrait(BOOL, "whether what it starts gets its environment and its open files"),
     # of treatments and collectors
-    "steadies": KnownTrait(BOOL, "whether it brings a device into its steady state"),
+    "preconditions": KnownTrait(BOOL, "whether it brings a device into its steady state"),
     "counts_cpu": KnownTrait(BOOL, "whether it reports what processors are busy with"),
     # of what is measured, and what that stands on
     "link": KnownTrait(RATE, "the bandwidth of the connection to its data", is_kept=True),
@@ -79,8 +79,8 @@ TRAITS = {
     "second_cache": KnownTrait(BOOL, "whether a device is a second level of its cache"),
     "feeds_second": KnownTrait(BOOL, "whether data may enter the second level of its cache"),
     "holds": KnownTrait(SIZE, "how many bytes of data it has; 0 if unknown"),
-    "takes": KnownTrait(SIZE, "how many bytes it occupies in the resource beneath it"),
-    "least": KnownTrait(SIZE, "how many bytes the thing beneath it must have at least"),
+    "occupies": KnownTrait(SIZE, "how many bytes it occupies in the resource beneath it"),
+    "needs_below": KnownTrait(SIZE, "how many bytes the thing beneath it must have at least"),
     "bandwidth": KnownTrait(RATE, "the stated rate of sequential writes to it"),
     "endurance": KnownTrait(SIZE, "how many bytes an experiment may write to it, as stated"),
     "saves": KnownTrait(SHARE, "the share of its data that compression saves"),
@@ -94,7 +94,7 @@ TRAITS = {
         SIZE, "its offset from the start of the device beneath it; for a workload, from the start of its target"
     ),
     "compresses_at_once": KnownTrait(SIZE, "how many bytes of a sequential write are compressed together"),
-    "keeps_promises": KnownTrait(BOOL, "whether preallocated blocks are written as they are, never compressed"),
+    "preallocated_raw": KnownTrait(BOOL, "whether preallocated blocks are written as they are, never compressed"),
     "sector": KnownTrait(SIZE, "the smallest amount that a device writes at once"),
     "sector_power": KnownTrait(COUNT, "the sector size that it assumes, as a power of 2"),
     "stripe_devices": KnownTrait(COUNT, "how many devices hold the data of one block, without parity; 0 if unknown"),
@@ -109,11 +109,11 @@ TRAITS = {
     "cached_beneath": KnownTrait(
         BOOL, "whether the page cache below it keeps data that bypass the page cache above it"
     ),
-    "unready": KnownTrait(BOOL, "whether it still writes its own metadata after it was created"),
-    "tidies": KnownTrait(BOOL, "whether it works in the background after data were written"),
+    "lazy_init": KnownTrait(BOOL, "whether it still writes its own metadata after it was created"),
+    "background_work": KnownTrait(BOOL, "whether it works in the background after data were written"),
     "files": KnownTrait(COUNT, "how many files hold its data"),
-    "dates_reads": KnownTrait(BOOL, "whether a read updates the access time of a file, which is a write"),
-    "refuses_promises": KnownTrait(BOOL, "whether blocks cannot be preallocated, or are not reserved"),
+    "updates_atime": KnownTrait(BOOL, "whether a read updates the access time of a file, which is a write"),
+    "no_preallocation": KnownTrait(BOOL, "whether blocks cannot be preallocated, or are not reserved"),
     "checks_data": KnownTrait(BOOL, "whether it stores checksums of data"),
     "ignores_sync": KnownTrait(BOOL, "whether a sync may return before the data are on the device"),
     "ignores_direct": KnownTrait(BOOL, "whether I/O that bypasses the page cache still goes through its cache"),
@@ -159,7 +159,7 @@ TRAITS = {
     "to_steady": KnownTrait(STRING, "what to write so that it is in its steady state before it is measured"),
     "to_keep_data": KnownTrait(STRING, "what to write so that its own cache keeps data"),
     "to_keep_direct": KnownTrait(STRING, "what to write so that writes that bypass the page cache are not copied"),
-    "to_skip_dates": KnownTrait(STRING, "what to write so that reads do not update access times"),
+    "to_skip_atime": KnownTrait(STRING, "what to write so that reads do not update access times"),
     "to_take_turns": KnownTrait(STRING, "what to write so that several machines work one at a time"),
     "to_flush_server": KnownTrait(STRING, "what to write so that the cache of the server is emptied too"),
 }

@@ -26,7 +26,7 @@ def of_resource(thing: Instance, frame: Frame) -> Footprint | None:
     if thing.is_given or (written is None and holds is None):
         return None
     under = device_of(thing)
-    space = _number(thing, "takes", frame) if thing.parent is under else None
+    space = _number(thing, "occupies", frame) if thing.parent is under else None
     laid = _as_int(holds or None) if written is None else _as_int(written)  # that it holds nothing: nobody knows
     return Footprint(_called(under), laid, _rate(thing), None, _as_int(space))
 

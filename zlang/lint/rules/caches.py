@@ -93,7 +93,7 @@ def _rate_prevents_rereads(run: Thing) -> bool:
     with suppress(ProgramError):  # of a rate that changes
         most = run.number("transfers_most")
     distinct = run.number("distinct")
-    return (run.is_("apart") or run.number("workers") == 1) and bool(most and distinct and most <= distinct)
+    return (run.is_("splits_target") or run.number("workers") == 1) and bool(most and distinct and most <= distinct)
 
 
 @RULES.add("ZL002", "replicates-warm-the-cache", WARNING)
@@ -269,7 +269,7 @@ def jobs_share_one_file(trial: TrialView) -> TrialFinding | None:
     if not run.is_not("random"):
         return None
     copies = trial.copies_on_target
-    workers = 1 if run.is_("apart") else run.number("workers")
+    workers = 1 if run.is_("splits_target") else run.number("workers")
     if target is not None and copies > 1 and workers is not None:
         message = f"{copies * workers} jobs read the same offsets of `{target.name}` in lock-step, most from the cache"
         return TrialFinding(run, ("workers",), message, f"give each a target of its own: `copies = {copies}` of that")
@@ -294,7 +294,7 @@ def _share_blocks(run: Thing, other: Thing, are_cached: bool) -> bool:
 def _part_used(run: Thing) -> tuple[Fraction | float, Fraction | float]:
     """The begin and end of the part of the target that a workload uses; an unknown bound is as far away as possible."""
     begins, reach = run.number("begins") or 0, run.number("reach")
-    return begins, inf if reach is None or run.is_("apart") else begins + reach
+    return begins, inf if reach is None or run.is_("splits_target") else begins + reach
 
 
 @RULES.add("ZL009", "property-change-without-flush", WARNING)

@@ -196,10 +196,10 @@ def preallocated_is_not_compressed(trial: TrialView) -> TrialFinding | None:
     """
     run = trial.run
     keeping = next((thing for thing in trial.beneath if thing.is_("compresses")), None)
-    if keeping is None or not run.is_("promises") or not keeping.is_("keeps_promises"):
+    if keeping is None or not run.is_("preallocates") or not keeping.is_("preallocated_raw"):
         return None
     message = f"`{keeping.name}` does not compress data in preallocated blocks"
-    return TrialFinding(run, ("promises",), message, "remove it: the default preallocates nothing")
+    return TrialFinding(run, ("preallocates",), message, "remove it: the default preallocates nothing")
 
 
 @RULES.add("ZL016", "compress-percentage-zero-trap", ERROR)
@@ -231,11 +231,11 @@ def share_of_zero(trial: TrialView) -> TrialFinding | None:
     ```
     """
     run = trial.run
-    if not run.is_("modifies") or not run.is_("alike"):
+    if not run.is_("modifies") or not run.is_("same_content"):
         return None
     message = "all blocks that are written are the same: the load neither scrambles nor refills its buffer"
     hint = write(run.advice("to_vary_data"), run.advice("to_write_zeros"))
-    return TrialFinding(run, ("alike",), message, hint)
+    return TrialFinding(run, ("same_content",), message, hint)
 
 
 @RULES.add("ZL017", "ssd-compresses", WARNING)
@@ -436,7 +436,7 @@ def data_do_not_compress(trial: TrialView) -> TrialFinding | None:
             continue
         if any(data.number(share_of) != 0 or data.is_("constant") or data.is_not("fresh") for data, _ in moved):
             continue
-        if any(data.factors(trait) for data, _ in moved for trait in (share_of, "constant", "fresh", "alike")):
+        if any(data.factors(trait) for data, _ in moved for trait in (share_of, "constant", "fresh", "same_content")):
             continue  # other trials have other data
         data, verb = moved[0]
         advice = data.advice("to_hold_compressible") if data is holding else data.advice(_TO_WRITE[setting])

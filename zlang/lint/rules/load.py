@@ -181,7 +181,7 @@ def over_capacity(trial: TrialView) -> TrialFinding | None:
     ```
     """
     for thing, beneath in pairwise(trial.beneath):
-        least, most = thing.number("least"), beneath.number("capacity")
+        least, most = thing.number("needs_below"), beneath.number("capacity")
         if least and most and most < least:
             message = f"`{thing.name}` needs at least {size(least)}, and `{beneath.name}` has {size(most)}"
             return TrialFinding(beneath, ("capacity",), message, f"give `{beneath.name}` {size(least)} or more")
@@ -386,7 +386,7 @@ def closed_loop(trial: TrialView) -> TrialFinding | None:
     run = trial.run
     if (
         not run.is_not("paced")
-        or run.is_("unclocked")
+        or run.is_("no_latencies")
         or all(term.op != "percentile" for term in formulas(trial.experiment))
     ):
         return None
@@ -435,7 +435,7 @@ def regular_arrivals(trial: TrialView) -> TrialFinding | None:
     ```
     """
     run = trial.run
-    is_regular = run.is_("paced") and run.is_("regular") and not run.is_("unclocked")
+    is_regular = run.is_("paced") and run.is_("regular") and not run.is_("no_latencies")
     if not is_regular or all(term.op != "percentile" for term in formulas(trial.experiment)):
         return None
     message = "operations start at equal intervals, so they do not queue as the requests of users do"

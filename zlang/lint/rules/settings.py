@@ -265,11 +265,11 @@ def promises_are_not_kept(trial: TrialView) -> TrialFinding | None:
     ```
     """
     run = trial.run
-    keeping = next((thing for thing in trial.beneath if thing.is_("refuses_promises")), None)
-    if keeping is None or not run.is_("promises"):
+    keeping = next((thing for thing in trial.beneath if thing.is_("no_preallocation")), None)
+    if keeping is None or not run.is_("preallocates"):
         return None
     message = f"`{keeping.name}` cannot reserve blocks for a file: it reports an error or makes a hole"
-    return TrialFinding(run, ("promises",), message, "remove it: the default reserves nothing")
+    return TrialFinding(run, ("preallocates",), message, "remove it: the default reserves nothing")
 
 
 @RULES.add("ZL037", "atime-writes", NOTE)
@@ -302,14 +302,14 @@ def reading_writes(trial: TrialView) -> TrialFinding | None:
     experiment undated { on = sources  run = search  cache = cold }
     ```
     """
-    dating, holding = trial.having("dates_reads"), trial.having("files")
+    dating, holding = trial.having("updates_atime"), trial.having("files")
     many = holding.number("files") if holding else None
-    if dating is None or not dating.is_("dates_reads") or not many or many == 1 or not trial.run.is_not("modifies"):
+    if dating is None or not dating.is_("updates_atime") or not many or many == 1 or not trial.run.is_not("modifies"):
         return None
     subject = "each file" if many < _MANY else f"each of {int(many):,} files"
     message = f"reading {subject} also writes to it, because `{dating.name}` stores access times"
-    hint = f"{write(dating.advice('to_skip_dates')) or 'turn access times off'}, or make access times a factor"
-    return TrialFinding(dating, ("dates_reads",), message, hint)
+    hint = f"{write(dating.advice('to_skip_atime')) or 'turn access times off'}, or make access times a factor"
+    return TrialFinding(dating, ("updates_atime",), message, hint)
 
 
 @RULES.add("ZL038", "unequal-fs-options", NOTE)

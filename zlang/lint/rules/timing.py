@@ -193,8 +193,8 @@ def still_writing_its_tables(trial: TrialView) -> TrialFinding | None:
 
     A new file system may initialise its tables for minutes, a pool frees the space of destroyed data, and a device
     may discard blocks. zlang creates ext4 with its tables initialised. A kind that initialises them later declares
-    the trait `unready`. A kind that works in the background after data were written declares `tidies`: `autodefrag`
-    of btrfs writes data again, and `autotrim` of a pool discards blocks.
+    the trait `lazy_init`. A kind that works in the background after data were written declares `background_work`:
+    `autodefrag` of btrfs writes data again, and `autotrim` of a pool discards blocks.
 
     ```zexp wrong
     import fio
@@ -202,7 +202,7 @@ def still_writing_its_tables(trial: TrialView) -> TrialFinding | None:
     kind lazy: resource on dir {
       doc = "A file system that writes its tables later."
       offers dir = "{on.dir}"
-      trait unready = on
+      trait lazy_init = on
       create { sh "true" { why = "make it" } }
       destroy { sh "true" { why = "remove it" } }
     }
@@ -219,7 +219,7 @@ def still_writing_its_tables(trial: TrialView) -> TrialFinding | None:
     kind settled: resource on dir {
       doc = "A file system that is ready when it was made."
       offers dir = "{on.dir}"
-      trait unready = off
+      trait lazy_init = off
       create { sh "true" { why = "make it" } }
       destroy { sh "true" { why = "remove it" } }
     }
@@ -231,12 +231,12 @@ def still_writing_its_tables(trial: TrialView) -> TrialFinding | None:
     ```
     """
     for thing in trial.beneath:
-        if thing.is_("unready"):
+        if thing.is_("lazy_init"):
             message = f"`{thing.name}` is still initialising its tables during the measurement"
-            return TrialFinding(thing, ("unready",), message, "initialise them when it is created")
-        if thing.is_("tidies") and trial.run.is_("modifies"):
+            return TrialFinding(thing, ("lazy_init",), message, "initialise them when it is created")
+        if thing.is_("background_work") and trial.run.is_("modifies"):
             message = f"`{thing.name}` works in the background after writes, in this trial or in the next"
-            return TrialFinding(thing, ("tidies",), message, "switch it off, unless it is what you study")
+            return TrialFinding(thing, ("background_work",), message, "switch it off, unless it is what you study")
     return None
 
 
@@ -280,7 +280,7 @@ def flash_is_fresh(trial: TrialView) -> TrialFinding | None:
     ```
     """
     flash = next((thing for thing in trial.beneath if thing.is_("flash")), None)
-    if flash is None or not trial.run.is_("modifies") or (trial.before and trial.before.is_("steadies")):
+    if flash is None or not trial.run.is_("modifies") or (trial.before and trial.before.is_("preconditions")):
         return None
     message = f"`{flash.name}` is flash, which writes faster while it is fresh than later"
     return TrialFinding(trial.run, ("modifies",), message, write(flash.advice("to_steady")))

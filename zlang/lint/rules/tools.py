@@ -56,12 +56,12 @@ def latency_is_not_measured(trial: TrialView) -> TrialFinding | None:
     ```
     """
     run = trial.run
-    if not run.is_("unclocked"):
+    if not run.is_("no_latencies"):
         return None
     if not any(map(_is_latency, metrics_of(trial.experiment, formulas(trial.experiment)).values())):
         return None
     message = "the program asks for latencies, but this option turns their measurement off"
-    return TrialFinding(run, ("unclocked",), message, "remove it")
+    return TrialFinding(run, ("no_latencies",), message, "remove it")
 
 
 @RULES.add("ZL068", "percentiles-averaged", WARNING)
