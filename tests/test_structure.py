@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from zlang.check import library
+from zlang.check.traits import TRAITS
 from zlang.emit.registry import EMITTERS
 from zlang.lint.rules import RULES
 from zlang.metrics import in_trials
@@ -245,6 +246,22 @@ def test_properties_are_named_only_where_kinds_declare_them() -> None:
         if sought & set(re.findall(r"\w+", code))
     ]
     assert not named, f"{named}: take what to write from a trait of the kind, `to_…`"
+
+
+ASKING = {"advice", "factors", "having", "is_", "is_not", "is_said", "number", "place", "places_of", "trait"}
+"""Methods of things and trials that take the name of a trait."""
+
+
+def test_rules_ask_for_traits_that_are_declared() -> None:
+    unknown = [
+        f"{name(path)}:{node.lineno}: {trait}"
+        for path in sorted((PACKAGE / "lint").rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ASKING
+        for trait in (arg.value for arg in node.args if isinstance(arg, ast.Constant))
+        if isinstance(trait, str) and trait not in TRAITS
+    ]
+    assert not unknown, f"{unknown}: zlang/check/traits.py has the names of all traits"
 
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:
