@@ -300,7 +300,8 @@ def resolve_if(context: Context, node: tree.If, expected: Type | None) -> Expr:
     if type_.kinds and condition.is_constant and isinstance(result := condition.value({}), bool):
         type_ = sides[0 if result else 1].type  # what is never reached needs no tools
     combined = combine(context, node.span, type_, value, [condition, *sides])
-    return note_risk(context, combined.replace(axes=_axes_of_if(context, condition, *sides)))
+    axes = _axes_of_if(context, condition, *sides)
+    return note_risk(context, combined.replace(axes=axes, whole=whole.of_if(condition, *sides)))
 
 
 def _axes_of_if(context: Context, condition: Expr, then: Expr, otherwise: Expr) -> tuple[Axis, ...]:

@@ -324,7 +324,7 @@ def _require_few(run: Value, on: Value) -> None:
 
 
 def _number_of(thing: Instance | None) -> int:
-    """How often a thing is there, as `_copies` lists it."""
+    """Count the copies of a thing that `_copies` lists."""
     return (len(thing.members) or thing.copies) * _number_of(thing.parent) if thing else 1
 
 

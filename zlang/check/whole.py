@@ -82,6 +82,14 @@ def of_arithmetic(operator: str, left: Expr, right: Expr) -> Whole | None:
     return whole
 
 
+def of_if(condition: Expr, then: Expr, otherwise: Expr) -> Whole | None:
+    """The side that a condition chooses."""
+    holds, first, second = condition.whole, _of(then), _of(otherwise)
+    if holds is None or first is None or second is None:
+        return None
+    return lambda point: first(point) if holds(point) else second(point)
+
+
 def of_joined(sides: Sequence[Expr], deciding: bool) -> Whole | None:
     """`and`, or with True as the truth that decides `or`."""
     wholes = [side.whole for side in sides if side.whole is not None]

@@ -5,8 +5,10 @@ In: an experiment, a seed, an order. Out: `Slot`s, as they are asked for. Rule: 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cached_property
 from itertools import accumulate, groupby, islice, pairwise
 from operator import mul
 from typing import NamedTuple, TypeVar
@@ -25,6 +27,7 @@ from zlang.plan.order import Layout, Order, Place, Rounds, order, sampled, sampl
 from zlang.plan.plan import Here, Scalar
 from zlang.plan.setups import Setups
 from zlang.space import bisection, points
+from zlang.space.designs import Plots
 from zlang.space.space import Space
 from zlang.space.trial_config import treatment
 
@@ -87,14 +90,17 @@ class Schedule:
         costs = {path: factor.cost or "create" for path, factor in experiment.factors.items()}
         self.hard_to_change = sorted(path for path in decisive if costs.get(path) not in {"none", "live"})
         self.taken: list[dict[str, int]] | None = like.taken if like else points.chosen(experiment, self.space, seed)
-        self.plots = points.plots(self.space, self.taken, self.hard_to_change if order.has_plots else ())
+        is_alike = like is not None and (like.order.has_plots == order.has_plots or not self.hard_to_change)
+        hard = self.hard_to_change if order.has_plots else ()
+        self.plots: Plots = like.plots if like and is_alike else points.plots(self.space, self.taken, hard)
         self.setups: Setups = like.setups if like else Setups(self.draw, part)
         self._plot_states = _remembering(self._states)
         self._cells = [(factor.path, _Cells(factor)) for factor in experiment.factors.values()]
-        self._repeats: dict[tuple[int, int], int] = {}
-        replicates = points.replicates(experiment, self.space, self.taken)
-        self.repeat, self.least_repeat = max(replicates), min(replicates)
-        self.trials = sum(map(len, self.rounds)) * sum(times * some for times, some in replicates.items())
+        self.repeats: dict[tuple[int, int], int] = like.repeats if like and is_alike else {}
+        counts = like.points_by_repeat if like else points.replicates(experiment, self.space, self.taken)
+        self.points_by_repeat: Counter[int] = counts
+        self.repeat, self.least_repeat = max(counts), min(counts)
+        self.trials = sum(map(len, self.rounds)) * sum(times * some for times, some in counts.items())
         self.hosts: tuple[str, ...] = like.hosts if like else self._hosts()
         if like is not None and rounds is None:
             self.trials = like.trials
@@ -189,13 +195,20 @@ class Schedule:
 
     def _places(self) -> Iterator[Place]:
         """The place of every trial in order."""
+        if self.is_uneven and self.search is None:
+            return iter(self._uneven_places)
         places = order(self._layout, self.order)
         return self._of_repeated(places) if self.is_uneven else places
+
+    @cached_property
+    def _uneven_places(self) -> tuple[Place, ...]:
+        """The places of all trials where some points are measured more often: at most `points.MOST_UNEVEN`."""
+        return tuple(self._of_repeated(order(self._layout, self.order)))
 
     def _of_repeated(self, places: Iterator[Place]) -> Iterator[Place]:
         """The places at which each point is measured as often as it says; blocks without trials are not counted."""
         blocks: dict[int, int] = {}
-        repeats = self._repeats
+        repeats = self.repeats
         for place in places:
             key = place.plot, place.point
             if key not in repeats:
@@ -212,7 +225,7 @@ class Schedule:
     def blocks(self) -> int:
         """The number of blocks, in an order with whole plots."""
         if self.is_uneven:
-            return max(place.block for place in self._places())
+            return max(place.block for place in self._uneven_places)
         return self._layout.passes * (self.plots.count if self.order is Order.PLANNED else 1)
 
     def slot(self, number: int) -> Slot:
@@ -250,7 +263,7 @@ class Schedule:
     def sampled(self, count: int) -> Iterator[tuple[float, Slot | None, Slot]]:
         """Trials drawn from the order, each with the one before it, and how many trials it stands for."""
         if self.is_uneven:
-            drawn = sampled_neighbours(list(self._places()), self._whole_plot_of, self.seed, count)
+            drawn = sampled_neighbours(self._uneven_places, self._whole_plot_of, self.seed, count)
         elif self.order is Order.AS_WRITTEN:
             counts = self.space.counts if self.taken is None else ()
             drawn = written(self._layout, tuple(accumulate(reversed(counts[1:]), mul)), count)
@@ -275,8 +288,8 @@ class Schedule:
         )
 
     def ordered(self, how: Order) -> Schedule:
-        """The same trials in another order."""
-        return Schedule(self.experiment, self.seed, self.part, how, self)
+        """The same trials in an order."""
+        return self if how is self.order else Schedule(self.experiment, self.seed, self.part, how, self)
 
     @property
     def whole(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from zlang.check import values
 from zlang.check.expressions import violation
@@ -119,6 +120,10 @@ def chosen(experiment: Experiment, built: Space, seed: int) -> list[dict[str, in
 def repeat_at(experiment: Experiment, point: Point) -> int:
     """The most measurements of a point. Raises ProgramError if that is not a number from 1 on."""
     repeat = experiment.repeat
+    if repeat.whole is not None and type(point) is dict:  # other points note what is read at them
+        with suppress(NotWhole, KeyError):
+            if (number := repeat.whole(point)) >= 1:
+                return number
     times = repeat.value(point)
     if isinstance(times, Quantity) and times.amount >= 1 and times.amount.denominator == 1:
         return int(times.amount)
