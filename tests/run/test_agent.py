@@ -145,6 +145,18 @@ def test_the_watch_leaves_no_sleep_behind(shell: str, tmp_path: Path) -> None:
     assert b"sleep\0%d\0" % dead not in commands
 
 
+@pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
+def test_directories_above_its_own_are_removed_if_it_made_them(shell: str, tmp_path: Path) -> None:
+    (tmp_path / "was here").mkdir()
+    for above in ("was here/a b/*", "x/../y"):
+        agent = Agent([shell, *(["sh"] if shell == "busybox" else [])], os.fsencode(tmp_path / above / "zlang"))
+        agent.begin()
+        agent.write(b"forget\n")
+        assert agent.hear() == ["forgotten"]
+        agent.close()
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["was here", "x", "y"]
+
+
 def test_lines_that_come_quickly_are_signs_of_life(agent: Agent) -> None:
     """Bash ends `wait` at a signal, and forgets to run the trap if another one comes while the trap runs."""
     for number in range(200):

@@ -13,7 +13,7 @@
 #   hold OUT, release OUT                        before and after each step the directory named in OUT/made must be the same
 #   drop OUT                                     remove what was fetched; `made` and `leaves` stay, for what removes things
 #   sweep                                        end all processes of the run -> swept COUNT, or stuck PIDS
-#   forget                                       remove the run folder, and the directory if we made it -> forgotten;
+#   forget                                       remove the run folder, and the directories if we made them -> forgotten;
 #                                                forgotten mounted if something is mounted there: nothing is removed
 # Answers at the start: ready BOOT UID, or refused REASON, at the beginning of a line, whatever a login shell printed.
 # Rule: only the coordinator's words become commands, and all other text is quoted. When standard input ends, or nobody
@@ -189,8 +189,11 @@ z_forget() {
   find "$z_folder" -xdev ! -type d -exec rm -f -- {} +
   find "$z_folder" -xdev -depth -type d -exec rmdir -- {} +
   if [ -e "$z_base/.made-by-zlang" ] && [ "$(ls -A "$z_base")" = .made-by-zlang ]; then
+    IFS= read -r z_top <"$z_base/.made-by-zlang" || z_top=$z_base
     rm -f -- "$z_base/.made-by-zlang"
     rmdir -- "$z_base"
+    z_above=${z_base%/*}
+    while case $z_above/ in "$z_top"/*) ;; *) false ;; esac && rmdir -- "$z_above"; do z_above=${z_above%/*}; done
   fi
 }
 
@@ -221,8 +224,10 @@ z_watch() {
 }
 
 if ! [ -d "$z_base" ]; then
+  z_top=$z_base
+  while z_above=${z_top%/*} && [ -n "$z_above" ] && ! [ -e "$z_above" ]; do z_top=$z_above; done
   z_reason=$(mkdir -p -- "$z_base" 2>&1) || refuse "the directory $z_base cannot be made: ${z_reason##*: }"
-  : >"$z_base/.made-by-zlang"
+  (cd -P -- "$z_top" && pwd -P) >"$z_base/.made-by-zlang"
 fi
 z_user=$(id -u)
 [ -n "$(find "$z_base" -prune -type d -user "$z_user" ! -perm -0002 ! -perm -0020 2>/dev/null)" ] ||
