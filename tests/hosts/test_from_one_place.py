@@ -138,6 +138,8 @@ def test_a_host_that_nobody_can_reach_is_said_before_anything_is_made(zlang: Zla
     config.write_text("Host host7\n  HostName 10.66.0.11\n" + config.read_text())
     refused = zlang("run", program, "--reach", "san1=host1", "--reach", "san2=host7", code=1).err
     assert "`san1` and `san2` are the same machine" in refused
+    visited = zlang("doctor", program, "--reach", "san1=host1", "--reach", "san2=host7", code=1).out
+    assert visited.count("`san1` and `san2` are the same machine") == 2
     refused = zlang("run", program, "--reach", "san1=host1", "--reach", "san2=nobody@host2", code=1).err
     assert "`san2` (nobody@host2) cannot be used" in refused
     refused = zlang("run", program, "--reach", "san3=host1", code=1).err

@@ -97,23 +97,28 @@ class Machines:
     # Before the run
 
     def connect(self) -> list[MachineLost]:
-        """Connect to every machine once, at the same time; gives why some cannot be used. They are not tried again."""
+        """Connect to every machine once, at the same time; gives why some cannot be used. They are not tried again.
+
+        Neither are two that are the same machine.
+        """
         return self._call(self._connect(), None)
 
     async def _connect(self) -> list[MachineLost]:
         machines = list(self._machines.values())
         results = await asyncio.gather(*(machine.connect() for machine in machines), return_exceptions=True)
         problems: list[MachineLost] = []
-        boots: dict[str, str] = {}
+        boots: dict[str, Machine] = {}
         for machine, result in zip(machines, results, strict=True):
             if isinstance(result, MachineLost):
                 machine.given_up = result
                 problems.append(result)
             elif isinstance(result, BaseException):
                 raise result
-            elif machine.boot != "-" and (other := boots.setdefault(machine.boot, machine.name)) != machine.name:
-                message = f"`{other}` and `{machine.name}` are the same machine"
-                problems.append(MachineLost(message, "each host of a program must be a different machine"))
+            elif machine.boot != "-" and (other := boots.setdefault(machine.boot, machine)) is not machine:
+                message = f"`{other.name}` and `{machine.name}` are the same machine"
+                problem = MachineLost(message, "each host of a program must be a different machine")
+                machine.given_up = other.given_up = problem
+                problems.append(problem)
         return problems
 
     async def _close(self) -> None:

@@ -180,7 +180,7 @@ def _of_table(where: str, name: str, entry: object) -> Reach:
     if ssh is not None and not isinstance(ssh, str):
         raise RunError(f"{where}: `ssh` must be a string", 'write ssh = "USER@HOST"')
     if not isinstance(directory, str) or not _PLACE.fullmatch(directory):
-        raise RunError(f"{where}: `directory` must be an absolute path", f'write directory = "{DIRECTORY}"')
+        raise RunError(f"{where}: `directory` must be an absolute path in one line", f'write directory = "{DIRECTORY}"')
     if isinstance(wait, bool) or not isinstance(wait, int) or not 0 <= wait <= _MOST_SECONDS:
         raise RunError(f"{where}: `wait` must be a whole number of seconds", f"write wait = {WAIT}")
     if not isinstance(sudo, bool) or (sudo and is_local):
