@@ -19,3 +19,15 @@ def test_a_median_stays_on_one_line(columns: int, lines: list[str]) -> None:
     assert (
         progress.folded("last: xfs randread 4KiB 16:", "median read_iops 16,606 (n = 2)", columns).split("\n") == lines
     )
+
+
+@pytest.mark.parametrize(
+    ("lanes", "lines", "shown"),
+    [
+        (["san1: 4KiB", "san2: 8KiB"], 3, ["san1: 4KiB | san2: 8KiB"]),
+        (["san1: 4KiB random", "san2: 8KiB"], 3, ["san1: 4KiB random", "san2: 8KiB"]),
+        (["a: 128KiB", "b: 128KiB", "c: 128KiB"], 2, ["a: 128KiB", "b: 128KiB", "and 1 more"]),
+    ],
+)
+def test_lanes_that_one_line_does_not_hold_have_a_line_each(lanes: list[str], lines: int, shown: list[str]) -> None:
+    assert progress.in_lines(lanes, 26, lines).split("\n") == shown

@@ -93,7 +93,7 @@ class _Watcher:
         since = max(0.0, time.time() - state.last.t) if state.last is not None else 0.0
         seconds = self.follower.seconds_left(since)
         remaining = "" if seconds is None else f", {words.duration(seconds)} left"
-        _print(f"{words.counts(state, self._header)}{remaining}; now: {progress.of_every_lane(now)}")
+        _print(f"{words.counts(state, self._header)}{remaining}; now: {' | '.join(progress.of_every_lane(now))}")
 
     def _print_stage(self) -> None:
         state = self.follower.state

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from zlang.run.run_state import RunState
 
 _LOOK_EVERY = 0.2
+_OTHER_LINES = 6
+"""Lines of a terminal that are not for lanes: the bar, the last point, and what was printed before."""
 """Seconds between looks at whether the run is to stop while somebody is waited for."""
 _THEN = ", then press Enter"
 _NO_BREAK = "\N{NO-BREAK SPACE}"
@@ -107,7 +109,7 @@ def watch(
             match event:
                 case Next(trial=trial):
                     under_way[trial.host] = levels_of(trial, header.factors)
-                    shown.say(of_every_lane(under_way) if header.machines else under_way[trial.host])
+                    shown.say(of_every_lane(under_way) if header.machines else [under_way[trial.host]])
                 case Start(step=step, out=out):
                     requested = (step, out.rpartition("/")[0])
                     shown.now()
@@ -145,9 +147,18 @@ def folded(text: str, whole: str, columns: int) -> str:
     return "\n".join(lines).replace(_NO_BREAK, " ")
 
 
-def of_every_lane(under_way: Mapping[str, str]) -> str:
-    """The points that are being measured, by machine: `san1: 4KiB 32 | san2: 4KiB 16`."""
-    return " | ".join(f"{host}: {levels}" if host else levels for host, levels in sorted(under_way.items()))
+def of_every_lane(under_way: Mapping[str, str]) -> list[str]:
+    """The points that are being measured, by machine: `san1: 4KiB 32`."""
+    return [f"{host}: {levels}" if host else levels for host, levels in sorted(under_way.items())]
+
+
+def in_lines(lanes: Sequence[str], columns: int, lines: int) -> str:
+    """What lanes do: in one line, or if that is too short, in a line each, as far as there are so many."""
+    one_line = " | ".join(lanes)
+    if len(one_line) <= columns:
+        return one_line
+    hidden = len(lanes) - max(lines, 1)
+    return "\n".join([*lanes[: max(lines, 1)], *([f"and {hidden} more"] if hidden > 0 else [])])
 
 
 def levels_of(trial: Trial, factors: Sequence[Factor]) -> str:
@@ -202,8 +213,8 @@ def _request(ask: Ask, then: str) -> str:
 class _Quiet:
     """Without a terminal: print only problems."""
 
-    def say(self, text: str) -> None:
-        """A trial is prepared and measured."""
+    def say(self, lanes: Sequence[str]) -> None:
+        """Trials are prepared and measured."""
 
     def now(self) -> None:
         """A command is started."""
@@ -229,14 +240,14 @@ class _Quiet:
 
 
 class _Bar(_Quiet):
-    """A terminal: one line with what is done now and the time left."""
+    """A terminal: the time left, and what is done now in one line, or in a line for each lane."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
-        self.progress, self.task, self.levels, self.last = progress, task, "", ("", "")
+        self.progress, self.task, self.lanes, self.last = progress, task, [""], ("", "")
         self.drawn = 0.0
 
-    def say(self, text: str) -> None:
-        self.levels = text
+    def say(self, lanes: Sequence[str]) -> None:
+        self.lanes = list(map(render.visible, lanes))
         self._draw()
 
     def now(self) -> None:
@@ -265,8 +276,10 @@ class _Bar(_Quiet):
     def _draw(self) -> None:
         """At most ten times a second: drawing must not cost what is measured."""
         levels, median = map(render.visible, self.last)
-        last = [folded(f"last: {levels}:", median, self.progress.console.width)] if median else []
-        self.progress.update(self.task, description="\n".join([render.visible(self.levels), *last]))
+        console = self.progress.console
+        last = [folded(f"last: {levels}:", median, console.width)] if median else []
+        lanes = in_lines(self.lanes, console.width, console.height - _OTHER_LINES)
+        self.progress.update(self.task, description="\n".join([lanes, *last]))
         if time.monotonic() - self.drawn > 0.1:  # noqa: PLR2004
             self.drawn = time.monotonic()
             self.progress.refresh()
