@@ -195,12 +195,13 @@ def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
     bound = "" if is_open else "at least " if estimate.unknown_seconds else "at most " if header.is_sequential else ""
     about = bound + ("" if header.at_most <= EXACT else "about ")
     kinds = ", ".join(f"{kind} {words.duration(took)}" for kind, took in estimate.seconds.items() if took >= 1)
+    kinds += " in all lanes together" if kinds and estimate.lanes else ""
     commands = f"{round(estimate.steps):,} commands{kinds and f' ({kinds})'}"
     most = " plus what is not included, for at most " if is_open else " for "
     print(f"estimate: {subject}{about}{words.duration(estimate.total)}{most}{commands}")
     if estimate.lanes:
-        took = ", ".join(f"{visible(lane)} {words.duration(spent)}" for lane, spent in estimate.lanes.items())
-        print(f"  lanes, which work at the same time: {took}")
+        took = [f"{visible(lane)} {words.duration(spent)}" for lane, spent in estimate.lanes.items()]
+        print(words.in_lines("  lanes, which work at the same time: ", took))
     if estimate.unknown_seconds:
         print(f"  not included: {words.setups_and_trials(round(estimate.unknown_seconds))} of unknown duration")
     free = costs.free(header)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 RUNS, DATABASE = Path("runs"), Path("results.duckdb")
 """The default directory for run folders, and the default file for their results."""
+_COLUMNS = 80
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 _NAMED = 3
 """The number of earlier runs that are named."""
 
@@ -29,6 +32,15 @@ _NAMED = 3
 def counted(count: int, noun: str) -> str:
     """`1 run`, `2,000 runs`."""
     return f"{count:,} {noun}{'s' if count != 1 else ''}"
+
+
+def in_lines(text: str, items: Iterable[str]) -> str:
+    """A text and a list, in lines of at most 80 columns that break only between items."""
+    unbroken = ", ".join(item.replace(" ", _NO_BREAK) for item in items)
+    lines = textwrap.wrap(
+        text + unbroken, _COLUMNS, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(lines).replace(_NO_BREAK, " ")
 
 
 def shell(text: str) -> str:
