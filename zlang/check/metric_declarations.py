@@ -34,6 +34,7 @@ MEANINGS = {
     "processor": "the share of a processor that the load takes",
     "processor_time": "the time that the load spends on processors",
     "skew": "the time between the first and the last start on several machines",
+    "coverage": "the share of the time of the longest stream in which all streams were measured",
     "pressure": "the share of the time in which something waits for a processor",
     "device": "bytes that devices move",
 }

@@ -24,7 +24,8 @@ from zlang.suggest import did_you_mean
 MEDIAN, GEOMETRIC_MEAN = "median", "geomean"
 _USUAL = ("read.operations", "write.operations")
 """The meanings of the metrics of a question that names none."""
-_OF_THE_PROCESS = "processor_time"
+_BESIDE = frozenset({"processor_time", "skew", "coverage"})
+"""The meanings of metrics that say how a trial was measured, and not what."""
 
 
 @frozen
@@ -235,7 +236,7 @@ def _metrics(db: Path, table: str, names: Sequence[str]) -> list[str]:
     means = {str(name): means for name, _, means in rows}
     is_better = {str(name): bool(better) for name, better, _ in rows}
     usual = [m for meaning in _USUAL for m in shown if means.get(m) == meaning]
-    own = [m for m in shown if m != ELAPSED.name and means.get(m) != _OF_THE_PROCESS]
+    own = [m for m in shown if m != ELAPSED.name and means.get(m) not in _BESIDE]
     own.sort(key=lambda m: (m not in varied, not is_better.get(m)))
     return sorted(usual or [*own[:1], *(m for m in shown if m == ELAPSED.name)], key=lambda m: m not in varied)
 
