@@ -519,8 +519,9 @@ def test_the_script_is_armed_for_its_plan_and_this_boot(spare: Disk) -> None:
         assert not (spare.at / "runs").exists()
     line = printed[printed.index("ZLANG_ARM='") + len("ZLANG_ARM='") :]
     assert spare.digest() == hashlib.sha256(bytes(SIZE)).hexdigest()
-    code, printed = script(ZLANG_ARM=line[: line.index("'")])
+    code, printed = script(ZLANG_ARM=line[: line.index("'")], ZLANG_LOOK="1")
     assert code == 0, printed
+    assert len([*spare.at.glob("runs/*/trials/*/*/*/spare.granted")]) == 1, "it was guarded, not only looked at"
     assert spare.digest() != hashlib.sha256(bytes(SIZE)).hexdigest()
 
 

@@ -6,11 +6,12 @@
 set -u
 CDPATH=''
 LC_ALL=C
+ZLANG_LOOK=''
 PATH=${PATH:-/bin:/usr/bin}
 for z_place in /usr/local/sbin /usr/sbin /sbin; do
   case :$PATH: in *:$z_place:*) ;; *) PATH=$PATH:$z_place ;; esac
 done
-export CDPATH LC_ALL PATH
+export CDPATH LC_ALL PATH ZLANG_LOOK
 z_title='A test'
 z_plan=c0ffee
 z_part=''
