@@ -194,7 +194,7 @@ _MOST_PARTS = 1000
 """Tasks that a job array can have where Slurm is set up as it comes: MaxArraySize is 1,001."""
 Wear = Annotated[bool, typer.Option("--wear", help="permit zlang to write more to a device than its stated endurance")]
 Limit = Annotated[
-    int | None, typer.Option("--limit", metavar="N", help="the most trials that may be run; default: 10,000")
+    int | None, typer.Option("--limit", metavar="N", help="permit a run of up to N trials; default: 10,000")
 ]
 Again = Annotated[bool, typer.Option("--again", help="measure again what earlier runs have measured")]
 Form = Annotated[
@@ -278,7 +278,10 @@ def explain(
         ),
     ] = None,
 ) -> None:
-    """Explain a finding, with a wrong and a corrected program; or a metric, a kind or a property."""
+    """Explain a finding, a metric, a kind or a property.
+
+    The page of an error or a warning has a wrong and a corrected program.
+    """
     from zlang.cli import explaining
 
     raise typer.Exit(explaining.explain(code))
@@ -381,11 +384,13 @@ def diff(
     *,
     as_json: Json = False,
 ) -> None:
-    """Compare two programs or plans: trials that are added, removed or changed, and their commands.
+    """Compare two programs or plans.
+
+    The comparison lists trials that are added, removed or changed, and their commands. The exit code is 6 if anything
+    differs.
 
     A plan is a run folder, or a file that `zlang plan --emit json` or `zlang snapshot` wrote and whose name ends in
     `.jsonl`. A program is planned with the options given here, or else with those of the plan that it is compared with.
-    The exit code is 6 if anything differs.
     """
     from zlang.cli import differing
 
@@ -405,7 +410,9 @@ def snapshot(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Save the plan of a program beside it, as PROGRAM.plan.jsonl; `--validate` fails if the plan has changed since.
+    """Save the plan of a program as PROGRAM.plan.jsonl.
+
+    The file is beside the program. With `--validate` the command fails if the plan has changed since it was saved.
 
     Use it in the CI of a repository of experiments, to see how a change of a file or of zlang alters the plans before
     they are run. The exit code is 6 if anything differs.
@@ -442,7 +449,9 @@ def run(
         typer.Option("--lanes", metavar="N", min=1, help="use at most N groups of machines at a time; default: all"),
     ] = None,
 ) -> None:
-    """Run the plan of a program, keep all output, and show the results.
+    """Run the plan of a program, and show the results.
+
+    All output is kept in a run folder.
 
     If zlang.toml or --reach says how to reach each host, a program with several hosts is run from this machine.
 
@@ -486,10 +495,11 @@ def submit(
     ] = False,
     again: Again = False,
 ) -> None:
-    """Submit the plan of a program to Slurm as a job array. Each task runs one part of the plan.
+    """Submit the plan of a program to Slurm as a job array.
 
-    A part consists of whole plots. If tasks were killed or lost, type the same command again: it submits the parts
-    that are not finished. A program with several experiments becomes several jobs, one after the other.
+    Each task runs one part of the plan. A part consists of whole plots. If tasks were killed or lost, type the same
+    command again: it submits the parts that are not finished. A program with several experiments becomes several
+    jobs, one after the other.
     """
     from zlang.cli import submitting
 
@@ -511,7 +521,10 @@ def hosts(
     *,
     as_json: Json = False,
 ) -> None:
-    """List the hosts of a program, and how each is reached. It does not connect to them; `zlang doctor FILE` does."""
+    """List the hosts of a program, and how each is reached.
+
+    It does not connect to them; `zlang doctor FILE` does.
+    """
     from zlang.cli import hosting
 
     raise typer.Exit(hosting.hosts(file, reach or [], as_json=as_json))
@@ -556,7 +569,10 @@ def clean(
     trust: Trust = False,
     reach: Reached = None,
 ) -> None:
-    """Remove what a killed run left behind. Nothing is measured, and only what the run created is removed."""
+    """Remove what a killed run left behind.
+
+    Nothing is measured, and only what the run created is removed.
+    """
     from zlang.cli import running
 
     raise typer.Exit(running.clean(run_name, runs, as_json=as_json, trust=trust, reach=reach or []))
@@ -613,7 +629,10 @@ def ingest(
     seed: Seed = None,
     order: Order = None,
 ) -> None:
-    """Rebuild the results database from run folders. It then has the runs in DIR, and no others."""
+    """Rebuild the results database from run folders.
+
+    It then has the runs in DIR, and no others.
+    """
     from zlang.cli import ingesting
 
     if csv is not None:
@@ -673,9 +692,10 @@ def sql(
         bool, typer.Option("--unsafe", help="permit statements to use files, the network and settings")
     ] = False,
 ) -> None:
-    """Query the results: `zlang sql "select FACTOR, median(METRIC) from trials group by all order by all"`.
+    """Query the results with SQL.
 
-    Without a query, on a terminal, it is interactive, with completion and history.
+    For example: `zlang sql "select FACTOR, median(METRIC) from trials group by all order by all"`. Without a query, on
+    a terminal, it starts a prompt with completion and history.
     """
     from zlang.cli import query_results, querying
 
@@ -695,7 +715,10 @@ def expect(
     *,
     as_json: Json = False,
 ) -> None:
-    """Judge the expectations of an experiment: exit code 4 if one failed, 5 if one is inconclusive."""
+    """Judge the expectations of an experiment.
+
+    The exit code is 0 if all of them pass, 4 if one fails, and 5 if one is inconclusive.
+    """
     from zlang.cli import answering
 
     raise typer.Exit(answering.expect(run_name, db, against, as_json=as_json))
@@ -717,10 +740,11 @@ def table(
     *,
     as_json: FormJson = False,
 ) -> None:
-    """Print results with their intervals: the tables of the experiment, or your own.
+    """Print results with their intervals.
 
-    If the experiment declares no table, it prints one of all points. `zlang table 'METRIC, p99(LATENCY) by FACTOR'`
-    has a row for each level, and merges histograms for the percentile.
+    Without a clause, it prints the tables that the experiment declares, or one of all points if there are none.
+    `zlang table 'METRIC, p99(LATENCY) by FACTOR'` has a row for each level, and merges histograms for the
+    percentile.
     """
     from zlang.cli import answering
 
@@ -748,10 +772,10 @@ def plot(
     ] = False,
     log: Annotated[bool, typer.Option("--log", help="use a logarithmic axis for the measures")] = False,
 ) -> None:
-    """Draw results with their intervals: the plots of the experiment, or your own.
+    """Draw results with their intervals.
 
-    `zlang plot 'METRIC over FACTOR1 by FACTOR2, facet FACTOR3'` has a line for each level of FACTOR2, and a plot for
-    each level of FACTOR3.
+    Without a clause, it draws the plots that the experiment declares. `zlang plot 'METRIC over FACTOR1 by FACTOR2,
+    facet FACTOR3'` has a line for each level of FACTOR2, and a plot for each level of FACTOR3.
 
     A plot can also be over `latency`, `position` (trials in the order of measurement), `second` (samples of
     collectors) or `factors` (each factor in turn).
@@ -783,7 +807,10 @@ def report(
         bool, typer.Option("--bundle", help="write report.zip: the page and the raw files to which it links")
     ] = False,
 ) -> None:
-    """Write a report of a run: one HTML page that needs no network, or Markdown, or all tables as CSV."""
+    """Write a report of a run.
+
+    It is one HTML page that needs no network, or Markdown, or all tables as CSV.
+    """
     from zlang.cli import reporting
 
     raise typer.Exit(reporting.report(run_name, runs, db, form, out, is_bundle=bundle))
@@ -808,7 +835,10 @@ def compare(
     *,
     as_json: FormJson = False,
 ) -> None:
-    """Compare levels or runs: ratios with intervals, verdicts and caveats."""
+    """Compare levels or runs.
+
+    The result has ratios with intervals, verdicts and caveats.
+    """
     from zlang.cli import comparing
 
     raise typer.Exit(comparing.compare(pair or (), by, run_name, metric, db, "json" if as_json else form))
@@ -822,7 +852,10 @@ def effects(
     *,
     as_json: FormJson = False,
 ) -> None:
-    """Analyse the variance: main effects, two-factor interactions, replication."""
+    """Say how much of the variance each factor explains.
+
+    The analysis of variance has main effects, two-factor interactions and replication.
+    """
     from zlang.cli import comparing
 
     raise typer.Exit(comparing.effects(run_name, metric, db, "json" if as_json else form))
@@ -834,7 +867,10 @@ def findings(
     *,
     as_json: Json = False,
 ) -> None:
-    """List findings about the results of a run: drift, outliers, queues that were not full, and others."""
+    """List reasons to doubt the results of a run.
+
+    Examples are drift, outliers, and queues that were not full.
+    """
     from zlang.cli import comparing
 
     raise typer.Exit(comparing.findings(run_name, db, as_json=as_json))
@@ -867,9 +903,9 @@ def import_(
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="write to this file instead of standard output")
     ] = None,
 ) -> None:
-    """Turn a file of another tool, or what this machine has, into a program.
+    """Turn a file of another tool into a program.
 
-    What a program cannot express becomes a comment.
+    It also writes declarations of what this machine has. What a program cannot express becomes a comment.
     """
     from zlang.cli import importing
 
@@ -880,7 +916,10 @@ import_.__name__ = "import"
 
 
 def lsp() -> None:
-    """Serve editors: the language server, on standard input and output."""
+    """Run the language server for editors.
+
+    It uses standard input and output.
+    """
     from zlang.cli import serving
 
     serving.serve()
@@ -917,7 +956,9 @@ def doctor(
     *,
     as_json: Json = False,
 ) -> None:
-    """List installed and missing tools, their versions, and how to install them.
+    """List installed and missing tools.
+
+    The list has their versions, and how to install them.
 
     If zlang.toml or --reach says how to reach the hosts of the program, it also checks each of them: the clock, the
     tools, and whether a fact contradicts the program.
