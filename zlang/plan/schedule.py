@@ -288,8 +288,8 @@ class Schedule:
         )
 
     def ordered(self, how: Order) -> Schedule:
-        """The same trials in an order."""
-        return self if how is self.order else Schedule(self.experiment, self.seed, self.part, how, self)
+        """The same trials in another order."""
+        return Schedule(self.experiment, self.seed, self.part, how, self)
 
     @property
     def whole(self) -> tuple[str, ...]:
