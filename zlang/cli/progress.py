@@ -153,7 +153,7 @@ def of_every_lane(under_way: Mapping[str, str]) -> list[str]:
 
 
 def in_lines(lanes: Sequence[str], columns: int, lines: int) -> str:
-    """What lanes do: in one line, or if that is too short, in a line each, as far as there are so many."""
+    """The work of lanes in one line, or if that is too short, in a line each, as far as there are so many."""
     one_line = " | ".join(lanes)
     if len(one_line) <= columns:
         return one_line

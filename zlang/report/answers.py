@@ -99,7 +99,7 @@ def _unmeasured_caveat(trials: Trials, measures: Sequence[Measure], answered: Se
     if not any(own_trials for _, own_trials, _ in answered):
         return ""
     empty = [measure for n, measure in enumerate(measures) if not any(own[n].n for _, _, own in answered)]
-    of_streams = _only_of_streams(trials) if empty else frozenset()
+    of_streams = _of_streams(trials) if empty else frozenset()
     apart = [f"`{measure.name}`" for measure in empty if metrics_in(measure.term) & of_streams]
     unknown = [f"`{measure.name}`" for measure in empty if not metrics_in(measure.term) & of_streams]
     caveats = [f"no trial has a value for {' or '.join(unknown)}"] if unknown else []
@@ -111,11 +111,11 @@ def _unmeasured_caveat(trials: Trials, measures: Sequence[Measure], answered: Se
 _OF_STREAMS = "zlang sql 'select host, stream, metric, value from metrics where stream is not null'"
 
 
-def _only_of_streams(trials: Trials) -> frozenset[str]:
-    """The metrics of which streams have values, and no trial has one."""
+def _of_streams(trials: Trials) -> frozenset[str]:
+    """The metrics of which streams have values."""
     runs = [trials.run, *trials.others]
     wanted = "SELECT DISTINCT metric FROM stream_metrics WHERE valid AND list_contains(?, run)"
-    return frozenset(str(name) for (name,) in run_query(trials.db, wanted, [runs]).rows) - trials.measured
+    return frozenset(str(name) for (name,) in run_query(trials.db, wanted, [runs]).rows)
 
 
 def _mixed_rows_caveat(trials: Trials, table: Table) -> str:
@@ -186,8 +186,6 @@ def _resolve_asked(trials: Trials, word: str, text: str, kind: type[T]) -> T:
     words, scope = _words(trials), NoScope()
     made = clauses.resolve_clause(clause, words, scope, result.append) if clause is not None else None
     if result:
-        if (name := result[0].span.text) in _only_of_streams(trials) and result[0].code is Code.UNKNOWN_NAME:
-            raise RunError(f"`{name}` does not add up, so only streams have values", _OF_STREAMS)
         unmeasured = _unmeasured_metric(result[0])
         if unmeasured:
             hint = f"`zlang explain {unmeasured}` says what measures it"
