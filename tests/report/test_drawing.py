@@ -77,7 +77,7 @@ def test_a_picture_for_each_measure_and_level_of_the_facet() -> None:
 def test_a_measure_without_values_has_no_picture(tmp_path: Path) -> None:
     whole = drawn()
     nothing = replace(whole, rows=whole.rows[-1:])
-    assert text_of(nothing) == f"{whole.plot.text}: no trial that counts has a value of it\n"
+    assert text_of(nothing) == f"{whole.plot.text}: no trial that counts has a value for this plot\n"
     assert drawing.pictures(nothing) == []
     with pytest.raises(RunError, match="there is nothing to draw"):
         vega.write([nothing], tmp_path / "a.json")

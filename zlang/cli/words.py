@@ -140,7 +140,7 @@ def set_up_once(factors: Sequence[str], limits: Sequence[str], repeat: int, *, i
     if not is_mended:
         cure = "use `repeat = 3` and `--order blocked`" if repeat == 1 else "no order sets them up more than once"
     else:
-        cure = f"`--order blocked` sets each up {repeat} times"
+        cure = f"`--order blocked` sets everything up {repeat} times"
     named = " and ".join(f"`{visible(name)}`" for name in factors)
     expected = " and ".join(f"`expect {visible(text)}`" for text in limits)
     parts = [f"{named}: each level is set up only once, so comparisons between levels will be inconclusive"] * bool(

@@ -34,7 +34,7 @@ _TINY = 0.001
 _HUGE = 1_000_000
 _OF_RUNS = "`zlang compare RUN RUN` compares runs"
 _SET_UP_ONCE = "inconclusive: set up once"
-_SET_UP_AGAIN = "a level was set up only once; `zlang run --order blocked --again` sets each up once per replicate"
+_SET_UP_AGAIN = f"a level was set up only once; {wording.SET_UP_AGAIN}"
 _BY_EFFECTS = "`zlang effects` judges a factor over all combinations"
 _ALL_COMBINATIONS = "`design = full` measures both levels with all else alike"
 _BY_COMBINATIONS = "nothing was repeated: judged by how the ratio differs between combinations; `repeat = 3` repeats"

@@ -12,7 +12,7 @@ WIDEST_BAR = 2
 """The largest value times this is the end of an axis; longer intervals are cut there."""
 WIDEST_ON_LOG = 100
 """The same of a logarithmic axis, which has more room, and for the smallest value downwards."""
-EMPTY = "no trial that counts has a value of it"
+EMPTY = "no trial that counts has a value for this plot"
 """The reason why there is nothing to draw."""
 
 

@@ -137,7 +137,7 @@ def slow_operations_hide_others(results: Results) -> Iterator[str]:
         shown = in_trials([trial for trial, *_ in result], worst, [trial for trial, *_ in requested])
         yield (
             f"p99 is {wording.measured(text, 'ns')}, but a fixed-rate load would see "
-            f"{wording.measured(lived, 'ns')} or more, {shown}: operations that slow took 1 % of the time"
+            f"{wording.measured(lived, 'ns')} or more, {shown}: 1 % of the time was spent in operations that slow"
         )
 
 
