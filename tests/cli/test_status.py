@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -90,3 +91,16 @@ def test_two_at_a_time_say_the_same(run: RunBuilder, tmp_path: Path) -> None:
         shown = {process.communicate()[0] for process in both}
         assert len(shown) == 1, shown
     assert len([*(tmp_path / "state/zlang/status").iterdir()]) == 1
+
+
+def test_a_run_that_cannot_be_read_does_not_hide_the_others(
+    run: RunBuilder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = run.path.with_name("other")
+    shutil.copytree(run.path, other)
+    (other / "journal.jsonl").unlink()
+    (other / "journal.jsonl").mkdir()
+    assert guarded(["status"]) == 1
+    printed = capsys.readouterr()
+    assert printed.out.startswith("lab  ")
+    assert f"cannot read the journal {other}/journal.jsonl: not a regular file" in printed.err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -110,3 +111,14 @@ def test_what_a_killed_ingest_left_is_removed_by_the_next(tmp_path: Path) -> Non
         with scratch(tmp_path) as second:
             assert {*tmp_path.iterdir()} == {other, held, second}
     assert {*tmp_path.iterdir()} == {other}
+
+
+def test_a_journal_that_cannot_be_read_leaves_out_its_run_only(run: RunBuilder, runs: Path, db: Path) -> None:
+    other = runs / "other-20261127-211440-c07f"
+    shutil.copytree(run.path, other)
+    (other / "journal.jsonl").unlink()
+    (other / "journal.jsonl").symlink_to("/etc/hostname")
+    ingested = ingest(runs, db)
+    assert ingested.runs == 1
+    ((problem,),) = ask(db, f"select problem from problems where run = '{other.name}'")
+    assert problem == f"cannot read the journal {other}/journal.jsonl: is a link, and links are not followed here"

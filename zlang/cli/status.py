@@ -93,7 +93,7 @@ def _invalid(count: int) -> str:
 
 
 def _list(runs_dir: Path, *, as_json: bool) -> int:
-    listed = statuses.of_every(runs_dir)
+    listed, unread = statuses.of_every(runs_dir)
     tasks = _tasks(listed)
     for run in listed:
         invalid, stage = len(run.failures), _stage(run)
@@ -108,13 +108,16 @@ def _list(runs_dir: Path, *, as_json: bool) -> int:
             part = [f"part {run.part}"] if run.part else []
             counts = words.counts(run, run) + _invalid(invalid)
             print(visible("  ".join([run.path.name, *part, counts, stage, *([task] if task else [])])))
+    for error in unread:
+        print(render.run_error(error, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
+    code = 1 if unread else 0
     if as_json:
-        return 0
+        return code
     for name in statuses.unbegun(runs_dir):
         print(f"{visible(name)}  its start was interrupted; `zlang clean` removes it")
-    if not listed:
+    if not listed and not unread:
         print(f"no runs in {visible(str(runs_dir))}")
-    return 0
+    return code
 
 
 def _tasks(listed: Iterable[RunStatus]) -> Mapping[Path, str]:

@@ -6,7 +6,8 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, field
 from pathlib import Path
 from types import MappingProxyType
@@ -23,7 +24,7 @@ from zlang.suggest import did_you_mean
 if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
     from zlang.plan.estimate import PlanEstimate
-    from zlang.plan.plan import Finding, Plan, Setup
+    from zlang.plan.plan import Finding, Header, Plan, Setup
     from zlang.readers.reading import Judgement
     from zlang.run.account import Account
     from zlang.run.arming import Armed
@@ -184,11 +185,19 @@ def all_runs(runs: Path) -> list[Folder]:
     return [Folder(path) for path in paths]
 
 
+def readable_headers(runs: Path) -> Iterator[tuple[Folder, Header]]:
+    """Every run folder whose plan can be read, with its header; others may belong to another user."""
+    for folder in all_runs(runs):
+        with suppress(RunError):
+            yield folder, folder.read_plan().header
+
+
 def latest_of(runs: Path, planned: Planned) -> Folder:
     """The latest run of the same part of the same plan. Raises RunError."""
     wanted = planned.plan.header
-    headers = [(folder, folder.read_plan().header) for folder in all_runs(runs)]
-    same = [folder for folder, header in headers if (header.plan, header.part) == (wanted.plan, wanted.part)]
+    same = [
+        folder for folder, header in readable_headers(runs) if (header.plan, header.part) == (wanted.plan, wanted.part)
+    ]
     if not same:
         raise RunError("this program has not been run yet, so no trial has failed", "`zlang run` without --failed")
     return max(same, key=lambda folder: folder.plan.stat().st_mtime)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from zlang.errors import RunError
 from zlang.record import Record
 from zlang.run import places, status_cache
 
@@ -46,12 +47,18 @@ def find(runs: Path, run: str | None) -> Path:
     return places.find(runs, run)
 
 
-def of_every(runs: Path) -> list[RunStatus]:
-    """The status of each run in a directory, by name, and of parts that began together by their numbers.
+def of_every(runs: Path) -> tuple[list[RunStatus], list[RunError]]:
+    """The status of each run in a directory, by name, and why others cannot be read.
 
-    Raises RunError.
+    Parts that began together are ordered by their numbers.
     """
-    return sorted(map(of, places.every(runs)), key=_place_in_list)
+    listed, unread = [], []
+    for path in places.every(runs):
+        try:
+            listed.append(of(path))
+        except RunError as error:
+            unread.append(error)
+    return sorted(listed, key=_place_in_list), unread
 
 
 def _place_in_list(status: RunStatus) -> tuple[str, int, str]:

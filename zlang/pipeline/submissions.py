@@ -56,8 +56,7 @@ def latest(directory: Path, plan: str) -> list[Folder]:
     """The run folders of the parts into which a plan was cut last, in order of the parts."""
     by_part: dict[tuple[str, int], Folder] = {}
     last = ""
-    for folder in sorted(runs.all_runs(directory), key=lambda folder: folder.plan.stat().st_mtime):
-        header = folder.read_plan().header
+    for folder, header in sorted(runs.readable_headers(directory), key=lambda each: each[0].plan.stat().st_mtime):
         number, _, last_of = header.part.partition("/")
         if header.plan == plan and last_of:
             by_part[last_of, int(number)] = folder

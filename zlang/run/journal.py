@@ -241,7 +241,7 @@ class Lines:
         except FileNotFoundError:
             return
         except OSError as error:
-            raise _journal_error("read", self._path, error) from error
+            raise RunError(f"cannot read the journal {self._path}: {reason_of(error)}") from error
 
 
 class Tail(Lines):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -76,6 +77,8 @@ def _paths(runs: Path) -> Iterator[Path]:
 
 def _source(path: Path) -> FolderSource:
     folder = Folder(path.absolute())
-    session = next((e for e in Lines(folder.journal) if isinstance(e, Session)), None)
+    session = None
+    with suppress(RunError):  # who stages the run says that its journal cannot be read
+        session = next((e for e in Lines(folder.journal) if isinstance(e, Session)), None)
     size = folder.journal.stat().st_size if folder.journal.is_file() else 0
     return FolderSource(session.t if session else 0.0, session.run if session else folder.name, size, folder)

@@ -22,6 +22,7 @@ import orjson
 from zlang.errors import RunError, reason_of
 from zlang.files import copy_attributes, scratch
 from zlang.metrics import Metric
+from zlang.run.journal import Lines
 from zlang.run.unverified import UNVERIFIED
 from zlang.store import incremental, joining, load, query, store
 from zlang.store.experiment import StoredExperiment
@@ -90,7 +91,7 @@ def ingest(runs: Path, db: Path, progress: Progress | None = None, look: Look | 
     sources, copies = run_folders(runs)
     if not sources:
         raise RunError(f"there are no runs in {runs}", "a run's folder holds a journal.jsonl; make one: zlang run FILE")
-    target = Path(os.path.realpath(db))
+    target = Path(os.path.realpath(db)) if db.exists() else db.absolute()
     try:
         with scratch(_directory_without_wildcards(target.parent)) as place:
             built = place / "database"
@@ -203,7 +204,7 @@ def _stage_run(
     ingested: Ingested,
     progress: Progress | None,
 ) -> None:
-    """Stage one run; a run whose plan cannot be read is reported and left out.
+    """Stage one run; a run whose plan or journal cannot be read is reported and left out.
 
     What several machines did of it is first joined in a directory within `scratch_directory`.
     """
@@ -217,6 +218,11 @@ def _stage_run(
             source, plan = replace(source, folder=joined), joined.read_plan()
     except (RunError, OSError) as error:
         stage_problem(staging, source.run, None, f"the plan of {source.folder.name} cannot be read: {error}")
+        return
+    try:
+        any(True for _ in Lines(source.folder.journal))
+    except RunError as error:
+        stage_problem(staging, source.run, plan.header.experiment, str(error))
         return
     run = RunRows(source, plan.header, _experiment(experiments, plan.header.experiment), staging)
     run.stage(plan.items(), progress)
