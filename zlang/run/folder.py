@@ -10,6 +10,7 @@ import fcntl
 import os
 import re
 import secrets
+import stat
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -149,6 +150,8 @@ class Folder:
             message = f"cannot lock the run {self.name}: {reason_of(error)}"
             raise RunError(message) from error
         try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise RunError(f"cannot lock the run {self.name}: {path} is not a regular file", "remove it")
             _lock(handle, self.name)
             with _hold_run_lock(self.run):
                 for place in (self.path, self.sources):
