@@ -11,7 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -85,6 +85,8 @@ class Disk:
     at: Path
     node: Path
     zlang: Zlang
+    within: tuple[str, ...] = ()
+    """The command in which its guard runs."""
 
     @property
     def image(self) -> Path:
@@ -109,7 +111,12 @@ class Disk:
             out.mkdir(exist_ok=True)
             environment = {**os.environ, "RUN": "run", "OUT": str(out), **variables}
             done = subprocess.run(
-                ["sh", "-c", step.command], cwd=self.at, env=environment, capture_output=True, text=True, timeout=60
+                [*self.within, "sh", "-c", step.command],
+                cwd=self.at,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=60,
             )
             assert (done.returncode == 0) == (not done.stderr), done.stderr
             refusals[when] = done.stderr
@@ -353,6 +360,17 @@ def test_what_can_be_opened_exclusively_but_is_in_use_is_not_wiped(spare: Disk, 
         assert reason in refusals["plan"]
         assert reason in refusals["step"]
         assert spare.digest() == before
+
+
+def test_what_is_exported_by_nvme_over_fabrics_is_not_wiped(spare: Disk) -> None:
+    namespace = "/sys/kernel/config/nvmet/subsystems/lab/namespaces/1"
+    export = (
+        f'mount -t tmpfs none /sys/kernel && mkdir -p {namespace} && echo {spare.node} >{namespace}/device_path && "$@"'
+    )
+    within = ("unshare", "--mount", "sh", "-c", export, "sh")
+    refusals = replace(spare, within=within).guarded(spare.link)
+    assert f"is exported: {namespace}" in refusals["plan"]
+    assert f"is exported: {namespace}" in refusals["step"]
 
 
 def _not_a_link(disk: Disk) -> None:
