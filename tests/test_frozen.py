@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass
+from dataclasses import field as model_field
 from pathlib import Path
 
 import orjson
 import pytest
 from pydantic import TypeAdapter
 
-from zlang.frozen import frozen
+from zlang.frozen import field, frozen, replace
 from zlang.record import Record
 
 
@@ -31,7 +32,7 @@ class Model:
     path: Path
     names: tuple[str, ...]
     depth: int = 0
-    tags: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, str] = model_field(default_factory=dict)
 
 
 @frozen

@@ -1,42 +1,98 @@
 """Frozen, slotted dataclasses that are cheap to define.
 
-`@dataclass(frozen=True, slots=True)` compiles seven methods for each class. Of a class that is `@frozen` only its
-`__init__` is compiled, and the others are shared, so it takes a quarter of the time to be defined.
+`@dataclass(frozen=True, slots=True)` compiles seven methods for each class, and `dataclasses` itself takes 6 ms to be
+imported. Of a class that is `@frozen` only the `__init__` is compiled, the other methods are shared, and its fields are
+described when somebody asks: `dataclasses.fields`, orjson, pydantic.
 
-Why not a `Record` (`zlang/record.py`), which takes a tenth? orjson writes the fields of dataclasses by itself, and
-calls back for each record (`zlang/plan/wire.py`). So what each trial of a plan has is `@frozen`: a plan can have a
-million of them. What only `zlang check` makes is a `Record`.
+Why not a `Record` (`zlang/record.py`), which is cheaper still? orjson writes the fields of dataclasses by itself, and
+calls back for each record (`zlang/plan/wire.py`). So the parts of trials are `@frozen`: a plan can have a million of
+them. A class of which only `zlang check` makes objects is a `Record`.
 """
 
 from __future__ import annotations
 
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, TypeVar, cast, dataclass_transform
 
 from zlang.record import written_out
 
 T = TypeVar("T")
 
 
+class _Factory:
+    """A default that is made for each object."""
+
+    def __init__(self, make: Callable[[], object]) -> None:
+        self.make = make
+
+
+def field(*, default_factory: Callable[[], T]) -> T:
+    """Give a field a default that is made for each object."""
+    return cast("T", _Factory(default_factory))
+
+
+def replace(item: T, **changed: object) -> T:
+    """Copy the object with other values of some fields."""
+    cls: Any = type(item)
+    given = dict(zip(cls.__match_args__, cls.frozen_values(item), strict=True))
+    return cls(**{**given, **changed})  # type: ignore[no-any-return]
+
+
+class _Fields:
+    """The descriptions of the fields of a class, made when they are first asked for."""
+
+    def __get__(self, _item: object, cls: type) -> dict[str, Any]:
+        """Describe the fields as `dataclass` does."""
+        import dataclasses
+
+        made: Any = cls
+        defaults = {
+            name: dataclasses.field(default_factory=value.make) if isinstance(value, _Factory) else value
+            for name, value in made.frozen_defaults.items()
+        }
+        space = {**defaults, "__annotations__": made.frozen_types, "__module__": cls.__module__}
+        like: Any = dataclasses.dataclass(init=False, repr=False, eq=False)(type(cls.__name__, (), space))
+        made.__dataclass_fields__ = like.__dataclass_fields__
+        return made.__dataclass_fields__  # type: ignore[no-any-return]
+
+
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
     """Make a dataclass of a class whose fields are given once, and never changed."""
-    made: Any = dataclass(init=False, repr=False, eq=False, slots=True)(cls)
-    every = fields(made)
+    return _made(cls, _SHARED)
+
+
+@dataclass_transform(field_specifiers=(field,))
+def mutable(cls: type[T]) -> type[T]:
+    """Make a dataclass of a class whose fields can be changed, so that it has no hash."""
+    return _made(cls, ("__eq__", "__repr__"))
+
+
+def _made(cls: type[T], methods: Sequence[str]) -> type[T]:
+    inherited: dict[str, Any] = getattr(cls, "frozen_types", {})
+    types = {**inherited, **cls.__annotations__}
+    given = {**getattr(cls, "frozen_defaults", {}), **cls.__dict__}
+    defaults = {name: value for name, value in given.items() if name in types}
+    apart = {*defaults, "__dict__", "__weakref__"}
+    space = {name: value for name, value in cls.__dict__.items() if name not in apart}
+    shared = {name: _Methods.__dict__[name] for name in methods if name not in space}
+    slots = tuple([name for name in types if name not in inherited])
+    made: Any = type(cls.__name__, cls.__bases__, {**space, **shared, "__slots__": slots})
+    made.frozen_types, made.frozen_defaults, made.__dataclass_fields__ = types, defaults, _Fields()
+    setattr(made, "__match_args__", tuple(types))  # noqa: B010 - a type checker knows better what it is
+    made.__qualname__ = cls.__qualname__
     made.__init__ = written_out(
-        [(item.name, getattr(made, item.name).__set__) for item in every],
-        {item.name: item.default for item in every if item.default is not MISSING},
-        {item.name: item.default_factory for item in every if item.default_factory is not MISSING},
+        [(name, getattr(made, name).__set__) for name in types],
+        {name: value for name, value in defaults.items() if not isinstance(value, _Factory)},
+        {name: value.make for name, value in defaults.items() if isinstance(value, _Factory)},
     )
-    made.frozen_values = attrgetter(*[item.name for item in every]) if len(every) > 1 else _values
-    for name in _SHARED:
-        setattr(made, name, _Methods.__dict__[name])
+    made.frozen_values = attrgetter(*types) if len(types) > 1 else _values
     return made  # type: ignore[no-any-return]
 
 
 def _values(item: object) -> tuple[object, ...]:
-    return tuple([getattr(item, each.name) for each in fields(item)])  # type: ignore[arg-type]
+    return tuple([getattr(item, name) for name in type(item).__match_args__])  # type: ignore[attr-defined]
 
 
 class _Methods:
@@ -53,8 +109,8 @@ class _Methods:
         return hash(read(self))
 
     def __repr__(self) -> str:
-        shown = [f"{item.name}={getattr(self, item.name)!r}" for item in fields(self)]  # type: ignore[arg-type]
-        return f"{type(self).__qualname__}({', '.join(shown)})"
+        names: tuple[str, ...] = type(self).__match_args__  # type: ignore[attr-defined]
+        return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in names)})"
 
     def __setattr__(self, name: str, _value: object) -> None:
         raise AttributeError(f"BUG: {type(self).__name__}.{name} cannot be changed")

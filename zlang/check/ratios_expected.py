@@ -6,8 +6,6 @@ one comparison of two aggregates that trials add values to, each with a constant
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from zlang.check import questions
 from zlang.check.clause_expressions import ClauseExpressions, is_aggregate, one_line
 from zlang.check.questions import ExpectedRatio, FactorRef, Term
@@ -15,6 +13,7 @@ from zlang.check.terms import term
 from zlang.check.typed import resolve_condition
 from zlang.check.vocabulary import FactorColumn, Vocabulary
 from zlang.diagnostics import Code
+from zlang.frozen import replace
 from zlang.syntax import tree
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}

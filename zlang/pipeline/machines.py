@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from zlang.check import hosts
 from zlang.check.check import Checked
 from zlang.check.program import Experiment
 from zlang.errors import RunError
+from zlang.frozen import replace
 from zlang.pipeline import plans, programs
 from zlang.suggest import did_you_mean
 

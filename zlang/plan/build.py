@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
@@ -18,6 +17,7 @@ from zlang.check.instances import Frame, chain, leaves_changed
 from zlang.check.program import Instance, Kind, Program
 from zlang.check.traits import TRAITS
 from zlang.diagnostics import ProgramError
+from zlang.frozen import replace
 from zlang.lint.trial import Thing, never_written
 from zlang.plan import footprint, header
 from zlang.plan.identities import Identities

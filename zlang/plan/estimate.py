@@ -8,10 +8,9 @@ unknown duration is counted as such, never silently left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from zlang.frozen import frozen
+from zlang.frozen import field, frozen, mutable
 from zlang.plan.plan import LOCAL, Action, Footprint, Setup, Step, Trial
 from zlang.plan.state import Alter, Change, Make
 
@@ -38,7 +37,7 @@ class Past:
     writes: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
+@mutable
 class PlanEstimate:
     """The estimate of a plan.
 

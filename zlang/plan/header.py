@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from zlang.check import digests, hosts, library, streams, values
 from zlang.check.instances import Frame
 from zlang.check.program import Experiment, FactorDef, Instance, Kind, Program
 from zlang.check.questions import Expectation, Plot, Table
 from zlang.diagnostics import ProgramError
+from zlang.frozen import replace
 from zlang.plan import footprint
 from zlang.plan.exposure import Exposure
 from zlang.plan.order import Order

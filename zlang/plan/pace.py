@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from zlang.frozen import mutable
 from zlang.plan.plan import Trial
 
 _Point = tuple[str, float | None]
@@ -19,7 +19,7 @@ _Setups = tuple[bool, tuple[str, ...]]
 """Whether they are those of the first trial of a whole plot, and which they are."""
 
 
-@dataclass(slots=True)
+@mutable
 class _Mean:
     """The mean of some durations, in seconds."""
 

@@ -12,11 +12,10 @@ and `CDPATH` (empty).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
 from enum import StrEnum
 
 from zlang.check.questions import AnyExpectation, Plot, Search, Table, Until
-from zlang.frozen import frozen
+from zlang.frozen import field, frozen, replace
 from zlang.metrics import Metric
 from zlang.space import bisection
 

@@ -8,7 +8,6 @@ stands on. What can be set belongs to its own state only, unless a command of wh
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
@@ -19,6 +18,7 @@ from zlang.check.instances import Frame, leaves_changed, places, treatment_site,
 from zlang.check.naming import exposed, exposed_beneath
 from zlang.check.program import Expr, Instance, KindAction, ReaderDef, Value, Variable
 from zlang.diagnostics import Code, ProgramError
+from zlang.frozen import replace
 from zlang.plan import footprint
 from zlang.plan.plan import LOCAL, Action, Here, Reader, Setting, Setup, Step
 from zlang.record import Record

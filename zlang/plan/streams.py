@@ -9,7 +9,6 @@ its name does not decide what is measured.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from zlang.check import hosts, values
 from zlang.check.instances import Frame
@@ -17,6 +16,7 @@ from zlang.check.program import Experiment, Kind, KindAction, Value
 from zlang.check.schedules import frame_of, lasts, parts_of
 from zlang.check.streams import Stream, begins, event_name
 from zlang.diagnostics import Code, ProgramError
+from zlang.frozen import replace
 from zlang.plan.plan import Action, Here, Reader, Step
 from zlang.plan.setups import reader_of, steps_of, with_wrappers
 from zlang.record import Record

@@ -7,13 +7,13 @@ cannot be carried out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 
 from zlang.cache import Cache
 from zlang.check import hosts, naming, streams
 from zlang.check.instances import Frame, chain, treatment_site
 from zlang.check.program import Experiment, Instance, KindAction
 from zlang.diagnostics import Code, ProgramError
+from zlang.frozen import replace
 from zlang.plan.exposure import Exposure
 from zlang.plan.plan import COUNTED, EACH, Action, Here, Setup, Step
 from zlang.plan.schedule import resources_of

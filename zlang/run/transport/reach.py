@@ -21,13 +21,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
 from pathlib import Path
 
 from zlang import project
 from zlang.errors import RunError, reason_of
 from zlang.files import read_regular, replace_file
-from zlang.frozen import frozen
+from zlang.frozen import frozen, replace
 from zlang.plan.plan import LOCAL
 from zlang.suggest import did_you_mean
 
@@ -130,6 +129,8 @@ def changed(reached: Mapping[str, Reach], options: Iterable[str]) -> dict[str, R
 
 def save(folder: Path, reached: Iterable[Reach]) -> None:
     """Save how the machines of a run are reached, in its folder. Raises OSError."""
+    from dataclasses import asdict
+
     replace_file(folder / KEPT, json.dumps([asdict(reach) for reach in reached]).encode())
 
 
