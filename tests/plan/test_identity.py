@@ -7,11 +7,14 @@ from collections.abc import Hashable, Iterator
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from zlang.check import check
 from zlang.check.check import Overrides
 from zlang.pipeline import plans, programs
 from zlang.plan import trial_keys
+from zlang.plan.identity import canonical_json
 from zlang.plan.plan import Plan, Setup, Step, Trial
 from zlang.source import Source
 from zlang.syntax import format as formatting
@@ -214,3 +217,11 @@ def test_kinds_of_one_name_are_told_apart_by_their_commands(command: str, pair: 
     planned = plans.plan(checked, programs.choose(checked, None), 1, Overrides())
     assert trial_keys.twins(planned.schedule) == pair
     assert len({item.identity for item in planned.plan.items() if isinstance(item, Trial)}) == (1 if pair else 2)
+
+
+PLAIN = st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 64) - 1) | st.floats(allow_nan=False) | st.text()
+
+
+@given(st.recursive(PLAIN, lambda some: st.lists(some) | st.dictionaries(st.text(), some), max_leaves=20))
+def test_arguments_are_written_as_orjson_writes_them(value: object) -> None:
+    assert canonical_json(value) == orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()

@@ -9,8 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-import orjson
-
 from zlang.cache import Cache
 from zlang.check.check import Checked
 from zlang.check.program import Experiment
@@ -192,6 +190,8 @@ def _trial_table(planned: Planned) -> Iterator[str]:
 
 
 def _trial_lines(planned: Planned) -> Iterator[str]:
+    import orjson
+
     schedule, dumps = planned.schedule, orjson.dumps
     for slot in schedule.slots():
         row = {"trial": slot.number, "replicate": slot.replicate, "factors": schedule.factors(slot.point)}
