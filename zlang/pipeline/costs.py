@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -154,6 +153,8 @@ def free(header: Header) -> dict[str, int]:
 
 def unknown(folder: Folder) -> int:
     """Count the trials and setups that the estimate of a run leaves out, because nothing says how long they take."""
+    import json
+
     with suppress(OSError, ValueError, KeyError, TypeError, OverflowError):
         return round(float(json.loads(read_regular(folder.estimate, 1 << 20))["unknown_seconds"]))
     return 0
@@ -175,6 +176,8 @@ class Spent:
 
 def spent(folder: Folder, ran: RunState) -> Spent | None:
     """The duration of a run; None if it is not over."""
+    import json
+
     from zlang.plan import estimate as estimating
     from zlang.plan.plan import Action, Setup
 

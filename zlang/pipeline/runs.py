@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from zlang.errors import RunError, reason_of
 from zlang.files import replace_file
-from zlang.frozen import frozen
+from zlang.frozen import field, frozen
 from zlang.pipeline.arming import require_tools
 from zlang.pipeline.plans import emit, require_distinct, require_one_host
 from zlang.run import places
@@ -64,6 +61,9 @@ def begin(
         reuse.bring(measurements, folder, time.time())
     if expected is not None:
         try:
+            import json
+            from dataclasses import asdict
+
             replace_file(folder.estimate, json.dumps(asdict(expected)).encode() + b"\n")
         except OSError as error:
             raise RunError(f"cannot write {folder.estimate}: {reason_of(error)}", "free some space") from error
@@ -148,6 +148,8 @@ def require_own(folder: Folder, *, trust: bool) -> None:
 
 def discard(folder: Folder) -> None:
     """Remove a run folder in which nothing was carried out."""
+    import shutil
+
     shutil.rmtree(folder.path, ignore_errors=True)
 
 

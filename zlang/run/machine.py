@@ -6,11 +6,9 @@ In: the names of tools and how to get them. Out: `Tool`s. Nothing is changed.
 from __future__ import annotations
 
 import os
-import platform
 import re
 import shutil
 import stat
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -89,6 +87,8 @@ def free(place: str) -> int | None:
 
 def look(command: str, directory: Path, wipe: str) -> tuple[list[str], list[str]]:
     """The lines that a guard prints about a device, and its objections. It changes nothing, due to `ZLANG_LOOK`."""
+    import subprocess
+
     environment = {**os.environ, "ZLANG_LOOK": "1", "ZLANG_WIPE": wipe, "CDPATH": "", "LC_ALL": "C"}
     try:
         completed = subprocess.run(  # noqa: S603 - a command of the plan
@@ -130,12 +130,12 @@ def boot() -> str:
 
 def node() -> str:
     """The name of the machine in its network, as a journal can hold it."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", platform.node())
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", os.uname().nodename)
 
 
 def name() -> str:
     """The name of the machine, as a name of the language."""
-    word = re.sub(r"[^a-z0-9]+", "_", platform.node().partition(".")[0].lower()).strip("_")
+    word = re.sub(r"[^a-z0-9]+", "_", os.uname().nodename.partition(".")[0].lower()).strip("_")
     return word if word[:1].isalpha() else f"host_{word}".rstrip("_")
 
 
@@ -151,6 +151,8 @@ def _first_line(command: list[str]) -> str:
 
 def _output(command: list[str]) -> str | None:
     """The output of a command; None if it fails or does not end."""
+    import subprocess
+
     try:
         completed = subprocess.run(  # noqa: S603 - a tool found in PATH, or a command of the library
             list(map(utf8, command)), capture_output=True, timeout=10, check=False, stdin=subprocess.DEVNULL
