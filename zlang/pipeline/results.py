@@ -221,7 +221,7 @@ def _compare(
     db: Path, pair: tuple[str, ...], by: str | None, run: str | None, metric: str | None
 ) -> tuple[list[Comparison], list[ResultFinding], tuple[str, ...]]:
     from zlang.report import compare as comparing
-    from zlang.report import design, known_runs
+    from zlang.report import design, interactions, known_runs
     from zlang.report.findings.search import find_in_run
 
     if compared_runs(db, pair, by, run) != pair:
@@ -232,7 +232,8 @@ def _compare(
             result = [comparing.selections(read, pair, by)]
             return result, _findings_by(trials, read, metric), read.others
         by = by or (comparing.factor_of(read, pair) if pair else None)
-        return comparing.factors(read, by, pair), _findings_by(trials, read, metric), read.others
+        levels = comparing.factors(read, by, pair)
+        return levels if pair else interactions.noted(read, levels), _findings_by(trials, read, metric), read.others
     both = [known_runs.trials_of(db, name) for name in pair]
     content = design.read(both[0], metric)
     other = design.read(both[1], content.metric)

@@ -6,12 +6,13 @@ sentences about them. Rule: a sentence has the interval and n of its figure.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from zlang.errors import RunError
-from zlang.report import clauses, compare, design, drawing, effects, judging, ratios, stopping, summary
+from zlang.report import clauses, compare, design, drawing, effects, interactions, judging, ratios, stopping, summary
 from zlang.report.formulas import Trials
 from zlang.report.summary import TableColumn
 from zlang.text import visible
@@ -135,6 +136,9 @@ def _differences(answered: Answered) -> Iterator[str]:
     named_first = sorted(largest_first, key=lambda item: places.get(item[0], len(places)))
     for _, pairs in named_first[:MOST_ANSWERS]:
         yield _sentence_of_factor(metric, pairs[:MOST_ANSWERS])
+    dependences = interactions.dependences(answered.read, answered.sources, answered.compared)
+    for dependence in itertools.islice(dependences, MOST_ANSWERS):
+        yield _sentence_of_dependence(metric, dependence)
     open_ = [item for item in answered.compared if not item.is_significant and item.factor not in significant]
     for verdict, names in _by_verdict(open_).items():
         listed = " and ".join(
@@ -156,12 +160,25 @@ def _distance(pair: tuple[compare.Comparison, ratios.Ratio]) -> float:
 def _sentence_of_factor(metric: str, pairs: Sequence[tuple[compare.Comparison, ratios.Ratio]]) -> str:
     """The differences of the levels of a factor from its first level."""
     ((against, _), *_) = pairs
-    parts = []
-    for item, ratio in pairs:
-        low, high = ratio.interval(item.comparisons) or (math.nan, math.nan)
-        interval = f"a ratio of {low:.3g} to {high:.3g} with 95 % confidence, n = {ratio.n:,}"
-        parts.append(f"{compare.distance(ratio)} with {item.second} ({interval})")
+    parts = [
+        f"{compare.distance(ratio)} with {item.second} ({_interval(ratio, item.comparisons)})" for item, ratio in pairs
+    ]
     return f"Compared with `{against.factor}` = {against.first}, `{metric}` is {'; '.join(parts)}."
+
+
+def _sentence_of_dependence(metric: str, item: interactions.Dependence) -> str:
+    """The two levels of another factor at which the effect of a factor differs most."""
+    parts = [
+        f"{compare.distance(ratio)} if `{item.other}` = {level} ({_interval(ratio, item.comparisons)})"
+        for level, ratio in (item.least, item.greatest)
+    ]
+    depends = f"The effect of `{item.factor}` depends on `{item.other}`"
+    return f"{depends}: with {item.second}, `{metric}` is {', and '.join(parts)}."
+
+
+def _interval(ratio: ratios.Ratio, comparisons: int) -> str:
+    low, high = ratio.interval(comparisons) or (math.nan, math.nan)
+    return f"a ratio of {low:.3g} to {high:.3g} with 95 % confidence, n = {ratio.n:,}"
 
 
 def _interval_of_pair(compared: Sequence[compare.Comparison]) -> str:

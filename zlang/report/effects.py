@@ -54,6 +54,11 @@ class Effect:
     is_of_setups: bool = False
 
     @property
+    def factors(self) -> tuple[str, ...]:
+        """The factors of a main effect or an interaction; else the name of the source."""
+        return tuple(self.name.split(_TIMES))
+
+    @property
     def tested_against(self) -> str:
         """The variance with which it is compared; empty if it is not tested."""
         return "setups" if self.is_of_setups else "replicates" if self.p is not None else ""
