@@ -1,6 +1,7 @@
 """Count false positives of `zlang effects` (p < 0.05) if nothing differs, by the order of the trials.
 
-In: nothing. Out: a table, and exit code 1 where a share is not within 4 and 6 % (by more than chance allows). The
+In: nothing. Out: a table, and exit code 1 where a share is not within 4 and 6 % (by more than chance allows), or where
+more than 5 % of the experiments have a note that an effect depends on another factor. The
 experiments are those of `verdicts.py`; setups and blocks differ by 0, 0.5 and 1 times as much as trials. In the last
 rows, two file systems in blocks are read and written in random order, and after each write the data are laid out again.
 Usage: python bench/effects.py [SIMULATIONS] [--write]
@@ -19,7 +20,7 @@ from rates import percent, publish, simulations, span
 from verdicts import LEAST, MOST, NOISES, TRIAL, designs
 
 from zlang.plan.order import Order
-from zlang.report import effects
+from zlang.report import compare, effects, interactions
 from zlang.report.design import Design, Row
 from zlang.report.summary import Cell, TableColumn
 
@@ -58,17 +59,23 @@ def reads_after_writes(repeat: int, noise: float, count: int) -> Iterator[Design
         yield Design("read_iops", "1/s", columns, tuple(FILES.values()), tuple(rows), better="higher")
 
 
-def shares(made: Designs, repeat: int, count: int) -> tuple[float, float | None, int]:
-    """The shares of significant terms, within setups and of setups, and the number of terms of setups."""
+def shares(made: Designs, repeat: int, count: int) -> tuple[float, float | None, int, float]:
+    """The shares of significant terms, within setups and of setups, the number of terms of setups; the share of notes.
+
+    A note says that the effect of a factor depends on another one.
+    """
     false, judged = Counter[bool](), Counter[bool]()
+    notes = 0
     for noise in NOISES:
         for design in made(repeat, noise, count):
-            for term in effects.effects(design):
+            sources = effects.effects(design)
+            notes += any(interactions.dependences(design, sources, compare.factors(design, None, ())))
+            for term in sources:
                 if term.p is not None:
                     judged[term.is_of_setups] += 1
                     false[term.is_of_setups] += term.p < SIGNIFICANT
     of_setups = false[True] / judged[True] if judged[True] else None
-    return false[False] / judged[False], of_setups, judged[True] or judged[False]
+    return false[False] / judged[False], of_setups, judged[True] or judged[False], notes / count / len(NOISES)
 
 
 def _of_order(how: Order) -> Designs:
@@ -78,19 +85,24 @@ def _of_order(how: Order) -> Designs:
 def main() -> int:
     count = simulations(2000)
     code = 0
-    rows, every = [], []
+    rows, every, every_note = [], [], []
     made: dict[str, tuple[Designs, int]] = {f"`{how}`": (_of_order(how), count) for how in Order}
     made["`blocked`, reads after writes"] = reads_after_writes, count
     for (name, (own, times)), repeat in product(made.items(), (3, 5, 10)):
-        within, of_setups, judged = shares(own, repeat, times)
+        within, of_setups, judged, notes = shares(own, repeat, times)
         slack = 2.6 * math.sqrt(0.05 * 0.95 / judged)
         shares_known = [share for share in (within, of_setups) if share is not None]
         code |= any(not LEAST - slack <= share <= MOST + slack for share in shares_known)
+        code |= notes > SIGNIFICANT + 2.6 * math.sqrt(0.05 * 0.95 / times / len(NOISES))
         every += shares_known
-        rows.append((f"{name}, n = {repeat}", percent(of_setups), percent(within)))
+        every_note.append(notes)
+        rows.append((f"{name}, n = {repeat}", percent(of_setups), percent(within), percent(notes)))
         print(*rows[-1], file=sys.stderr, flush=True)
-    figures = [("terms that `effects` calls significant although nothing differs", "4 to 6 %", span(every))]
-    publish("effects.py", ("order", "of setups", "within setups"), rows, figures)
+    figures = [
+        ("terms that `effects` calls significant although nothing differs", "4 to 6 %", span(every)),
+        ("notes that an effect depends on another factor, although there is none", "at most 5 %", span(every_note)),
+    ]
+    publish("effects.py", ("order", "of setups", "within setups", "with a note"), rows, figures)
     return code
 
 
