@@ -113,8 +113,13 @@ def _directory_without_wildcards(directory: Path) -> Path:
 
 def _replace_database(built: Path, target: Path) -> None:
     """Put the database in its place at once, also from another file system, with the attributes of the one there."""
-    with suppress(OSError), target.open("rb") as old, built.open("rb") as new:
-        copy_attributes(old.fileno(), new.fileno())
+    with suppress(OSError), built.open("rb") as new:
+        # The kernel may refuse to open another user's file in a directory such as /tmp, if this could create it.
+        old = os.open(target, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        try:
+            copy_attributes(old, new.fileno())
+        finally:
+            os.close(old)
     if built.parent.parent == target.parent:
         built.replace(target)
         return
