@@ -373,6 +373,44 @@ def test_what_is_exported_by_nvme_over_fabrics_is_not_wiped(spare: Disk) -> None
     assert f"is exported: {namespace}" in refusals["step"]
 
 
+@pytest.mark.parametrize(
+    ("fna", "namespaces", "why"),
+    [
+        ("0x4", 2, ""),
+        ("0x1", 1, ""),
+        ("0x2", 2, "erases all 2 namespaces of its controller"),
+        ("", 1, "does not say what"),
+    ],
+)
+def test_a_format_erases_no_other_namespace(spare: Disk, fna: str, namespaces: int, why: str) -> None:
+    Tools(spare.zlang).wrap(
+        "nvme",
+        f"""case $1 in
+        id-ctrl) test -z '{fna}' || echo 'fna       : {fna}' ;;
+        list-ns) seq {namespaces} | sed 's/.*/[   &]:0x&/' ;;
+        format) touch {spare.at}/formatted && blkdiscard --zeroout "$3" ;;
+        esac""",
+    )
+    program = Path(spare.at / spare.program(more="import treatments"))
+    program.write_text(program.read_text().replace("run = load", "run = load  before = secure_erase { how = format }"))
+    ended = spare.zlang("run", program, "--arm", spare.link, code=1 if why else 0)
+    assert why in ended.out + ended.err
+    assert (spare.at / "formatted").exists() == (not why)
+
+
+def test_a_format_of_a_partition_is_refused(spare: Disk) -> None:
+    Tools(spare.zlang).wrap("nvme", f"touch {spare.at}/asked")
+    with with_a_partition(spare) as part:
+        Path(spare.link).unlink()
+        Path(spare.link).symlink_to(part)
+        program = Path(spare.at / spare.program(more="import treatments", size="20MiB"))
+        text = program.read_text().replace("run = load", "run = load  before = secure_erase { how = format }")
+        program.write_text(text)
+        ended = spare.zlang("run", program, "--arm", spare.link, code=1)
+        assert "is a partition, and a format erases its whole namespace" in ended.out + ended.err
+    assert not (spare.at / "asked").exists()
+
+
 def _not_a_link(disk: Disk) -> None:
     Path(disk.link).unlink()
     number = disk.node.stat().st_rdev
