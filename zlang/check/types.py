@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 from zlang import units
 from zlang.record import Record
@@ -194,7 +195,11 @@ class Type(Record, is_frequent=True):
         return other.element is None or (self.element is not None and self.element.accepts(other.element))
 
     def __str__(self) -> str:
-        spoken = [_with_article(s) for s in SCALARS if s in self.scalars]
+        return self.in_words(are_many=False)
+
+    def in_words(self, *, are_many: bool) -> str:
+        """The type in words: `a size such as …`, or `sizes such as …` for the values of a list."""
+        spoken = [_scalar_in_words(s, are_many=are_many) for s in SCALARS if s in self.scalars]
         if self.dimension is not None:
             spoken.append(units.name_of(self.dimension))
         if self.words:
@@ -204,18 +209,24 @@ class Type(Record, is_frequent=True):
             spoken.append(" | ".join(shown))
         words = {word.name for word in self.words}
         kinds = sorted(self.kinds - words)
-        spoken += ["something declared" if k == "*" else with_article(f"`{k}`") for k in kinds]
+        things = ["declared" if kind == "*" else f"`{kind}`" for kind in kinds]
+        if are_many:
+            spoken += [f"{kind} things" for kind in things]
+        else:
+            spoken += [with_article(kind) if kind != "declared" else "a declared thing" for kind in things]
         if self.element is not None:
-            spoken.append(f"a list of {self.element}" if self.element != NOTHING else "a list")
+            of = f" of {self.element.in_words(are_many=True)}" if self.element != NOTHING else ""
+            spoken.append(f"{'lists' if are_many else 'a list'}{of}")
         if self.schedule is not None:
             example = next((SCALARS[s].example for s in SCALARS if s in self.schedule.scalars), "…")
             spoken.append(f"a schedule such as `[{example} for 30s]`")
         return " or ".join(spoken) or "nothing"
 
 
-def _with_article(scalar: str) -> str:
+def _scalar_in_words(scalar: str, *, are_many: bool) -> str:
     declared = SCALARS[scalar]
-    return declared.spoken if scalar in _SPOKEN_ALONE else f"{declared.spoken} such as `{declared.example}`"
+    words = re.sub(r"^an? (whole )?(\w+)", r"\1\2s", declared.spoken) if are_many else declared.spoken
+    return words if scalar in _SPOKEN_ALONE else f"{words} such as `{declared.example}`"
 
 
 NOTHING = Type()
