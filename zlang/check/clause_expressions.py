@@ -117,8 +117,8 @@ class ClauseExpressions:
             )
             return unknown(node.span)
         if not self.inside:
-            aggregate = "median" if name in self.words.metrics else "count"
-            hint = f"`{aggregate}({name})`" if name in self.words.metrics else f"`median(… where {name} == …)`"
+            is_metric = name in self.words.metrics
+            hint = f"write `median({name})`" if is_metric else f"write `median(METRIC where {name} == …)`"
             self.report(Code.NEEDS_AGGREGATE.at(node.span, name=name, hint=hint))
             return unknown(node.span)
         return column
@@ -143,7 +143,7 @@ class ClauseExpressions:
         name = str(node)
         metric = ".".join(node.path[1:])
         if not self.inside:
-            self.report(Code.NEEDS_AGGREGATE.at(node.span, name=name, hint=f"`median({name})`"))
+            self.report(Code.NEEDS_AGGREGATE.at(node.span, name=name, hint=f"write `median({name})`"))
             return
         hint = f"compare two figures: `expect median({metric}) > 2 * median({name})`"
         expected = "a metric or a factor of this experiment"

@@ -56,7 +56,7 @@ def kinds(name: str | None, *, as_json: bool) -> int:
                 print(json.dumps({"kind": kind.name, "role": kind.role, "module": kind.module, "doc": kind.doc}))
             else:
                 need = "" if module == library.PRELUDE else f"  (import {module})"
-                print(f"{kind.name:12} {kind.role:10} {kind.doc}{need}")
+                print(f"{kind.name:14} {kind.role:9} {kind.doc}{need}")
     if not as_json:
         print(
             "\nzlang kinds NAME shows the properties and commands of a kind, and zlang kinds NAME.PROPERTY one property"
