@@ -393,7 +393,7 @@ def test_a_format_erases_no_other_namespace(spare: Disk, fna: str, namespaces: i
     )
     program = Path(spare.at / spare.program(more="import treatments"))
     program.write_text(program.read_text().replace("run = load", "run = load  before = secure_erase { how = format }"))
-    ended = spare.zlang("run", program, "--arm", spare.link, code=1 if why else 0)
+    ended = spare.zlang("run", str(program), "--arm", spare.link, code=1 if why else 0)
     assert why in ended.out + ended.err
     assert (spare.at / "formatted").exists() == (not why)
 
@@ -406,7 +406,7 @@ def test_a_format_of_a_partition_is_refused(spare: Disk) -> None:
         program = Path(spare.at / spare.program(more="import treatments", size="20MiB"))
         text = program.read_text().replace("run = load", "run = load  before = secure_erase { how = format }")
         program.write_text(text)
-        ended = spare.zlang("run", program, "--arm", spare.link, code=1)
+        ended = spare.zlang("run", str(program), "--arm", spare.link, code=1)
         assert "is a partition, and a format erases its whole namespace" in ended.out + ended.err
     assert not (spare.at / "asked").exists()
 
