@@ -50,6 +50,8 @@ def test_a_file_is_replaced_whole_and_waited_for(tmp_path: Path, synced: list[st
     assert Path(temporary).name.startswith(".zlang-new-")
     assert directory == str(tmp_path)
     umask = os.umask(0o027)
+    files.replace_file(path, b"new", 0o644)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
     files.replace_file(path, b"newer")
     os.umask(umask)
     assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"newer", 0o640)

@@ -40,6 +40,8 @@ def replace_file(
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if mode is None else mode)
     try:
         with os.fdopen(handle, "wb") as out:
+            if mode is not None:
+                os.fchmod(handle, mode)  # whatever the umask is
             if like is not None:
                 copy_attributes(like, handle)
             out.writelines([content] if isinstance(content, bytes) else content)

@@ -186,7 +186,7 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
             )
     made = (texts, _fields(), modules, entries, readers)
     try:
-        replace_file(SAVED, tables.marshalled(made))
+        replace_file(SAVED, tables.marshalled(made), 0o644)
     except OSError:
         if must:
             raise

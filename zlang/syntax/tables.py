@@ -68,7 +68,7 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
 
     made = (GRAMMAR.read_text("utf-8"), *build())
     try:
-        replace_file(SAVED, marshalled(made))
+        replace_file(SAVED, marshalled(made), 0o644)
     except OSError:
         if must:
             raise
