@@ -1,7 +1,7 @@
 """What befalls machines while they measure, for real: `python tests/trust/machines.py`, as root, takes some minutes.
 
-Each fault strikes one of two machines in the middle of a trial, or kills the coordinator. Then `zlang resume --failed`
-has to bring the run to its end: every trial counts once, the other machine was not delayed, and nothing is left.
+Each fault strikes one of three machines in the middle of a trial of two of them, or kills the coordinator. Then
+`zlang resume --failed` has to bring the run to its end: every trial counts once, events have ended, nothing is left.
 """
 
 from __future__ import annotations
@@ -21,14 +21,27 @@ from command_line import Zlang  # noqa: E402
 from zlang.run.events import Start  # noqa: E402
 
 PROGRAM = """
-host san1
-host san2
-let box = san1 | san2
-dir here on box { path = "." }
+import linux
+host both { members = ["san1", "san2"] }
+host alone
+let where_from = both | alone
+kind marks: event {
+  needs dir as at
+  start  { sh "uname -n >/data/mark-$(basename $(dirname $(dirname $OUT)))" }
+  wait   { sh "sleep 1000" }
+  verify { sh "test -e /data/mark-$(basename $(dirname $OUT))" }
+  stop   { sh "rm -f /data/mark-$(basename $(dirname $OUT))" }
+}
+dir here on where_from { path = "." }
 shell slow { command = "sleep 4; echo done"  writes = off }
-experiment e { on = here  run = slow  repeat = 2 }
+vmstat seen {}
+experiment e { on = here  run = slow  during = marks { at = 1s }  collect = seen  repeat = 2 }
 """
-HOSTS = '[hosts.san{0}]\nssh = "host{0}"\ndirectory = "/data/zlang"\nwait = 10\n'
+"""Each machine has a collector, and an event whose mark is outside of what the run creates."""
+MACHINES = {"san1": "host1", "san2": "host2", "alone": "host3"}
+HOSTS = "".join(
+    f'[hosts.{name}]\nssh = "{host}"\ndirectory = "/data/zlang"\nwait = 10\n' for name, host in MACHINES.items()
+)
 LIAR = '#!/bin/sh\\nif test -e /run/lies; then echo 0000  ./measure.out; else exec /usr/bin/sha256sum "$@"; fi\\n'
 """It is there from the beginning: the shell that sends files remembers where it found the program."""
 CLOCK = '#!/bin/sh\\nexec /bin/date -d "+9 seconds" "$@"\\n'
@@ -68,19 +81,22 @@ FAULTS = {
         lambda bed: bed.on("host1", "touch /run/lies"), lambda bed: bed.on("host1", "rm /run/lies"), 8
     ),
 }
+_UNTIL_THE_EVENT = 2
+"""Seconds after which the event has begun on each machine."""
 KILLS = (0.5, 1.5, 2.5, 3.5, 5.0, 7.0, 9.0)
 """Seconds after the start of the run at which the coordinator is killed."""
 
 
 def main() -> int:
     wrong = 0
-    with started(2) as bed, tempfile.TemporaryDirectory(dir="/var/tmp", prefix="zlang-faults-") as place:
+    with started(3) as bed, tempfile.TemporaryDirectory(dir="/var/tmp", prefix="zlang-faults-") as place:
         for number, (name, fault) in enumerate(FAULTS.items()):
             zlang = _command(Path(place) / f"f{number}", bed)
             bed.on("host1", f"printf '{LIAR}' >/usr/local/bin/sha256sum; chmod +x /usr/local/bin/sha256sum")
             process = zlang.start("run", zlang.program(PROGRAM), "--yes")
             while process.poll() is None and not _is_measuring(zlang):
                 time.sleep(0.05)
+            time.sleep(_UNTIL_THE_EVENT)
             fault.strike(bed)
             time.sleep(fault.seconds)
             fault.mend(bed)
@@ -100,14 +116,14 @@ def _command(at: Path, bed: Bed) -> Zlang:
     at.mkdir()
     zlang = Zlang(at)
     bed.use(zlang)
-    (at / "zlang.toml").write_text(HOSTS.format(1) + HOSTS.format(2))
+    (at / "zlang.toml").write_text(HOSTS)
     return zlang
 
 
 def _is_measuring(zlang: Zlang) -> bool:
     if not list((zlang.at / "runs").glob("*/journal.jsonl")):
         return False
-    return any(isinstance(event, Start) and event.step == "measure" for event in zlang.events())
+    return any(isinstance(event, Start) and event.step.startswith("measure") for event in zlang.events())
 
 
 def _judge(name: str, zlang: Zlang, bed: Bed, err: bytes) -> int:
@@ -118,9 +134,9 @@ def _judge(name: str, zlang: Zlang, bed: Bed, err: bytes) -> int:
         zlang("run", "program.zexp", "--yes", code=None)
     problems = []
     rows = zlang.rows("select host, count(*) as n from trials group by all order by all")
-    if rows != [{"host": "san1", "n": 2}, {"host": "san2", "n": 2}]:
+    if rows != [{"host": "alone", "n": 2}, {"host": "san1+san2", "n": 2}]:
         problems.append(f"trials that count: {rows}")
-    for host in ("host1", "host2"):
+    for host in MACHINES.values():
         if remains := bed.on(host, "ls -A /data | grep -v lost+found"):
             problems.append(f"left on {host}: {remains}")
         if processes := bed.on(host, "grep -lsz '^ZLANG_RUN=' /proc/[0-9]*/environ"):
