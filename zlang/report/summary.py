@@ -226,7 +226,7 @@ def _metrics_where(db: Path, table: str, names: Sequence[str], test: str) -> lis
 
 
 def _metrics(db: Path, table: str, names: Sequence[str]) -> list[str]:
-    """The usual two where something was measured by them, else the first that the workload told, and the time.
+    """The usual two where something was measured by them, else the first that each trial told, if any, and the time.
 
     Those that vary come first, and of these those of which it is known in which direction they are better.
     """
@@ -238,7 +238,8 @@ def _metrics(db: Path, table: str, names: Sequence[str]) -> list[str]:
     usual = [m for meaning in _USUAL for m in shown if means.get(m) == meaning]
     own = [m for m in shown if m != ELAPSED.name and means.get(m) not in _BESIDE]
     own.sort(key=lambda m: (m not in varied, not is_better.get(m)))
-    return sorted(usual or [*own[:1], *(m for m in shown if m == ELAPSED.name)], key=lambda m: m not in varied)
+    of_every_trial = _metrics_where(db, table, own[:1], "count({0}) = count(*)")
+    return sorted(usual or [*of_every_trial, *(m for m in shown if m == ELAPSED.name)], key=lambda m: m not in varied)
 
 
 def _rows(db: Path, table: str, factors: Sequence[str], metrics: Sequence[str]) -> tuple[tuple[Cell, ...], ...]:
