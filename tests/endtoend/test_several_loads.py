@@ -161,3 +161,21 @@ def test_what_says_how_streams_ran_is_not_what_is_measured(zlang: Zlang) -> None
     both = "".join(naps.replace("NAME", name).replace("NUMBER", n) for name, n in (("a", "4"), ("b", "3")))
     out = zlang.run(f'dir here {{ path = "." }}\n{both}experiment e {{ on = here  run = [a, b]  repeat = 3 }}').out
     assert "shared_time" not in out
+
+
+WITH_AN_EVENT = """
+kind idles: event { writes = off  wait { sh "sleep 100" } }
+dir here { path = "." }
+shell naps { command = "sleep 0.5"  writes = off }
+experiment e { on = here  run = naps  during = idles {} }
+"""
+
+
+def test_the_time_of_a_trial_with_an_event_is_that_of_its_workload(zlang: Zlang) -> None:
+    """Not of the command that begins and ends both."""
+    zlang.run(WITH_AN_EVENT)
+    (row,) = zlang.rows("select * from trials")
+    (out,) = zlang.folder().glob("trials/*/1/a1")
+    began, ended = (float((out / "stream1" / name).read_text()) for name in ("began", "ended"))
+    assert row["elapsed"] == pytest.approx(ended - began, abs=1e-4)
+    assert "measured_elapsed" not in row

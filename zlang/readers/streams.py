@@ -110,7 +110,7 @@ def read(
         phases=phases,
         read=_sum(reading.read for reading in readings),
         fetched=_sum(fetched.values()),
-        ran=_ran_together(directory, parts, clocks) if all(p.get("begun_by") in clocks for p in parts) else None,
+        ran=_ran_together(directory, parts, clocks),
     )
 
 
@@ -291,8 +291,12 @@ def _on_one_clock(
 def _ran_together(
     directory: Path, parts: Sequence[Mapping[str, object]], clocks: Mapping[str, tuple[float, float]]
 ) -> Window | None:
-    """From the first start to the last end of streams on several machines, by the clock of the coordinator."""
-    ran = [(_ran(directory / str(part["directory"])), clocks[str(part["begun_by"])][0]) for part in parts]
+    """From the first start to the last end of streams, by the clock of the coordinator; None if a clock is unknown."""
+    steps = [str(part.get("begun_by")) for part in parts]
+    if len({part.get("host") for part in parts}) > 1 and not clocks.keys() >= {*steps}:
+        return None
+    aheads = [clocks.get(step, (0.0, 0.0))[0] for step in steps]
+    ran = [(_ran(directory / str(part["directory"])), ahead) for part, ahead in zip(parts, aheads, strict=True)]
     every = [(own[0] - ahead, own[1] - ahead) for own, ahead in ran if own is not None]
     return (min(begin for begin, _ in every), max(end for _, end in every)) if every else None
 
