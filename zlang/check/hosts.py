@@ -213,10 +213,7 @@ def tools_of(kind: Kind, platform: str) -> Iterator[tuple[str, str]]:
 
 
 def _words(actions: Iterable[KindAction]) -> set[str]:
-    texts = (
-        part for action in actions for command in action.commands for part in command.text if isinstance(part, str)
-    )
-    return {word for text in texts for word in re.findall(r"[\w.-]+", text)}
+    return {word for action in actions for text in action.literals for word in re.findall(r"[\w.-]+", text)}
 
 
 def probes() -> dict[str, str]:

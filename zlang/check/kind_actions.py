@@ -43,7 +43,9 @@ def resolve_action(context: Context, readers: Readers, node: tree.ActionDef) -> 
     def commands() -> tuple[Command, ...]:
         return tuple([_command(context, item) for item in node.commands if not isinstance(item, tree.Reads)])
 
-    return KindAction(node.name.text, *_selected(context, node), commands, tuple(definitions))
+    scripts = [item.text for item in node.commands if isinstance(item, tree.Sh) and not item.is_asked]
+    literals = tuple([part for script in scripts for part in script.parts if isinstance(part, str)])
+    return KindAction(node.name.text, *_selected(context, node), commands, tuple(definitions), literals)
 
 
 def _command(context: Context, node: tree.Sh) -> Command:

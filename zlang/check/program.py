@@ -373,7 +373,8 @@ class Assertion(Record):
 class KindAction(Record):
     """An action of a kind (`create`, `flush`, `run` …), for a state and a platform if it names them.
 
-    Its `commands` are resolved when they are first asked for: of the library's kinds a program uses few.
+    Its `commands` are resolved when they are first asked for: of the library's kinds a program uses few. `literals` are
+    the texts in the commands between values: enough to find the names of tools.
     """
 
     name: str
@@ -381,6 +382,7 @@ class KindAction(Record):
     platform: str
     resolve_commands: Callable[[], tuple[Command, ...]]
     readers: tuple[ReaderDef, ...]
+    literals: tuple[str, ...] = ()
 
     @property
     def commands(self) -> tuple[Command, ...]:
