@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,6 +35,8 @@ def counted(count: int, noun: str) -> str:
 
 def in_lines(text: str, items: Iterable[str]) -> str:
     """A text and a list, in lines of at most 80 columns that break only between items."""
+    import textwrap
+
     unbroken = ", ".join(item.replace(" ", _NO_BREAK) for item in items)
     lines = textwrap.wrap(
         text + unbroken, _COLUMNS, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False

@@ -18,7 +18,6 @@ Rule: how a host is reached is not part of the program: it changes no plan, no i
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -129,6 +128,7 @@ def changed(reached: Mapping[str, Reach], options: Iterable[str]) -> dict[str, R
 
 def save(folder: Path, reached: Iterable[Reach]) -> None:
     """Save how the machines of a run are reached, in its folder. Raises OSError."""
+    import json
     from dataclasses import asdict
 
     replace_file(folder / KEPT, json.dumps([asdict(reach) for reach in reached]).encode())
@@ -136,6 +136,8 @@ def save(folder: Path, reached: Iterable[Reach]) -> None:
 
 def load(folder: Path) -> list[Reach]:
     """Load how the machines of a run are reached. Raises RunError."""
+    import json
+
     path = folder / KEPT
     try:
         rows = json.loads(read_regular(path, _LONGEST))
