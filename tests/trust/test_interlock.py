@@ -326,7 +326,7 @@ IN_USE: dict[str, tuple[Callable[[Disk], object], str, str]] = {
 }
 
 SUBTLY_IN_USE = {
-    "mounted by another path": (mounted_by_another_path, "has the same storage as /dev/loop"),
+    "mounted by another path": (mounted_by_another_path, "has the file of /dev/loop"),
     "with an open partition": (with_an_open_partition, "is open in process"),
     "with a partition under a loop": (with_a_partition_under_a_loop, "is the file of loop"),
     "open under another name": (open_under_another_name, "is open in process"),
@@ -409,6 +409,13 @@ def test_a_format_of_a_partition_is_refused(spare: Disk) -> None:
         ended = spare.zlang("run", str(program), "--arm", spare.link, code=1)
         assert "is a partition, and a format erases its whole namespace" in ended.out + ended.err
     assert not (spare.at / "asked").exists()
+
+
+def test_swap_that_has_no_name_here_is_not_in_the_way(spare: Disk) -> None:
+    """As in a container, whose root is not that of the machine."""
+    with attached(blank(spare.at / "two.img")) as node, with_a_swap_file(Disk(spare.at, node, spare.zlang)):
+        within = ("unshare", "--mount", "sh", "-c", 'umount "$0" && exec "$@"', str(spare.at / "mounted"))
+        assert replace(spare, within=within).guarded() == {"plan": "", "step": ""}
 
 
 def _not_a_link(disk: Disk) -> None:
