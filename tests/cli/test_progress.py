@@ -27,6 +27,7 @@ def test_a_median_stays_on_one_line(columns: int, lines: list[str]) -> None:
         (["san1: 4KiB", "san2: 8KiB"], 3, ["san1: 4KiB | san2: 8KiB"]),
         (["san1: 4KiB random", "san2: 8KiB"], 3, ["san1: 4KiB random", "san2: 8KiB"]),
         (["a: 128KiB", "b: 128KiB", "c: 128KiB"], 2, ["a: 128KiB", "b: 128KiB", "and 1 more"]),
+        (["/srv/database/of-customers compressed 4KiB"], 3, ["/srv/database/of-customers", "  compressed 4KiB"]),
     ],
 )
 def test_lanes_that_one_line_does_not_hold_have_a_line_each(lanes: list[str], lines: int, shown: list[str]) -> None:

@@ -140,10 +140,8 @@ def watch(
 
 def folded(text: str, whole: str, columns: int) -> str:
     """A text and then what is to stay on one line, in several lines where there are too few columns."""
-    unbroken = whole.replace(" ", _NO_BREAK)
-    lines = textwrap.wrap(
-        f"{text} {unbroken}", columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
+    unbroken = f"{text} {whole.replace(' ', _NO_BREAK)}".rstrip(" ")
+    lines = textwrap.wrap(unbroken, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines).replace(_NO_BREAK, " ")
 
 
@@ -157,6 +155,8 @@ def in_lines(lanes: Sequence[str], columns: int, lines: int) -> str:
     one_line = " | ".join(lanes)
     if len(one_line) <= columns:
         return one_line
+    if len(lanes) == 1:
+        return folded(one_line, "", columns)
     hidden = len(lanes) - max(lines, 1)
     return "\n".join([*lanes[: max(lines, 1)], *([f"and {hidden} more"] if hidden > 0 else [])])
 
