@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from command_line import Zlang
+from command_line import REPOSITORY, Zlang
 
 PROGRAM = """
 dir here { path = "data" }
@@ -168,3 +168,22 @@ def test_what_was_taken_over_stays_in_its_block(lab: Zlang) -> None:
     second = next(path for path in (lab.at / "runs").iterdir() if path != first)
     refused = lab("compare", first.name, second.name, "--metric", "elapsed", code=1).err
     assert "4 measurements are in both runs" in refused
+
+
+def test_a_plan_that_an_older_release_read_otherwise_does_not_answer(zlang: Zlang) -> None:
+    """What is measured is the same; which metrics there are, and in which units, the new plan says."""
+    (zlang.at / "data").mkdir()
+    (zlang.at / "older").mkdir()
+    patch = (
+        "from dataclasses import replace\n"
+        "from zlang.plan import header\n"
+        "newer = header.header\n"
+        "header.header = lambda *given: replace(newer(*given), metrics=())\n"
+    )
+    (zlang.at / "older" / "sitecustomize.py").write_text(patch)
+    zlang.environment["PYTHONPATH"] = f"{zlang.at / 'older'}:{REPOSITORY}"
+    zlang.run(PROGRAM)
+    del zlang.environment["PYTHONPATH"]
+    for _ in range(2):
+        assert "earlier runs have measured all 4 trials" in zlang("run", "program.zexp").err
+        assert len(list((zlang.at / "runs").iterdir())) == 2, "the new run shows the trials of the older one"
