@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +15,7 @@ import pytest
 from run_fakes import new_folder, plan, trial
 
 from zlang.errors import RunError
+from zlang.pipeline import runs
 from zlang.run import seal
 from zlang.run.folder import Folder
 
@@ -257,3 +259,18 @@ def _replace_key() -> None:
 def test_nobody_else_can_verify_the_lines_of_a_journal(folder: Folder, change: Callable[[Path], object]) -> None:
     change(folder.path)
     assert seal.verifier(folder.path) is None
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a directory away")
+def test_a_folder_of_another_user_is_read_and_not_executed(tmp_path: Path, folder: Folder) -> None:
+    """Its owner could have made it, with links in it, from a folder that this user sealed."""
+    copied = tmp_path / "copied"
+    shutil.copytree(folder.path, copied)
+    assert seal.why_not_executed(copied) == ""
+    os.chown(copied, 1234, 1234)
+    assert seal.why_foreign(copied) == ""
+    assert seal.why_not_executed(copied) == "another user owned it when it was sealed"
+    with pytest.raises(RunError, match="no command of the run"):
+        runs.require_own(Folder(copied), trust=False)
+    runs.require_own(Folder(copied), trust=True)
+    assert seal.why_not_executed(copied) == ""

@@ -128,14 +128,14 @@ def is_own(folder: Folder) -> bool:
     """Whether a folder is sealed by this user, as it is."""
     from zlang.run import seal as seals
 
-    return not seals.why_foreign(folder.path)
+    return not seals.why_not_executed(folder.path)
 
 
 def require_own(folder: Folder, *, trust: bool) -> None:
     """Raise RunError unless a folder is sealed by this user, as it is; with `trust` it is sealed now, if it can be."""
     from zlang.run import seal as seals
 
-    why = seals.why_foreign(folder.path)
+    why = seals.why_not_executed(folder.path)
     if why and not trust:
         message = f"no command of the run {folder.name} is executed: {why}"
         raise RunError(

@@ -104,6 +104,7 @@ def write(folder: Path, run: str) -> None:
     remove_abandoned_files(folder)
     try:
         content = {"run": run, "key": _name_of(key), "seal": authenticate(key, _parts(folder, run))}
+        content["owner"] = _owner_seal(key, folder, run)
         replace_file(folder / FILE, json.dumps(content, separators=(",", ":")).encode() + b"\n")
     except OSError as error:
         raise RunError(f"cannot seal {folder}: {reason_of(error)}") from error
@@ -135,6 +136,26 @@ def why_foreign(folder: Path) -> str:
     if not hmac.compare_digest(expected.encode(), members["seal"].encode()):
         return f"its {', '.join(_SEALED[:-1])} or {_SEALED[-1]} was changed after it was sealed"
     return ""
+
+
+def why_not_executed(folder: Path) -> str:
+    """Say why no command of a folder is executed; empty if its seal is valid, and its owner is still the same.
+
+    Another user could make a copy with links in it, into which commands would write.
+    """
+    if why := why_foreign(folder):
+        return why
+    try:
+        members = json.loads(read_regular(folder / FILE, _LONGEST_SEAL))
+        expected = _owner_seal(_read_key(key_file()), folder, members["run"])
+    except (RunError, OSError, ValueError) as error:
+        return f"its owner cannot be verified: {reason_of(error)}"
+    is_same = hmac.compare_digest(expected.encode(), str(members.get("owner")).encode())
+    return "" if is_same else "another user owned it when it was sealed"
+
+
+def _owner_seal(key: bytes, folder: Path, run: str) -> str:
+    return authenticate(key, (b"owner", run.encode(), b"%d" % folder.stat().st_uid))
 
 
 def _read(folder: Path) -> dict[str, str] | None:
