@@ -178,6 +178,8 @@ class _Lexer:
         span = Span(self.source, begin, self.position)
         if _ANCHOR.match(text, begin):
             hint = "write `let NAME = BASE with { … }` for something that is like another"
+        elif text[begin] == "&" and _SEVERAL.search(text, 0, begin):
+            hint = "write several as a list, `[a, b]`: they run at the same time"
         elif text[begin] in _WRITTEN and not text.startswith("=", self.position):
             hint = Hint(hint, text[begin : self.position], _WRITTEN[text[begin]])
         self._report(Code.BAD_CHARACTER.at(span, character=text[begin], hint=hint))
@@ -202,6 +204,8 @@ class _Lexer:
 
 _ANCHOR = re.compile(r"&[A-Za-z_]\w*")
 """An anchor of YAML."""
+_SEVERAL = re.compile(r"\b(?:run|on|during|collect|with)[ \t]*=[^=\n{}]*\Z")
+"""A field that can be a list."""
 _SINGLE_QUOTED = re.compile(r"'[^'\n]*'")
 _WRITTEN = {";": "", "!": "not ", "&": "and"}
 _INSTEAD = {

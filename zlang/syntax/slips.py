@@ -11,6 +11,7 @@ from typing import Any
 from zlang.source import Source
 from zlang.syntax import slips_in_declarations as declarations
 from zlang.syntax import slips_in_experiments as experiments
+from zlang.syntax import slips_in_kinds as kinds
 from zlang.syntax import slips_in_values as values
 from zlang.syntax.lexer import Token
 from zlang.syntax.stop_place import Meant, StopPlace
@@ -24,10 +25,16 @@ def meant(source: Source, read: tuple[tuple[str, Any], ...], end: int, token: To
 
 SLIPS = (
     declarations.comment,
+    kinds.property_type,
+    kinds.part_of_kind,
     declarations.parameter,
     declarations.as_elsewhere,
+    values.copied,
+    declarations.like_another,
     values.turned_if,
     experiments.condition_behind,
+    experiments.answer,
+    experiments.property_behind,
     experiments.search,
     values.schedule,
     values.comparison,

@@ -89,6 +89,24 @@ def several_devices(stop: StopPlace) -> Meant | None:
     return None
 
 
+def like_another(stop: StopPlace) -> Meant | None:
+    """An experiment that is like another, a profile with a colon, an import with values and without a name."""
+    token, text = stop.token, stop.text
+    line = text[text.rfind("\n", 0, token.start) + 1 : token.start]
+    begin = (line.split() or [""])[0]
+    if begin == "experiment" and stop.expected == "`{`" and token.text in {"extends", "from", "like", "inherits", "of"}:
+        hint = "write `experiment NAME = BASE with { … }`"
+        base = _EXPERIMENT_LIKE.match(text, token.end)
+        return hint, stop.fix(token.start, base.end(), f"= {base[1]} with", is_safe=False) if base else None
+    if token.text == "{" and _EXPERIMENT_OF.search(line):
+        return "write `experiment NAME = BASE with { … }`", stop.fix(token.start, token.start, "with ", is_safe=False)
+    if begin == "profile" and token.text == ":" and stop.expected == "`{`":
+        return "put what it sets in braces: `profile NAME { PARAM = VALUE }`", None
+    if begin == "import" and token.text == "{" and line.rstrip().endswith('"'):
+        return 'add the name by which it is known here: `import "./lab.zexp" as NAME { PARAM = VALUE }`', None
+    return None
+
+
 def foreign(stop: StopPlace) -> Meant | None:
     """A word with which other languages say what zlang says in another form."""
     token, text = stop.token, stop.text
@@ -198,6 +216,8 @@ def as_elsewhere(stop: StopPlace) -> Meant | None:
     return None
 
 
+_EXPERIMENT_LIKE = re.compile(r"[ \t]+([A-Za-z_]\w*)")
+_EXPERIMENT_OF = re.compile(r"\bexperiment[ \t]+\w+[ \t]*=[ \t]*\w+[ \t]*\Z")
 _DASHES = re.compile(r"(?:[ \t]*-[ \t]+[^\s{}=:]+[ \t]*(?:\n|\Z))+")
 _DASH = re.compile(r"^[ \t]*-")
 _DOTS = re.compile(r"\.{1,2}(?:/[\w./-]*)?(?=[\s}])")

@@ -53,8 +53,54 @@ def condition_behind(stop: StopPlace) -> Meant | None:
     return None
 
 
+def answer(stop: StopPlace) -> Meant | None:
+    """Words of other languages in an `expect`, a `table` or a `plot`."""
+    token, text = stop.token, stop.text
+    line = text[text.rfind("\n", 0, token.start) + 1 : token.start]
+    clause = next(reversed(re.findall(r"\b(expect|table|plot|where|find|repeat)\b", line)), "")
+    if clause == "expect" and token.text in {"for", "when", "if"} and stop.expected.startswith("`name"):
+        return "write the condition behind the metric: `median(METRIC where FACTOR == LEVEL)`", None
+    if clause in {"expect", "where"} and token.text in _COMPARATIVES and stop.expected.startswith("`name"):
+        return "compare with a sign, such as `a > b` or `a <= b`", None
+    if clause == "expect" and token.text == ":" and stop.last == "STRING":
+        return "remove the `:`", stop.fix(token.start, token.end, "")
+    if clause in {"table", "plot"} and token.text == "and" and _BY.search(line):
+        return "separate factors by commas", stop.fix(stop.end, token.end, ",")
+    if clause == "table" and token.text == "group" and (grouped := _GROUP_BY.match(text, token.start)):
+        return "write `by` alone", stop.fix(*grouped.span(), "by")
+    if clause == "table" and token.text == "*" and stop.last == "TABLE":
+        return "name what it shows: `table METRIC, … by FACTOR`", None
+    if clause == "plot" and token.text in {"per", "grouped", "split", "for", "colored", "coloured"}:
+        return "write `by`: `plot METRIC over FACTOR by FACTOR`", None
+    if (
+        clause == "plot"
+        and token.type == "NAME"
+        and token.text not in {"by", "over", "vs"}
+        and (form := _FORM_BEFORE.search(line))
+    ):
+        begin = token.start - len(form[1])
+        hint = f"remove `{form[1].strip()}`: the factors decide whether a plot has lines or points"
+        return hint, stop.fix(begin, token.start, "", is_safe=False)
+    return None
+
+
+def property_behind(stop: StopPlace) -> Meant | None:
+    """A property of a thing without braces: `during = hog at 30s`."""
+    token, text = stop.token, stop.text
+    before = _THING_BEFORE.search(text, 0, token.start)
+    value = _WORD_BEHIND.match(text, token.end)
+    if token.text not in {"at", "for", "every", "after"} or before is None or value is None:
+        return None
+    name = "at" if token.text == "after" else token.text
+    written = f"{before[1]} {{ {name} = {value[1]} }}"
+    return f"write properties in braces: `{written}`", stop.fix(before.start(1), value.end(), written, is_safe=False)
+
+
 def search(stop: StopPlace) -> Meant | None:
-    """A `find` without one of its parts."""
+    """A `find` without one of its parts, or with another word for its goal."""
+    if stop.token.text in _GOALS and any(symbol == "FIND" for symbol, _ in stop.read):
+        written = _GOALS[stop.token.text]
+        return f"write `{written} METRIC`", stop.fix(stop.token.start, stop.token.end, written)
     within = [symbol for symbol, _ in stop.read]
     within = within[max((i for i, symbol in enumerate(within) if symbol == "items"), default=0) :]
     if "FIND" not in within:
@@ -104,6 +150,10 @@ def clause_part(stop: StopPlace) -> Meant | None:
     token, text = stop.token, stop.text
     if not stop.expected.startswith("`name") or token.type not in {"NAME", "AS"}:
         return None
+    if token.text == "to" and (low := _OFTEN_BEFORE.search(text, 0, token.start)):
+        return f"write a range as `{low[1]}..20`", stop.fix(stop.end, token.end + 1, "..", is_safe=False)
+    if token.text == "while" and (often := _OFTEN_BEFORE.search(text, 0, token.start)):
+        return f"write when it stops: `repeat = {often[1]} until ci(METRIC) < 5%`", None
     if until := _UNTIL.search(text, 0, token.start) or _UNTIL_AT_ONCE.match(text, token.start):
         hint = "say how often at least and at most: `repeat = 3..20 until ci(METRIC) < 5%`"
         return hint, stop.fix(*until.span(), "repeat = 3..20 until ", is_safe=False)
@@ -124,6 +174,10 @@ def foreign_word(stop: StopPlace) -> Meant | None:
     if token.text.lower() in words:  # SQL is often written in capitals
         return words[token.text.lower()], None
     line = text[text.rfind("\n", 0, token.start) + 1 : token.start].split()
+    is_two_words = "EXPERIMENT" not in symbols and line[-2:-1] == ["="] and line[-1].isidentifier()
+    is_two_words = is_two_words and text[stop.end : token.start] == " "
+    if is_two_words and token.type == "NAME" and _ALONE.match(text, token.end):
+        return f"a value is one word, such as `{line[-1]}_{token.text}`, or a choice `{line[-1]} | {token.text}`", None
     within = "EXPERIMENT" in symbols and line[-2:-1] == ["="] and token.text not in {*_FIELDS, *CLAUSES}
     if within and token.type == "NAME" and _ALONE.match(text, token.end):
         fix = stop.fix(stop.end, token.start, " | ", is_safe=False)
@@ -173,6 +227,22 @@ def word(stop: StopPlace) -> Meant | None:
     return None
 
 
+_COMPARATIVES = {
+    *("faster", "slower", "higher", "lower", "greater", "less", "more", "larger", "smaller", "better", "worse"),
+    *("exceeds", "above", "below", "over", "under", "equals", "at", "within"),
+}
+_GOALS = {
+    **dict.fromkeys(("maximize", "maximise", "maximizing", "max", "maximum"), "maximising"),
+    **dict.fromkeys(("minimize", "minimise", "minimizing", "min", "minimum"), "minimising"),
+}
+_BY = re.compile(r"\bby\b")
+_GROUP_BY = re.compile(r"group[ \t]+by\b")
+_FORM_BEFORE = re.compile(r"\bplot[ \t]+((?:[a-z]+[ \t]+)+)\Z")
+_THING_BEFORE = re.compile(
+    r"\b(?:during|before|with|collect|cache)[ \t]*=[ \t]*(?:[^\n{}=]*[|\[,][ \t]*)?([a-z]\w*)[ \t]+\Z"
+)
+_WORD_BEHIND = re.compile(r"[ \t]+([\w.%/]+)")
+_OFTEN_BEFORE = re.compile(r"\brepeat[ \t]*=[ \t]*(\d[\w.]*)[ \t]+\Z")
 _TWO_WORDS = re.compile(r"[ \t]+([A-Za-z_]\w*)[ \t]+(?:over|in|from|across|with|to|as|between)\b")
 _PROPERTY = re.compile(r"\.([A-Za-z_]\w*)[ \t]*=(?!=)")
 _ALONE = re.compile(r"[ \t]*(?:[\n}#]|\Z|[A-Za-z_][\w-]*[ \t]*=)")

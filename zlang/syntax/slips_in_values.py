@@ -60,6 +60,8 @@ def choice(stop: StopPlace) -> Meant | None:
             return f"write a list as `{written}`", stop.fix(listed.start(1), end.end(), written)
     if token.text == "[" and (doubled := _IS_IN.search(text, 0, token.start)):
         return "write `in`", stop.fix(*doubled.span(1), "in")
+    if token.type == "COMMA" and stop.is_condition and stop.expected.startswith("`name"):
+        return "join conditions by `and`", stop.fix(token.start, token.end, " and")
     if token.type == "COMMA" and (field := _LIST_FIELD.search(text, 0, token.start)):
         return f"write several as a list: `{field[1]} = [a, b]`", None
     if token.type == "COMMA" and stop.expected.startswith("`name") and not _BEFORE_FIELD.match(text, token.end):
@@ -84,6 +86,8 @@ def braces(stop: StopPlace) -> Meant | None:
         return f"write the name alone: `{inserted[1]}`", stop.fix(*inserted.span(), inserted[1], is_safe=False)
     if stop.last == "EQUAL" and _FIELD_IN.match(text, token.end):
         return "write the kind before the braces: `KIND { PROPERTY = VALUE }`", None
+    if base := _BASE_SPREAD.match(text, token.end):
+        return f"write `{base[1]} with {{ … }}`", None
     if base := _BASE_WITHIN.match(text, token.end):
         return f"the name comes before the braces: `{base[1]} with {{ … }}`", None
     return "write a choice as `4KiB | 8KiB`, and a list as `[4KiB, 8KiB]`", None
@@ -190,6 +194,19 @@ def turned_if(stop: StopPlace) -> Meant | None:
     return "write `if CONDITION then A else B`", fix
 
 
+def copied(stop: StopPlace) -> Meant | None:
+    """A thing that is like another, or a list made from another, as other languages write them."""
+    token, text = stop.token, stop.text
+    if token.type == "FIELD" and (amended := _METHOD_WITH.search(text, 0, token.start)):
+        return f"write `{amended[1]} with {{ … }}`", None
+    if stop.expected == "the end of the line" and (base := _COPY_OF.search(text, 0, token.end)):
+        written = f"{token.text} with"
+        return f"write `{written} {{ … }}`", stop.fix(base.start(1), token.end, written, is_safe=False)
+    if stop.expected == "the end of the line" and text[: stop.end].endswith("= for"):
+        return "write a list as `[VALUE for NAME in LIST]`", None
+    return None
+
+
 def foreign_value(stop: StopPlace) -> Meant | None:
     """A value, or what follows one, as other languages write it."""
     token, text = stop.token, stop.text
@@ -223,6 +240,7 @@ def foreign_value(stop: StopPlace) -> Meant | None:
     return None
 
 
+_COPY_OF = re.compile(r"=[ \t]*((?:copy|new|clone|extend|like)[ \t]+[A-Za-z_]\w*)\Z")
 _ITEM = re.compile(r"\w\[[^\[\]\n]*\]\Z")
 _ENTRY = re.compile(r"[ \t]+[A-Za-z_][\w-]*[ \t]*(?:\{|on\b)")
 _KEY_OR_FIELD = re.compile(r"[ \t]*[A-Za-z_][\w-]*[ \t]*[=:]")
@@ -233,6 +251,7 @@ _NAMED_IN_PLACE = re.compile(
     r"(?P<kind>[a-z]\w*)[ \t]+(?P<name>[A-Za-z_]\w*)[ \t]*(?:\{|on\b)"
 )
 _SEVERAL = re.compile(r"[ \t]*,")
+_METHOD_WITH = re.compile(r"\b([A-Za-z_]\w*)\.(?:with|copy|extend|replace|merge)\([ \t]*\Z")
 _CALLED = re.compile(r"=[ \t]*[A-Za-z_][\w-]*\((?:[^()\n]*,)?\Z")
 _LIST_FIELD = re.compile(r"\b(collect|with|during)[ \t]*=[^=\n|]*\Z")
 _ALONE_BEFORE = re.compile(r"=[ \t]*(\d[\w./%]*)[ \t]+\Z")
@@ -245,11 +264,12 @@ _IN_LIST = re.compile(r"\bin[ \t]+([\w.%/-]+)[ \t]*\Z")
 _IS_IN = re.compile(r"\b(is[ \t]+in)[ \t]*\Z")
 _LISTED = re.compile(r"(?:\s*,\s*[\w.%/-]+)+")
 _INSERTED = re.compile(r"\{[ \t]*([A-Za-z_]\w*)[ \t]*\}")
-_FIELD_IN = re.compile(r"\s*[A-Za-z_]\w*[ \t]*=(?!=)")
+_FIELD_IN = re.compile(r"\s*[A-Za-z_][\w.]*[ \t]*=(?!=)")
 _TWO_ENDS = re.compile(r"(?<![\w.])(\d[\w.]*)[ \t]*(?:to\b|:)[ \t]*\Z")
 _END_OF_RANGE = re.compile(r"[ \t]*(\d\w*)")
 _BASE_BEFORE = re.compile(r"([A-Za-z_]\w*)[ \t]*[+&][ \t]*\Z")
 """A name, and the sign with which other languages add properties to it."""
+_BASE_SPREAD = re.compile(r"[ \t]*(?:\.\.\.|\*\*)[ \t]*([A-Za-z_]\w*)")
 _BASE_WITHIN = re.compile(r"[ \t]*([A-Za-z_]\w*)[ \t]+with\b")
 _WORD_OF_VALUE = re.compile(r"=[ \t]*([A-Za-z_]\w*)[ \t]+\Z")
 _NUMBER_BEFORE = re.compile(r"(?<![\w.])(\d[\d_.]*)[ \t]+\Z")
