@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 
 from zlang.check.program import PLATFORMS
 from zlang.diagnostics import Code, Diagnostic
-from zlang.suggest import did_you_mean
+from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
 
 _ACTIONS = {
@@ -58,6 +58,16 @@ def findings(node: tree.KindDef, phases: Collection[str], names: Collection[str]
     yield from _unused(node, names)
 
 
+_MEANT = {
+    **dict.fromkeys(("setup", "set_up", "make", "init", "start", "up"), ("create", "prepare", "apply", "run")),
+    **dict.fromkeys(("teardown", "tear_down", "cleanup", "remove", "delete", "down"), ("destroy", "stop")),
+    **dict.fromkeys(("execute", "exec", "command", "cmd", "measure", "do"), ("run", "apply", "begin")),
+    **dict.fromkeys(("collect", "observe", "sample", "record"), ("watch", "look")),
+    **dict.fromkeys(("check", "test", "assert", "validate"), ("verify",)),
+}
+"""The actions of kinds in other languages, each with those that may be meant."""
+
+
 def _actions(node: tree.KindDef) -> list[tree.ActionDef]:
     return [item for item in node.items if isinstance(item, tree.ActionDef)]
 
@@ -72,8 +82,12 @@ def _unknown_actions(node: tree.KindDef, phases: Collection[str]) -> Iterator[Di
         if role == "protocol":
             yield Code.UNUSED_IN_KIND.at(action.name.span, name=name, hint=f"add it to the phases: `phases = [{name}]`")
         else:
-            hint = did_you_mean(name, candidates) or f"a {role} can have " + ", ".join(
-                f"`{item}`" for item in candidates
+            meant = next((item for item in _MEANT.get(name, ()) if item in candidates), "")
+            instead = Hint(f"write `{meant}`", name, meant, is_safe=False) if meant else ""
+            hint = (
+                instead
+                or did_you_mean(name, candidates)
+                or f"a {role} can have " + ", ".join(f"`{item}`" for item in candidates)
             )
             yield Code.UNKNOWN_NAME.at(action.name.span, name=name, hint=hint)
 

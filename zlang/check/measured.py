@@ -12,7 +12,7 @@ from itertools import chain, combinations, islice
 from zlang.check import streams, values
 from zlang.check.factors import each_level
 from zlang.check.instances import Frame
-from zlang.check.metric_declarations import parse, pattern_problem
+from zlang.check.metric_declarations import parse, place_problem
 from zlang.check.program import Expr, Instance, Kind, ReaderDef, Value
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.metrics import AFTER, PHASE, QUIET, Metric, in_trials, overlap
@@ -172,7 +172,7 @@ def _metrics(reader: ReaderDef, shown: object, readers: Mapping[str, tuple[Metri
     if how in {"regex", "json"} and not (equal and where):
         example = {"regex": "iops: iops=([0-9.]+)", "json": "iops: iops=jobs[0].read.iops"}[how]
         raise ValueError(f'it names no metric: write `{how}("{example}")`')
-    if how == "regex" and (wrong := pattern_problem(where)):
+    if wrong := place_problem(how, where):
         raise ValueError(wrong)
     metrics = {metric.name: metric for declared in readers.values() for metric in in_trials(declared)}
     return (parse(declaration(shown), metrics)[0],)

@@ -14,6 +14,7 @@ from fractions import Fraction
 
 from zlang import units
 from zlang.check import types
+from zlang.check.property_types import FOREIGN
 from zlang.check.traits import TRAITS
 from zlang.diagnostics import Code, Diagnostic
 from zlang.metrics import Metric
@@ -69,7 +70,11 @@ def metric_of(node: tree.MetricDecl, report: Report, kind: tree.KindDef | None =
     """The metric that a declaration of a reader, or of a kind, describes, or None where it has no type."""
     name, type_ = node.name.text, node.type.text
     if type_ not in types.NUMERIC:
-        hint = did_you_mean(type_, types.NUMERIC) or "the types of metrics are " + ", ".join(types.DIMENSION_OF)
+        hint = (
+            FOREIGN.get(type_)
+            or did_you_mean(type_, types.NUMERIC)
+            or "the types of metrics are " + ", ".join(types.DIMENSION_OF)
+        )
         report(Code.UNKNOWN_NAME.at(node.type.span, name=type_, hint=hint))
         return None
     if node.is_distribution and type_ != "duration":
@@ -121,9 +126,10 @@ def found_in(node: tree.MetricDecl, kind: tree.KindDef, report: Report) -> KindM
         hint = "write the unit of the values in the log: `in us`, `in ns`"
         report(Code.BAD_KIND.at(node.span, message="a distribution of a kind has a unit", hint=hint))
         return None
-    wrong = pattern_problem("".join(part for part in node.where.parts if isinstance(part, str)))
-    if node.how.text == "regex" and wrong and all(isinstance(part, str) for part in node.where.parts):
-        report(Code.NOT_ALLOWED.at(node.where.span, name="regex", value="this pattern", hint=wrong))
+    where = "".join(part for part in node.where.parts if isinstance(part, str))
+    if all(isinstance(part, str) for part in node.where.parts) and (wrong := place_problem(node.how.text, where)):
+        value = {"regex": "this pattern", "json": "this path"}[node.how.text]
+        report(Code.NOT_ALLOWED.at(node.where.span, name=node.how.text, value=value, hint=wrong))
         return None
     source = next((i.value for i in node.attributes if isinstance(i, tree.Field) and i.name.text == "from"), None)
     place = _source(source) if source is not None else "stdout"
@@ -169,7 +175,14 @@ def _time_problem(how: str, column: str) -> str:
     return ""
 
 
-def pattern_problem(pattern: str) -> str:
+def place_problem(how: str, where: str) -> str:
+    """Say why a place finds no number, if it never does."""
+    if how == "json" and (path := where.lstrip("$.")) != where:
+        return f"write the path from the top, without a sign before it: `{path or 'a.b'}`"
+    return _pattern_problem(where) if how == "regex" else ""
+
+
+def _pattern_problem(pattern: str) -> str:
     """Say why a pattern finds no number, if it never does."""
     try:
         groups = re.compile(pattern, re.MULTILINE).groups

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from zlang.check import library, types
+from zlang.check import library, property_types, types
 from zlang.check.choices import resolve_zip
 from zlang.check.declarations import resolve_declaration
 from zlang.check.expressions import resolve, unknown
@@ -22,18 +22,7 @@ from zlang.syntax import tree
 
 _NO_TYPE = 'remove the type: it is that of the value, as in `param places = ["/a", "/b"]`'
 _TYPES: dict[str, str] = {
-    word: Hint(f"write `{meant}`", word, meant)
-    for words, meant in (
-        ("int integer long uint", "count"),
-        ("float double real", "number"),
-        ("str text", "string"),
-        ("boolean", "bool"),
-        ("bytes", "size"),
-        ("time seconds", "duration"),
-        ("percent", "share"),
-    )
-    for word in words.split()
-} | {
+    **property_types.FOREIGN,
     **dict.fromkeys(("list", "List", "array", "tuple", "any"), _NO_TYPE),
     "enum": "write its words: `param speed: slow | fast = slow`",
 }

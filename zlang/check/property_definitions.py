@@ -24,6 +24,19 @@ ATTRIBUTES = (
 )
 
 
+_INSTEAD = {
+    **dict.fromkeys(
+        ("min", "max", "minimum", "maximum", "range", "limit", "limits", "between", "validate"),
+        "write the limits as `allow = 1..64`, `allow = 1..` or `allow = ..64`",
+    ),
+    **dict.fromkeys(("values", "choices", "options", "one_of"), "write the words as the type: `property NAME: a | b`"),
+    **dict.fromkeys(("optional", "nullable"), "remove it: a property may be left out unless it has `required = on`"),
+    **dict.fromkeys(("description", "help", "comment", "title"), 'write `doc = "…"`'),
+    "type": "write the type behind the name: `property NAME: TYPE`",
+}
+"""The attributes of properties in other languages."""
+
+
 def define(scope: KindScope, tool: str, node: tree.Property) -> PropertyDef:
     """The definition of a property; `tool` is the tool whose versions its `since` names."""
     context = scope.context
@@ -31,7 +44,7 @@ def define(scope: KindScope, tool: str, node: tree.Property) -> PropertyDef:
     candidates = (*ATTRIBUTES, *scope.lists, *scope.own_forms)
     for name, item in attributes.items():
         if name not in candidates:
-            hint = did_you_mean(name, candidates) or "a property has " + ", ".join(candidates)
+            hint = _INSTEAD.get(name) or did_you_mean(name, candidates) or "a property has " + ", ".join(candidates)
             scope.context.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="property", name=name, hint=hint))
     type_ = type_of(context, node.type)
     unit = attributes.get("unit")

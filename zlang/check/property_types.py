@@ -7,9 +7,24 @@ from zlang.check.expressions import Context, constant, resolve
 from zlang.check.program import ABSENT, Expr
 from zlang.check.types import UNKNOWN, Type, Variant
 from zlang.diagnostics import Code
-from zlang.suggest import did_you_mean
+from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
 from zlang.units import Quantity
+
+FOREIGN: dict[str, Hint] = {
+    word: Hint(f"write `{meant}`", word, meant)
+    for words, meant in (
+        ("int integer long uint", "count"),
+        ("float double real", "number"),
+        ("str text", "string"),
+        ("boolean", "bool"),
+        ("bytes", "size"),
+        ("time seconds", "duration"),
+        ("percent", "share"),
+    )
+    for word in words.split()
+}
+"""The names of types in other languages."""
 
 
 def type_of(context: Context, node: tree.TypeExpr) -> Type:
@@ -31,7 +46,7 @@ def type_of(context: Context, node: tree.TypeExpr) -> Type:
             text = atom.allow.span.text if atom.allow else ""
             whole = whole | Type(words=(Variant(atom.name, atom.field, limits, text),))
     if len(node.atoms) == 1 and whole.words and whole.words[0].field is None:
-        hint = did_you_mean(node.atoms[0].name, types.SCALARS)
+        hint = FOREIGN.get(node.atoms[0].name) or did_you_mean(node.atoms[0].name, types.SCALARS)
         if hint:
             context.report(Code.UNKNOWN_NAME.at(node.span, name=node.atoms[0].name, hint=hint))
     return whole
