@@ -39,6 +39,12 @@ FOREIGN = {
     **dict.fromkeys(("map", "filter", "sorted", "distinct"), "write a list as `[VALUE for NAME in LIST if CONDITION]`"),
     **dict.fromkeys(("rows", "csv", "csvdecode", "read_csv", "open"), 'write `let (a, b) = rows("axes.csv")`'),
     **dict.fromkeys(("percentile", "quantile", "percentile_cont"), "write a percentile as `p99(METRIC)`"),
+    **dict.fromkeys(("parallel", "concurrent", "together", "all"), "a list runs at the same time: write `[a, b]`"),
+    **dict.fromkeys(("serial", "sequence", "sequential", "one_of", "choice"), "write a choice as `a | b`"),
+    **dict.fromkeys(
+        ("heatmap", "histogram", "hist", "cdf", "boxplot", "bar", "line", "scatter"),
+        "write `plot METRIC over FACTOR`; `plot LATENCY over latency` draws a distribution",
+    ),
     "pow": "there is no power operator; multiply instead",
 }
 """Functions of other languages, and what to write instead."""
@@ -114,7 +120,9 @@ def _of_kind(context: Context, node: tree.Call) -> str:
     """The hint for a kind that is called with what is declared."""
     kind = context.scope.kind(node.function)
     if kind is None:
-        return ""
+        elsewhere = context.scope.kind_hint(str(node.function))
+        in_braces = f"write properties in braces, `{node.function} {{ NAME = VALUE }}`"
+        return f"{elsewhere}, and {in_braces}" if "import" in elsewhere else ""
     if len(node.arguments) == 1 and isinstance(node.arguments[0], tree.Name):
         name = str(node.arguments[0])
         return Hint(

@@ -258,7 +258,14 @@ def _rows_of(
             return None
         if not isinstance(row, tree.Tuple) or len(row.items) != len(names):
             count = len(row.items) if isinstance(row, tree.Tuple) else 1
-            hint = f"each alternative has a value per name: `({', '.join(names)}) = ({', '.join('…' for _ in names)})`"
+            blanks = ", ".join("…" for _ in names)
+            hint: str = f"each alternative has a value per name: `({', '.join(names)}) = ({blanks})`"
+            if isinstance(row, tree.ListOf) and all(isinstance(item, tree.Tuple) for item in row.items):
+                written = " | ".join(item.span.text for item in row.items)
+                hint = Hint(f"write a choice as `{written}`", row.span.text, written, is_safe=False)
+            if isinstance(row, tree.Call) and len(row.arguments) == 1 and isinstance(row.arguments[0], tree.Text):
+                written = f"rows({row.arguments[0].span.text})"
+                hint = Hint(f"write `{written}`", row.span.text, written, is_safe=False)
             context.report(Code.ZIP_WIDTH.at(row.span, names=len(names), values=count, hint=hint))
             return None
         rows.append((row.span, row.items))

@@ -334,7 +334,8 @@ def _resolve_fields(context: Context, kind: Kind, items: tuple[tree.Item, ...], 
         words = tree.words(item)
         for word in words:
             if word.text in places:
-                finding = Code.DUPLICATE.at(word.span, name=word.text)
+                hint = f"measure both as a choice: `{word.text} = … | …`" if isinstance(item, tree.Field) else ""
+                finding = Code.DUPLICATE.at(word.span, name=word.text, hint=hint)
                 context.report(finding.also(places[word.text], "first defined here"))
         if any(word.text in places for word in words):
             continue
@@ -454,7 +455,8 @@ def _as_value(kind: Kind, word: str) -> str:
     """The hint for a word that is a value of a property, or the opposite of one: `relatime`, `nojournal`."""
     takers = [name for name, definition in kind.properties.items() if definition.type.variant(word) is not None]
     if len(takers) == 1:
-        return f"write `{takers[0]} = {word}`"
+        variant = kind.properties[takers[0]].type.variant(word)
+        return f"write `{takers[0]} = {word}{f'({variant.example})' if variant and variant.field else ''}`"
     name = word.removeprefix("no").lstrip("_-")
     type_ = kind.properties[name].type if word.startswith("no") and name in kind.properties else types.NOTHING
     return f"write `{name} = off`" if "bool" in type_.scalars or type_.variant("off") is not None else ""
@@ -590,8 +592,9 @@ def _names_within(node: tree.Expr | None) -> Iterator[tree.Name]:
 def _misspelt(kind: Kind, items: tuple[tree.Item, ...], name: str) -> bool:
     """Whether a field that the kind does not have may have been meant to be this one."""
     given = [item.name.text for item in items if isinstance(item, tree.Field)]
-    meant = {_left_out(kind, word) for word in given}
-    return f"write `{name}`" in meant or any(word not in kind.properties and nearest(word, [name]) for word in given)
+    meant = {_left_out(kind, word) or _as_value(kind, word) for word in given if word not in kind.properties}
+    is_meant = f"write `{name}`" in meant or any(hint.startswith(f"write `{name} = ") for hint in meant)
+    return is_meant or any(word not in kind.properties and nearest(word, [name]) for word in given)
 
 
 def _example(type_: Type) -> str:

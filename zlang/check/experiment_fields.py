@@ -45,7 +45,7 @@ _OTHER_WORDS = {
     ),
     **dict.fromkeys(("precondition", "prepare", "setup", "treatment"), "before"),
     **dict.fromkeys(("events", "meanwhile", "background"), "during"),
-    **dict.fromkeys(("protocol", "drop_caches", "flush"), "cache"),
+    **dict.fromkeys(("protocol", "flush"), "cache"),
     **dict.fromkeys(("monitor", "monitors", "counters"), "collect"),
     **dict.fromkeys(("settings", "tunables"), "with"),
     **dict.fromkeys(("time_budget", "max_time", "deadline", "time_limit", "timeout"), "budget"),
@@ -60,6 +60,7 @@ _ELSEWHERE = {
         ("order", "random", "randomize", "randomise", "randomized", "shuffle"),
         "the order is an option of `zlang run`: `--order`",
     ),
+    **dict.fromkeys(("drop_caches", "dropcaches", "clear_cache"), "write `cache = cold`"),
     "seed": "it is an option of `zlang run`: `--seed`",
     **dict.fromkeys(
         ("host", "hosts", "machine", "node", "server"), "what is measured stands on it: `dir NAME on HOST { … }`"
@@ -85,7 +86,7 @@ _ELSEWHERE = {
         "`cache = hot` reads the data first; time left out of a figure is a property of the workload",
     ),
     **dict.fromkeys(
-        ("duration", "runtime", "time", "length", "under", "wrapper"),
+        ("duration", "runtime", "time", "length", "for", "under", "wrapper"),
         "it is a property of the workload: write it there, or run `NAME with { … }`",
     ),
     **dict.fromkeys(("table", "metrics", "measure", "show"), "write `table METRIC, … by FACTOR`, without `=`"),

@@ -31,6 +31,8 @@ def resolve_index(context: Context, node: tree.Index) -> Expr:
     element = many.type if is_group(many.type) else many.type.element
     if element is None:
         wanted = f"{many.span.text}.{place.value({})}" if place.is_constant and place.type == STRING else ""
+        if isinstance(node.place, tree.Name) and many.member is not None and many.member(str(node.place), node.span):
+            wanted = f"{many.span.text}.{node.place}"
         hint: str = Hint(f"write `{wanted}`", node.span.text, wanted, is_safe=False) if wanted else ""
         wrong = Code.WRONG_TYPE.at(many.span, name="[…]", expected="used with a list", found=many.type, hint=hint)
         context.report(wrong)

@@ -69,6 +69,9 @@ def resolve_form(context: Context, node: tree.Expr, expected: Type | None, path:
         case tree.Tuple():
             listed = f"[{', '.join(item.span.text for item in node.items)}]"
             hint = f"write a list as `{listed}`; fields that vary together are `(a, b) = (1, 2) | (3, 4)`"
+            texts = [item.span.text for item in node.items if isinstance(item, tree.Text)]
+            if len(texts) == 1 and any(tree.is_condition(item) for item in node.items):
+                hint = f"the sentence comes first, without parentheses: `expect {texts[0]} CONDITION`"
             result = "several values in parentheses"
             context.report(Code.UNEXPECTED.at(node.span, expected="one value", found=result, hint=hint))
             return unknown(node.span)

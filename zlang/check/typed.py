@@ -49,7 +49,7 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
                 or _as_text(option, expected)
                 or _bool_as_word(option, expected)
                 or _as_list(option, expected)
-                or ("write a share of something as `50% of …`" if option.type == _SHARE else "")
+                or (_share_of(expected) if option.type == _SHARE else "")
             )
             if "command" in expected.scalars and option.type == STRING:
                 hint = "write the command itself here; then zlang can quote the values in it"
@@ -106,6 +106,12 @@ _AMOUNT = r"[\d_.]+[A-Za-z]+"
 _THOUSANDS = r"(\d+)[kK](?:/s)?"
 _NUMBERS = r"(?a:\s*\d+(\s*(-|\.\.)\s*\d+)?\s*(,\s*\d+(\s*(-|\.\.)\s*\d+)?\s*)*)"
 _BARE = r"-?[\d_.]+"
+
+
+def _share_of(expected: Type) -> str:
+    """The hint for a share where another number is expected."""
+    is_count = not expected.scalars - {"count", "number"}
+    return "write a number: a share of it is not known here" if is_count else "write a share of something as `50% of …`"
 
 
 def with_unit(option: Expr, expected: Type) -> Hint:
@@ -176,13 +182,18 @@ def _without_quotes(option: Expr, expected: Type, scope: Scope) -> Hint:
         return Hint(f"write `{switch}`", text, switch)
     if is_word:
         return Hint(f"write words without quotes: `{word}`", text, word)
+    if expected.kinds and word.isidentifier() and scope.kind_called(word) is not None:
+        return Hint(f"`{word}` is a kind: declare one here, `{word} {{}}`", text, f"{word} {{}}", is_safe=False)
+    if expected.kinds and word.startswith(("/", ".")):
+        return Hint("declare it, such as `dir here { path = … }`, and write its name")
     with suppress(units.UnitError):
         if expected.accepts(types.of_quantity(units.parse(word))):
             return Hint(f"write numbers without quotes: `{word}`", text, word)
-    parts = [part.strip() for part in word.split("|")]
+    parts = [part.strip() for part in re.split(r"[|,;]", word)]
     with suppress(units.UnitError):
         if len(parts) > 1 and all(expected.accepts(types.of_quantity(units.parse(part))) for part in parts):
-            return Hint(f"write a choice without quotes: `{word}`", text, word)
+            written = " | ".join(parts)
+            return Hint(f"write a choice without quotes: `{written}`", text, written)
     near = did_you_mean(word, [choice.name for choice in expected.words])
     if near:
         return Hint(f"write words without quotes: `{near.instead[0]}`", text, *near.instead, is_safe=False)
@@ -244,7 +255,8 @@ def _bool_as_word(option: Expr, expected: Type) -> Hint:
     names = ("on", "enabled", "always") if types.BOOLS[text] else ("off", "none", "disabled", "never")
     words = [word for word in names if expected.variant(word) is not None]
     if not words:
-        return Hint("")
+        untouched = "as_is" if expected.variant("as_is") is not None else ""
+        return Hint(f"write `{untouched}`", text, untouched, is_safe=False) if untouched else Hint("")
     return Hint(f"write `{words[0]}`", text, words[0], is_safe=False)
 
 
