@@ -240,7 +240,7 @@ def foreign_value(stop: StopPlace) -> Meant | None:
     return None
 
 
-_COPY_OF = re.compile(r"=[ \t]*((?:copy|new|clone|extend|like)[ \t]+[A-Za-z_]\w*)\Z")
+_COPY_OF = re.compile(r"=[ \t]*((?:copy|new|extend|like)[ \t]+[A-Za-z_]\w*)\Z")
 _ITEM = re.compile(r"\w\[[^\[\]\n]*\]\Z")
 _ENTRY = re.compile(r"[ \t]+[A-Za-z_][\w-]*[ \t]*(?:\{|on\b)")
 _KEY_OR_FIELD = re.compile(r"[ \t]*[A-Za-z_][\w-]*[ \t]*[=:]")
