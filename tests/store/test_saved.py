@@ -12,7 +12,7 @@ from zlang.cli.query_results import read_query
 from zlang.errors import RunError
 from zlang.store import saved
 from zlang.store.ingest import ingest
-from zlang.store.query import run_query, write_parquet
+from zlang.store.query import run_query, session, write_parquet
 from zlang.store.store import Access, reading
 
 pytestmark = pytest.mark.usefixtures("judged_by_print")
@@ -129,3 +129,11 @@ def test_a_query_writes_no_file_that_stays(built: Path) -> None:
         connection.execute(f"COPY (SELECT 1) TO '{spill}/gone.csv'")
     assert kept.read_text() == "mine"
     assert sorted(built.parent.iterdir()) == before
+
+
+def test_an_answer_that_is_shown_has_a_limit(built: Path) -> None:
+    with session(built) as opened:
+        assert len(opened.ask("from range(10)", (), 10).rows) == 10
+        with pytest.raises(RunError, match="the answer has more than 10 rows") as refused:
+            opened.ask("from range(11)", (), 10)
+    assert "--format parquet" in refused.value.hint

@@ -39,7 +39,7 @@ def sql(query: str | None, file: Path | None, params: Sequence[str], db: Path, q
         return _parquet(db, text, given, query_options)
     with results.session(db, write=query_options.write, unsafe=query_options.unsafe) as session:
         unverified_runs = session.unverified_runs()
-        result = session.ask(text, given)
+        result = session.ask(text, given, results.MOST_SHOWN)
         if query_options.form == "table" and query_options.out is None:
             query_results.print_table(
                 result, {} if query_options.raw else query_results.meanings(session.columns(), given, text)

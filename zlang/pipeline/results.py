@@ -111,6 +111,10 @@ def query(db: Path, sql: str, parameters: Parameters = ()) -> Result:
     return run_query(db, sql, parameters)
 
 
+MOST_SHOWN = 1_000_000
+"""The most rows of an answer that is shown: each takes about a kilobyte of memory."""
+
+
 def session(db: Path, *, write: bool, unsafe: bool) -> AbstractContextManager[QuerySession]:
     """A database open for several questions. Raises RunError."""
     from zlang.store.query import session as opened

@@ -65,8 +65,11 @@ class QuerySession:
         self._connection = connection
         self._access = access
 
-    def ask(self, sql: str, parameters: Parameters = ()) -> Result:
-        """The answer to one question (of several statements, to the last); Ctrl-C ends it. Raises RunError."""
+    def ask(self, sql: str, parameters: Parameters = (), most: int | None = None) -> Result:
+        """The answer to one question (of several statements, to the last); Ctrl-C ends it.
+
+        Raises RunError, also if the answer has more than `most` rows.
+        """
         import duckdb
 
         if not self._access.unsafe and (match := _ENDS_THE_PROCESS.search(sql)):
@@ -79,7 +82,7 @@ class QuerySession:
 
         def ask() -> None:
             try:
-                answers.append(self._answer(sql, parameters))
+                answers.append(self._answer(sql, parameters, most))
             except Exception as error:  # noqa: BLE001 - it is raised where somebody waits for the answer
                 answers.append(error)
             finally:
@@ -112,7 +115,7 @@ class QuerySession:
             raise answer
         return answer
 
-    def _answer(self, sql: str, parameters: Parameters) -> Result | duckdb.Error | None:
+    def _answer(self, sql: str, parameters: Parameters, most: int | None) -> Result | duckdb.Error | None:
         import duckdb
 
         try:
@@ -121,11 +124,14 @@ class QuerySession:
             if answer is None:
                 return None
             described = answer.description or []
-            rows = tuple(answer.fetchall())
+            rows = tuple(answer.fetchall() if most is None else answer.fetchmany(most + 1))
         except duckdb.Error as error:
             return error
         except UnicodeDecodeError:  # in a message of DuckDB's
             return duckdb.Error("DuckDB refuses this, with a message that is not text")
+        if most is not None and len(rows) > most:
+            hint = "add a `limit`, or write all of it as Parquet: --format parquet --out FILE"
+            raise RunError(f"the answer has more than {most:,} rows", hint)
         return Result(_distinct(d[0] for d in described), tuple(str(d[1]) for d in described), rows)
 
     def unverified_runs(self) -> list[tuple[str, str]]:
