@@ -270,7 +270,7 @@ z_list_files() {
 z_open() {
   z_mode=run z_runs='' z_left='' z_found=' '
   z_stop='' z_signals=0 z_tidying='' z_lost='' z_running='' z_collectors='' z_standing='' z_stale=' '
-  z_bad_step='' z_bad_out='' z_bad_rc=0 z_out='' z_lines=0
+  z_bad_step='' z_bad_out='' z_bad_rc=0 z_first_step='' z_out='' z_lines=0
   while [ $# -gt 0 ]; do
     case $1 in
       -h | --help)
@@ -672,6 +672,7 @@ collect() { # NAME TIMEOUT COMMAND; it runs until it is stopped, whatever the ti
 }
 
 settle() {
+  z_first_step=$z_bad_step z_first_out=$z_bad_out z_first_rc=$z_bad_rc
   # shellcheck disable=SC2086
   set -- $z_collectors
   while [ $# -gt 1 ]; do
@@ -944,7 +945,7 @@ trial() {
   z_check
   z_number=$1 z_trial=$2 z_replicate=$3 z_label=$4
   z_milliseconds
-  z_trial_began=$z_ms z_bad_step=
+  z_trial_began=$z_ms z_bad_step='' z_first_step=
   if ! z_bring $5; then
     ended
     return 1
@@ -957,6 +958,8 @@ trial() {
 }
 
 ended() {
+  # What is tidied up after a failure may fail, too: the trial failed before that.
+  [ -z "$z_first_step" ] || z_bad_step=$z_first_step z_bad_out=$z_first_out z_bad_rc=$z_first_rc
   if [ -n "$z_bad_step" ]; then
     z_outcome=fail
     z_failed=$((z_failed + 1))
