@@ -148,8 +148,8 @@ class FakeExecutor:
     def ahead(self, host: str) -> float:
         return 0.0
 
-    def lost(self, host: str) -> str:
-        return ""
+    def lost(self, host: str) -> RunError | None:
+        return None
 
     def stop_waiting(self) -> None:
         return

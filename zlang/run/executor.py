@@ -78,8 +78,8 @@ class Executor(Protocol):
     def ahead(self, host: str) -> float:
         """By how many seconds the clock of a machine is ahead of ours."""
 
-    def lost(self, host: str) -> str:
-        """The reason why a machine is no longer used; empty if it is in use."""
+    def lost(self, host: str) -> RunError | None:
+        """The reason why a machine is no longer used, and what to do; None if it is in use."""
 
     def stop_waiting(self) -> None:
         """From now on, wait no more for machines that are away: the run is to stop."""
@@ -164,9 +164,8 @@ class LocalExecutor:
         """Zero: it is the same clock."""
         return 0.0
 
-    def lost(self, _host: str) -> str:
-        """Empty: this machine is always available."""
-        return ""
+    def lost(self, _host: str) -> None:
+        """None: this machine is always available."""
 
     def stop_waiting(self) -> None:
         """Do nothing: this machine is never away."""

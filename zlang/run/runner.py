@@ -444,8 +444,9 @@ class _Run:
 
     def _trial(self, trial: Trial) -> Work:
         for host in sorted(self._lane.machines):
-            if reason := self.executor.lost(host):
-                raise LaneEnded(reason, "when the machine is back, type `zlang resume`")
+            if (reason := self.executor.lost(host)) is not None:
+                what_to_do = f"{reason.hint}; then" if reason.hint else "when the machine is back,"
+                raise LaneEnded(reason.message, f"{what_to_do} type `zlang resume`")
         yield Next(trial)
         failure = yield from self._make_setups([self._setup(signature) for signature in trial.setups])
         if failure:

@@ -329,10 +329,10 @@ class Machines:
         machine = self._machines.get(host)
         return round(machine.offset, 6) if machine is not None else 0.0
 
-    def lost(self, host: str) -> str:
-        """The reason why a machine is no longer tried."""
+    def lost(self, host: str) -> RunError | None:
+        """Why a machine is not tried any more, and what to do."""
         machine = self._machines.get(host)
-        return machine.given_up.message if machine is not None and machine.given_up is not None else ""
+        return machine.given_up if machine is not None else None
 
     def stop_waiting(self) -> None:
         """From now on, try machines that are away only once."""
