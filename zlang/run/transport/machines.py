@@ -330,7 +330,7 @@ class Machines:
         return round(machine.offset, 6) if machine is not None else 0.0
 
     def lost(self, host: str) -> RunError | None:
-        """Why a machine is not tried any more, and what to do."""
+        """The reason why a machine is not tried any more, and what to do."""
         machine = self._machines.get(host)
         return machine.given_up if machine is not None else None
 
