@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -249,7 +250,9 @@ def _step(step: Step) -> str:
 def _emit(planned: Planned, form: str, out: Path | None) -> None:
     if form == "sh" and planned.schedule.reached and out is not None:
         for machine, pieces in plans.scripts(planned):
-            _save(_directory(out) / f"{machine}.sh", pieces)
+            path = _directory(out) / f"{machine}.sh"
+            _require_replaceable(path, form)
+            _save(path, pieces)
             print(f"written: {visible(str(out / f'{machine}.sh'))}")
         return
     if form not in plans.formats():
@@ -264,6 +267,7 @@ def _put(pieces: Iterator[str], form: str, out: Path | None) -> None:
         _write(pieces)
         return
     path = _directory(out) / plans.formats()[form].file
+    _require_replaceable(path, form)
     _save(path, pieces)
     print(f"written: {visible(str(path))}")
 
@@ -279,6 +283,22 @@ def _emit_jobs(planned: Planned, form: str, out: Path | None) -> None:
         written += 1
     if out is not None:
         print(f"written: {written} job files in {visible(str(out))}")
+
+
+def _require_replaceable(path: Path, form: str) -> None:
+    """Refuse to replace a file that no plan was written to: its name is not in the command."""
+    if not path.is_file() or not path.stat().st_size:
+        return
+    with suppress(OSError), path.open("rb") as file:
+        if plans.formats()[form].mark.encode() in file.read(_HEAD):
+            return
+    raise RunError(
+        f"{path} exists, and is not a plan that zlang wrote", "move it away, or choose another directory with --out"
+    )
+
+
+_HEAD = 1 << 16
+"""The bytes of an emitted plan that have its mark."""
 
 
 def _directory(out: Path) -> Path:

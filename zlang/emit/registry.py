@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 class EmitFormat(NamedTuple):
     """A module of this package, which is loaded when it is used, the name of a file, and for whom it is.
 
-    What is not `of_all_hosts` is for the machine that carries out its steps.
+    What is not `of_all_hosts` is for the machine that carries out its steps. `mark` is near the start of all that is
+    emitted, so a file without it is not an earlier one.
     """
 
     module: str
     file: str
+    mark: str
     of_all_hosts: bool = True
 
     def emit(self, plan: Plan) -> Iterator[str]:
@@ -28,9 +30,9 @@ class EmitFormat(NamedTuple):
 
 
 EMITTERS: Mapping[str, EmitFormat] = {
-    "sh": EmitFormat("shell", "plan.sh", of_all_hosts=False),
-    "json": EmitFormat("json_lines", "plan.jsonl"),
-    "markdown": EmitFormat("markdown", "plan.md"),
-    "dot": EmitFormat("dot", "plan.dot"),
-    "mermaid": EmitFormat("mermaid", "plan.mmd"),
+    "sh": EmitFormat("shell", "plan.sh", "# shellcheck disable=SC2016,SC2034,SC2154,SC2317\n", of_all_hosts=False),
+    "json": EmitFormat("json_lines", "plan.jsonl", '{"header":{"experiment":'),
+    "markdown": EmitFormat("markdown", "plan.md", ". Plan `"),
+    "dot": EmitFormat("dot", "plan.dot", '  node [fontname="sans-serif"]\n'),
+    "mermaid": EmitFormat("mermaid", "plan.mmd", "flowchart TD\n"),
 }

@@ -12,7 +12,7 @@ from zlang.check.check import Checked, Overrides
 from zlang.check.program import Experiment
 from zlang.diagnostics import ProgramError, Severity
 from zlang.errors import RunError, reason_of, unwritable
-from zlang.files import replace_file
+from zlang.files import write_output
 from zlang.pipeline.plans import plan
 from zlang.pipeline.programs import check, choose, read
 from zlang.source import Source
@@ -122,6 +122,6 @@ def keep_plan(plan: Plan, path: Path) -> None:
     from zlang.plan import wire
 
     try:
-        replace_file(path, wire.dump(plan))
+        write_output(path, wire.dump(plan))
     except OSError as error:
         raise unwritable(path, error) from None
