@@ -16,7 +16,7 @@ import pytest
 from reports import hostile, ingested, many, plain, printed
 from run_folders import RunBuilder, factor
 
-from zlang.check.questions import Expectation, Term
+from zlang.check.questions import Expectation, FactorRef, Term
 from zlang.cli import answering
 from zlang.cli.app import guarded
 from zlang.pipeline import reports, results
@@ -102,7 +102,7 @@ def test_it_tells_what_was_asked_found_and_run(tmp_path: Path) -> None:
         r"Compared with `bs` = 4KiB, `read_iops` is \d+ % lower with 64KiB \(a ratio of 0\.[\d.]+ to 0\.[\d.]+ with",
         text,
     )
-    assert "| fail | larger is faster | 1 of 1 | geomean(read_iops where bs == 64KiB) = " in text
+    assert "| fail | larger is faster | 1 of 1 |  | geomean(read_iops where bs == 64KiB) = " in text
     assert re.search(r"\| 4KiB \| 3 \| [\d.]+ \[[\d.]+ … [\d.]+\] \| 1 \|", text)
     assert re.search(r"\| bs \| 64KiB \| 4KiB \| 0\.\d+ \|.* slower", text)
     assert "| kernel | Linux 6.18 |" in text
@@ -156,6 +156,22 @@ def test_an_answer_that_is_inconclusive_says_why() -> None:
     combination = JudgedCombination((), judging.Verdict.INCONCLUSIVE, (), "set up once", "a / b = 3.6 (by means)")
     judged = judging.Judged(expected, combination.verdict, (combination,))
     assert answer.outcome(judged) == "it is faster: inconclusive, a / b = 3.6 (by means, n = 0): set up once."
+
+
+def test_each_combination_in_which_an_expectation_fails_has_a_row(tmp_path: Path) -> None:
+    rate = Term("median", (Term("metric", name="read_iops"),), "median(read_iops)")
+    many = Expectation(
+        "it is much", "", Term(">", (rate, Term("value", value=1e6))), (FactorRef("bs", ("rand.bs",), "size"),)
+    )
+    run = RunBuilder(tmp_path / "runs" / "r", factors=(factor("bs", "size"),), clauses=(many,))
+    for n in range(6):
+        run.measured(f"p{n % 2}", n // 2 + 1, {"bs": 4096 << n % 2}, printed({"read_iops": 100 + n}))
+    run.failed("p0", 4, {"bs": 4096}, "no space").done()
+    db, runs = ingested(tmp_path)
+    text = page.markdown(reports.report(db, None, runs, tmp_path)).replace("\\", "")
+    assert "| fail | it is much | 2 of 2 | bs=4KiB | geomean(read_iops) = 102 (n = 3), " in text
+    assert "|  |  |  | bs=8KiB | geomean(read_iops) = 103 (n = 3), " in text
+    assert "1 trial does not count: measure: no space." in text
 
 
 def test_an_end_of_a_very_wide_interval_has_no_digits(tmp_path: Path) -> None:

@@ -231,6 +231,10 @@ def _results(
     yield from figures
 
 
+def _uncounted(count: int) -> str:
+    return "1 trial does not count" if count == 1 else f"{count:,} trials do not count"
+
+
 def _stopped(trials: Trials, points: Sequence[_Point], sentences: Sequence[str]) -> Iterator[Block]:
     """The steps of each search, and the outcomes of `find` and of `repeat … until`."""
     course = stopping.course(trials)
@@ -242,21 +246,22 @@ def _stopped(trials: Trials, points: Sequence[_Point], sentences: Sequence[str])
 
 
 def _expectations(judged: Sequence[judging.Judged]) -> document.DocumentTable:
-    rows = []
+    """A row for each expectation, and one for each combination in which it does not pass."""
+    heads = ("verdict", "expectation", "combinations", "where", "exceptions")
+    shown, data = [], []
     for item in judged:
         alike = sum(finding.verdict == item.verdict for finding in item.findings)
-        odd = [judging.sentence(item, finding) for finding in item.findings if finding.verdict != judging.Verdict.PASS]
-        more = [f"… and in {len(odd) - _SHOWN:,} more"] if len(odd) > _SHOWN else []
-        where = f"{alike:,} of {len(item.findings):,}"
-        rows.append(
-            (
-                item.verdict,
-                item.expectation.title,
-                where,
-                "\n".join(filter(None, [*odd[:_SHOWN], *more, judging.omission(item)])),
-            )
-        )
-    return _table("Expectations", ("verdict", "expectation", "combinations", "exceptions"), rows)
+        own = (item.verdict, item.expectation.title, f"{alike:,} of {len(item.findings):,}")
+        odd = [finding for finding in item.findings if finding.verdict != judging.Verdict.PASS]
+        places = [
+            (judging.levels_in_words(item, finding), judging.figures_in_words(finding)) for finding in odd[:_SHOWN]
+        ]
+        more = f"… and in {len(odd) - _SHOWN:,} more" if len(odd) > _SHOWN else ""
+        places += [("", text) for text in (more, judging.omission(item)) if text]
+        for n, place in enumerate(places or [("", "")]):
+            data.append((*own, *place))
+            shown.append((*(("", "", "") if n else own), *place))
+    return replace(_table("Expectations", heads, shown), data=tuple(data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +340,7 @@ def _summary(
     heads = [summary.heading(details, n) for n in range(len(details.columns))]
     numeric = frozenset(i for i, column in enumerate(details.columns) if column.type not in {"word", "string"})
     note = f"{details.note}. " if details.note else ""
-    note += "".join(f"{count:,} trials do not count: {reason}. " for reason, count in details.reasons[:_SHOWN])
+    note += "".join(f"{_uncounted(count)}: {reason}. " for reason, count in details.reasons[:_SHOWN])
     return document.DocumentTable(
         title=title,
         columns=(*heads, "points"),

@@ -305,12 +305,17 @@ def _reason_for_no_verdict(side: Side, least: int) -> str:
 
 def sentence(judged: Judged, finding: JudgedCombination) -> str:
     """One combination in words: its levels, and what was found there."""
-    at = levels_in_words(judged, finding)
+    at, found = levels_in_words(judged, finding), figures_in_words(finding)
+    return f"{at}: {found}" if at else found
+
+
+def figures_in_words(finding: JudgedCombination) -> str:
+    """What was found in a combination: its sides, how far they are apart, and why there is no verdict."""
     sides = sides_in_words(finding)
-    why = ", ".join(part for part in ((sides, finding.margin) if finding.margin else (finding.why or sides,)) if part)
-    if finding.margin and finding.why not in finding.margin:
-        why = f"{why}: {finding.why}"
-    return f"{at}: {why}" if at else why
+    parts = (sides, finding.margin) if finding.margin else (finding.why or sides,)
+    found = ", ".join(filter(None, parts))
+    is_told = not finding.margin or finding.why in finding.margin
+    return found if is_told else f"{found}: {finding.why}"
 
 
 def sides_in_words(finding: JudgedCombination) -> str:
