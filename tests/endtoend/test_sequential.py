@@ -83,6 +83,12 @@ def test_the_range_of_a_search_is_that_of_the_file_that_was_laid_out_once(zlang:
     )
 
 
+def test_a_wide_range_of_a_search_says_what_narrows_it(zlang: Zlang) -> None:
+    (zlang.at / "data").mkdir()
+    ended = zlang("run", zlang.program(ON_A_FILE.replace("% 3 ))", "% 3 * 60 ))")))
+    assert "it changes between 4 and 8; to narrow this, write `repeat = 3..20`" in ended.out
+
+
 def test_a_search_is_planned_as_a_bound_and_told_as_a_course(zlang: Zlang) -> None:
     _lab(zlang)
     planned = zlang("plan", zlang.program(SEARCH)).out

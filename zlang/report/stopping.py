@@ -203,7 +203,9 @@ def _range(trials: Trials, search: Search, steps: Sequence[_Step], kind: str) ->
         case [None, _]:
             return f"; with 95 % confidence it changes below {ends[1]}{narrow}"
         case _:
-            return f"; with 95 % confidence it changes between {ends[0]} and {ends[1]}"
+            is_wide = any(low < level < high for level in verdicts) if low is not None and high is not None else False
+            more = narrow if is_wide else ""
+            return f"; with 95 % confidence it changes between {ends[0]} and {ends[1]}{more}"
 
 
 def knee(verdicts: Mapping[float, judging.Verdict], *, holds_below: bool) -> tuple[float | None, float | None]:
