@@ -272,6 +272,13 @@ def test_the_busiest_of_several_machines_limits_the_load(make_run: MakeRun, runs
     ]
     (sentence,) = sentences
     assert sentence.startswith("each worker of the load used 95 % of a processor, in 1 of 6 trials, where `bs` is 4KiB")
+    with duckdb.connect(str(db)) as store:
+        store.execute("UPDATE \"columns\" SET means = 'pressure' WHERE name = 'sys_cpu'")
+        store.execute("UPDATE stream_metrics SET stream = NULL, host = 'c' || stream WHERE metric = 'sys_cpu'")
+    (sentence,) = [
+        finding.message for finding in search.find_in_run(trials, design.read(trials)) if finding.lint.id == "ZL044"
+    ]
+    assert sentence.startswith("tasks waited for a processor for 65 % of the time, in 1 of 6 trials")
 
 
 @pytest.mark.parametrize(("levels", "repeat"), [((2, 2), 2), ((3, 1), 2), ((4, 2), 2), ((2, 4), 1), ((5, 1), 3)])

@@ -224,6 +224,10 @@ class OfRun:
             self._metrics[name] = self._columns.metric(metric), metric
         return self._metrics[name][0]
 
+    def has_meaning(self, name: str) -> bool:
+        """Whether a metric is declared with a meaning, by which rules about results know it."""
+        return name in self._declared and bool(self._declared[name].means)
+
     def staged(self, levels: Mapping[str, Scalar]) -> Iterator[tuple[str, Scalar]]:
         """Code and value of each level, the column widened where the value needs it."""
         for key, value in levels.items():

@@ -232,6 +232,8 @@ class RunRows:
         for stream in verdict.streams:
             each = {**own, "stream": stream.name or None, "host": stream.host or row["host"]}
             for metric, value in stream.metrics.items():
+                if self.columns.has_meaning(metric):
+                    self.columns.metric(metric)  # the catalogue has its meaning, even if no trial has a value
                 named = {"group": stream.group, "metric": metrics.column(metric)}
                 self.staging.add("stream_metrics", {**each, **named, "value": number(value)})
             for histogram in stream.latency:

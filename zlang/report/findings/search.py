@@ -20,7 +20,8 @@ from zlang.store.run_rows import AFTER, BEFORE
 from zlang.store.staging import Row
 from zlang.store.store import literal, quoted
 
-_PROCESSOR = "processor"
+_OF_THE_BUSIEST = ("processor", "pressure")
+"""The meanings of what adds up over no streams, nor machines."""
 _Key = tuple[object, object, object]
 """Run, trial, replicate."""
 
@@ -157,19 +158,20 @@ def _tail_by_trial(trials: Trials) -> Mapping[_Key, Mapping[str, float]]:
 
 
 def _busiest_streams(trials: Trials, metrics: Sequence[tuple[str, str]]) -> Mapping[_Key, Mapping[str, float]]:
-    """For each trial of several streams, the share of a processor of the one that has the most."""
-    processor = ", ".join(literal(name) for name, means in metrics if means == _PROCESSOR)
-    if not processor:
-        return defaultdict(dict)
-    rows = run_query(
-        trials.db,
-        "WITH each AS (SELECT run, trial, replicate, sum(value) AS share FROM stream_metrics "
-        f"WHERE valid AND metric IN ({processor}) AND run IN ({_runs(trials)}) GROUP BY run, trial, replicate, stream) "
-        "SELECT run, trial, replicate, max(share) FROM each GROUP BY ALL",
-    ).rows
+    """For each trial of several streams or machines, how busy the busiest of them was, by meaning."""
     result: dict[_Key, dict[str, float]] = defaultdict(dict)
-    for run, trial, replicate, share in rows:
-        result[run, trial, replicate][_PROCESSOR] = float(str(share))
+    for meaning in _OF_THE_BUSIEST:
+        names = ", ".join(literal(name) for name, means in metrics if means == meaning)
+        if not names:
+            continue
+        rows = run_query(
+            trials.db,
+            "WITH each AS (SELECT run, trial, replicate, sum(value) AS share FROM stream_metrics WHERE valid "
+            f"AND metric IN ({names}) AND run IN ({_runs(trials)}) GROUP BY run, trial, replicate, stream, host) "
+            "SELECT run, trial, replicate, max(share) FROM each GROUP BY ALL",
+        ).rows
+        for run, trial, replicate, share in rows:
+            result[run, trial, replicate][meaning] = float(str(share))
     return result
 
 
