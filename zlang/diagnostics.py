@@ -110,6 +110,7 @@ class Code(Enum):
 
     ASSERTED = ("E337", "{message}")
     STREAMS_CLASH = ("E339", "{message}")
+    LOST_PATH = ("E341", "`{path}` leads elsewhere from the directory in which `{name}` runs")
     EVENT_ON_GIVEN = ("E340", "`{event}` would happen to `{name}`, which is given")
     SHARED_CACHE = ("E338", "`{name}` is given, so `{protocol}` must not empty its cache")
 

@@ -261,7 +261,7 @@ REFUSED = {
     "in a choice of which one is not taken in": (
         'let d = fast | slow\nshell w { command = "dd of={d.block}" }',
         "on = here  with = fast  run = w",
-        "E403",
+        "E333",
     ),
     "handed on by a kind": (f"{HANDS_ON}\nhands h {{ d = fast.blocks }}", "on = h  with = fast  run = loads", "E334"),
     "handed on to a pool": (
@@ -280,7 +280,7 @@ REFUSED = {
     "as a tunable beside it": (
         "tunable t { knob = file(fast.block)  value = 1 }",
         "on = here  with = [t, fast]  run = look",
-        "E403",
+        "E337",
     ),
     "as a disk of a host": (
         f'host h {{ disks = ["{ID}"] }}\ndir there on h {{ path = "." }}\nshell w {{ command = "dd of={{h.disks}}" }}',

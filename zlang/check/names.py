@@ -88,9 +88,7 @@ FOREIGN = {
     "False": Hint("write `off`", "False", "off"),
     **dict.fromkeys(("var", "local", "each", "params", "self"), "write the name alone: params and lets have no prefix"),
     "ram": "declare it: `param ram: size = 8GiB`",
-    **dict.fromkeys(
-        ("nproc", "ncpu", "ncpus", "cpus", "cores", "cpu_count"), "declare it as a `param` of type `count`"
-    ),
+    **dict.fromkeys(("nproc", "ncpu", "ncpus", "cpus", "cores", "cpu_count"), "declare it, as in `param NAME = 8`"),
     "memory": "declare it: `param memory: size = 8GiB`",
     **dict.fromkeys(("one", "two", "three", "four", "five"), "write a number with digits: `3`"),
 }

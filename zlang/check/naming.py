@@ -18,6 +18,7 @@ from zlang.check import hosts, streams, values
 from zlang.check.factors import FirstLevels
 from zlang.check.instances import Frame, chain, leaves_changed, places
 from zlang.check.program import Absent, Axis, ChangingValue, Experiment, Instance, Joined, Symbol, Value, Variable
+from zlang.check.rendering import known_pieces
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.record import Record
 from zlang.source import Span
@@ -148,6 +149,8 @@ def findings_of_made(experiment: Experiment, made: Iterable[Instance]) -> Iterat
 def findings(experiment: Experiment, trial: TrialThings, every: Iterable[NamedThing]) -> Iterator[Diagnostic]:
     """Findings about things that a trial names and neither makes nor guards; `every` are those that it names."""
     made = trial.made
+    for worker in trial.workers:
+        yield from _lost_paths(worker)
     for each in every:
         is_setting = writes_no_data(each.by)
         is_resource = each.by.kind.role == "resource"
@@ -168,6 +171,22 @@ def findings(experiment: Experiment, trial: TrialThings, every: Iterable[NamedTh
             yield Code.NOT_TAKEN.at(span, name=each.thing.label, hint=hint)
         elif each.thing.is_given and leaves_changed(each.by, Frame(each.by)):
             yield streams.changes_given(span, each.by, each.thing)
+
+
+def _lost_paths(worker: Instance) -> Iterator[Diagnostic]:
+    """Findings about relative paths in what runs in the directory of its target."""
+    trait = worker.kind.traits.get("runs_in_target")
+    if trait is None or trait.value(Frame(worker)) is not True:
+        return
+    for thing, span in worker.named:
+        place = next((under for under in chain(thing) if under.kind.is_place), None)
+        member = span.text.rpartition(".")[2]
+        offer = thing.kind.offers.get(member)
+        path = known_pieces(offer.value(Frame(thing)) if offer is not None else thing.values.get(member, ""))[0]
+        made_in = [known_pieces(each)[0] for each in places(place.kind, Frame(place))] if place is not None else []
+        if any(not way.startswith("/") and (path.startswith(way) or way.startswith(f"{path}/")) for way in made_in):
+            hint = f"a file there has its name alone; else give `{place.label if place else ''}` an absolute path"
+            yield Code.LOST_PATH.at(span, path=span.text, name=worker.label, hint=hint)
 
 
 def writes_no_data(thing: Instance) -> bool:

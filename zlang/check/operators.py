@@ -36,7 +36,7 @@ from zlang.check.program import (
     merge_axes,
     reached_axes,
 )
-from zlang.check.rendering import known_pieces
+from zlang.check.rendering import is_outside_name, known_pieces
 from zlang.check.typed import resolve_condition
 from zlang.check.types import NOTHING, Type
 from zlang.diagnostics import Code
@@ -345,7 +345,8 @@ def _contains_value(value: Value, many: Value) -> Value:
     if isinstance(many, str | Joined | Variable):
         pieces = known_pieces(many)
         is_known = isinstance(value, str) and any(value in piece for piece in pieces)
-        if not is_known and (len(pieces) > 1 or isinstance(value, Joined | Variable)):
+        is_open = len(pieces) > 1 and not (isinstance(value, str) and is_outside_name(value, many))
+        if not is_known and (is_open or isinstance(value, Joined | Variable)):
             raise values.ValueProblem("this text is known only at run time")
         return is_known
     return isinstance(many, tuple) and any(arithmetic.equal(value, other) for other in many)

@@ -31,7 +31,6 @@ _INSTEAD = {
     ),
     **dict.fromkeys(("values", "choices", "options", "one_of"), "write the words as the type: `property NAME: a | b`"),
     **dict.fromkeys(("optional", "nullable"), "remove it: a property may be left out unless it has `required = on`"),
-    **dict.fromkeys(("description", "help", "comment", "title"), "write it as `doc`"),
     "type": "write the type behind the name: `property NAME: TYPE`",
 }
 """The attributes of properties in other languages."""

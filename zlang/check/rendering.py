@@ -6,6 +6,7 @@ command is quoted. Planning calls this, and none of the modules that resolve.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from zlang.check import values
@@ -37,6 +38,13 @@ def known_pieces(text: Value) -> list[str]:
         else:
             pieces[-1] += values.plain(part)
     return pieces
+
+
+def is_outside_name(part: str, text: Value) -> bool:
+    """Whether a text can have a part only beside the name of the run, which is `[a-z0-9-]+`, in what is known of it."""
+    variables = text.parts if isinstance(text, Joined) else (text,)
+    is_named = all(part.name == "RUN" for part in variables if isinstance(part, Variable))
+    return is_named and not re.search(r"[a-z0-9-]", part)
 
 
 def check_length(length: int) -> None:

@@ -63,6 +63,9 @@ TRAITS = {
     "syncs": KnownTrait(BOOL, "whether it repeatedly syncs its writes"),
     "bound": KnownTrait(BOOL, "whether it is bound to certain processors"),
     "claims": KnownTrait(BOOL, "whether it opens a device exclusively, so that nothing else can hold it meanwhile"),
+    "runs_in_target": KnownTrait(
+        BOOL, "whether it runs in the directory of its target, so that relative paths lead elsewhere"
+    ),
     "keeps_environment": KnownTrait(BOOL, "whether what it starts gets its environment and its open files"),
     # of treatments and collectors
     "preconditions": KnownTrait(BOOL, "whether it brings a device into its steady state"),
