@@ -1,7 +1,7 @@
 """Measure several machines, as namespaces with an ssh server each: what it costs to reach them, and their common start.
 
 In: nothing. Out: a line for each figure. It needs root, and what tests/hosts needs. The times are those of the journal,
-so run it on a machine that does nothing else; processor time and memory are those of the coordinator.
+so run it on a machine that does nothing else; memory is that of the coordinator.
 
     python bench/coordinator.py
 """
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -134,27 +135,52 @@ def skews(bed: Bed, place: Path, machines: int, trials: int) -> list[float]:
     return sorted(result)
 
 
-def in_lanes(bed: Bed, place: Path, machines: int, trials: int, seconds: float = 0) -> tuple[float, float]:
-    """Milliseconds for each of so many trials that only wait, on machines that share nothing but this computer.
+@dataclass(frozen=True)
+class Lanes:
+    """Milliseconds for each trial: by the clock, and of processors for the coordinator and for all machines.
 
-    The second figure is the processor time of all processes of this computer for each.
+    What a run needs for few trials, such as the start and the ingestion, is not in it.
     """
-    zlang = ready(bed, place, machines, f"lanes{machines}-{seconds}")
+
+    clock: float
+    coordinator: float
+    machines: float
+
+
+def in_lanes(bed: Bed, place: Path, machines: int, trials: int, seconds: float = 0) -> Lanes:
+    """The cost of trials that only wait, on machines that share nothing but this computer."""
+    few, many = (_in_lanes(bed, place, machines, repeat, seconds) for repeat in (1, trials // machines))
+    count = trials - machines
+    return Lanes(
+        many.clock / trials, (many.coordinator - few.coordinator) / count, (many.machines - few.machines) / count
+    )
+
+
+def _in_lanes(bed: Bed, place: Path, machines: int, repeat: int, seconds: float) -> Lanes:
+    """The same for all trials together."""
+    zlang = ready(bed, place, machines, f"lanes{machines}-{repeat}-{seconds}")
     names = [f"c{number}" for number in range(1, machines + 1)]
     hosts = "\n".join(f"host {name}" for name in names)
-    text = LANES.format(hosts=hosts, names=" | ".join(names), repeat=trials // machines, seconds=seconds)
-    busy = _busy_seconds()
-    zlang("run", zlang.program(text), "--yes", code=None)
-    busy = _busy_seconds() - busy
+    text = LANES.format(hosts=hosts, names=" | ".join(names), repeat=repeat, seconds=seconds)
+    program, before = zlang.program(text), [_busy_seconds(bed, f"host{number}") for number in range(1, machines + 1)]
+    process = zlang.start("run", program, "--yes")
+    assert process.stdout is not None
+    process.stdout.read()
+    _, _, usage = os.wait4(process.pid, 0)
+    time.sleep(1)  # the processes of the connections end
+    spent = [_busy_seconds(bed, f"host{number}") for number in range(1, machines + 1)]
     begun = [event.up or 0.0 for event in zlang.events() if isinstance(event, Begin)]
     ended = [event.up or 0.0 for event in zlang.events() if isinstance(event, Commit)]
-    return 1000 * (max(ended) - min(begun)) / len(ended), 1000 * busy / len(ended)
+    figures = max(ended) - min(begun), usage.ru_utime + usage.ru_stime, sum(spent) - sum(before)
+    return Lanes(*(1000 * figure for figure in figures))
 
 
-def _busy_seconds() -> float:
-    """The time that the processors of this computer have worked since its start: user, nice, system and interrupts."""
-    words = Path("/proc/stat").read_text().split()
-    return sum(int(words[column]) for column in (1, 2, 3, 6, 7)) / os.sysconf("SC_CLK_TCK")
+def _busy_seconds(bed: Bed, host: str) -> float:
+    """The processor time of a host's first process, and of all processes that have ended there."""
+    outer = (bed.path / host / "pid").read_text().strip()
+    init = Path(f"/proc/{outer}/task/{outer}/children").read_text().split()[0]
+    words = Path(f"/proc/{init}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, words[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -164,12 +190,12 @@ def main() -> None:
         print(f"load of this machine: {os.getloadavg()[0]:.0f}")
         print(f"a step on another machine takes {remote_step(bed, place):.1f} ms longer than here (median of 100)")
         for seconds in (0, 0.2):
-            (alone, _), (together, busy) = (in_lanes(bed, place, machines, 200, seconds) for machines in (1, 8))
-            ratio = (
-                f"{alone:.0f} ms on one machine, {together:.0f} ms on 8 that share nothing: 1/{alone / together:.1f}"
-            )
+            alone, together = (in_lanes(bed, place, machines, 200, seconds) for machines in (1, 8))
+            ratio = alone.clock / together.clock
             print(
-                f"a trial that waits for {seconds} s: {ratio}; {busy:.0f} ms of processors, of which there are {_CORES}"
+                f"a trial that waits for {seconds} s: {alone.clock:.0f} ms on one machine, {together.clock:.0f} ms on "
+                f"8 that share nothing: 1/{ratio:.1f}; of {_CORES} processors {together.coordinator:.1f} ms for the "
+                f"coordinator and {together.machines:.1f} ms for the machine"
             )
         skew = skews(bed, place, 8, 100)
         last = skew[-1 - len(skew) // 100]
