@@ -50,23 +50,30 @@ def test_a_list_is_absent_where_its_condition_is_unknown() -> None:
 
 
 def test_a_list_within_a_list_reads_the_value_of_the_list_around_it() -> None:
-    lets = (
-        "let l = [1..4]\nlet k = 2 | 3\n"
-        "let below(n) = [m for m in l if m < n]\n"
-        "let a = [n + len([m for m in l if m < n]) for n in l]\n"
-        "let b = [sum([m * n for m in [k, n]]) for n in [1, 2]]\n"
-        "let c = [len(below(n)) for n in l]\n"
-    )
-    clause = "where a == [1, 3, 5, 7] and b == (if k == 2 then [3, 8] else [4, 10]) and c == [0, 1, 2, 3]"
-    checked = programs.check(
-        Source(
-            "a.zexp",
-            HEAD
-            + lets
-            + f"let x = k\nfio w {{ rw = read  iodepth = x }}\nexperiment e {{ on = data  run = w  {clause} }}",
-        ),
-        Overrides(),
-    )
+    lets = """let l = [1..4]
+let k = 2 | 3
+let below(n) = [m for m in l if m < n]
+let a = [n + len([m for m in l if m < n]) for n in l]
+let b = [sum([m * n for m in [k, n]]) for n in [1, 2]]
+let c = [len(below(n)) for n in l]
+"""
+    is_right = "a == [1, 3, 5, 7] and b == (if k == 2 then [3, 8] else [4, 10]) and c == [0, 1, 2, 3]"
+    assert _points_where(lets, is_right) == 2
+
+
+def test_conditions_joined_in_a_list_are_tried_for_each_value() -> None:
+    lets = """let l = [1..4]
+let k = 2 | 3
+let d = [n for n in l if n not in [2] and n != l[-1]]
+let e = [n for n in l if n + k > 5 or n * 2 == k]
+"""
+    assert _points_where(lets, "d == [1, 3] and e == (if k == 2 then [1, 4] else [3, 4])") == 2
+
+
+def _points_where(lets: str, condition: str) -> int:
+    """The number of points of the factor `k` at which a condition holds."""
+    experiment = f"fio w {{ rw = read  iodepth = k }}\nexperiment e {{ on = data  run = w  where {condition} }}"
+    checked = programs.check(Source("a.zexp", HEAD + lets + experiment), Overrides())
     assert checked.is_sound
-    (experiment,) = checked.program.experiments.values()
-    assert plans.plan(checked, experiment, 1, Overrides()).plan.header.trials == 2
+    (found,) = checked.program.experiments.values()
+    return plans.plan(checked, found, 1, Overrides()).plan.header.trials

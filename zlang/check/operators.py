@@ -70,7 +70,9 @@ def resolve_binary(context: Context, node: tree.Binary, may_be_word: Callable[[t
         return unknown(node.span)
     if node.operator in {"and", "or"}:
         sides = [resolve_condition(context, side) for side in _operands(node, node.operator)]
-        deciding, conditions = node.operator == "or", [_by_levels(side) for side in sides]
+        deciding = node.operator == "or"
+        # For each value of a list a condition may have another value at the same levels.
+        conditions = [side.value if context.is_repeated else _by_levels(side) for side in sides]
         made = combine(context, node.span, types.BOOL, lambda at: _joined(conditions, deciding, at), sides)
         return made if made.is_constant else made.replace(whole=whole.of_joined(sides, deciding))
     if node.operator == "in":

@@ -29,7 +29,7 @@ _INSTEAD = {
         ("min", "max", "minimum", "maximum", "range", "limit", "limits", "between", "validate"),
         "write the limits as `allow = 1..64`, `allow = 1..` or `allow = ..64`",
     ),
-    **dict.fromkeys(("values", "choices", "options", "one_of"), "write the words as the type: `property NAME: a | b`"),
+    **dict.fromkeys(("values", "choices", "one_of"), "write the words as the type: `property NAME: a | b`"),
     **dict.fromkeys(("optional", "nullable"), "remove it: a property may be left out unless it has `required = on`"),
     "type": "write the type behind the name: `property NAME: TYPE`",
 }
