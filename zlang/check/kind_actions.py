@@ -45,7 +45,15 @@ def resolve_action(context: Context, readers: Readers, node: tree.ActionDef) -> 
 
     scripts = [item.text for item in node.commands if isinstance(item, tree.Sh) and not item.is_asked]
     literals = tuple([part for script in scripts for part in script.parts if isinstance(part, str)])
-    return KindAction(node.name.text, *_selected(context, node), commands, tuple(definitions), literals)
+    state, platform = _selected(context, node)
+    return KindAction(
+        name=node.name.text,
+        state=state,
+        platform=platform,
+        resolve_commands=commands,
+        readers=tuple(definitions),
+        literals=literals,
+    )
 
 
 def _command(context: Context, node: tree.Sh) -> Command:
