@@ -304,18 +304,18 @@ def _reason_for_no_verdict(side: Side, least: int) -> str:
 
 
 def sentence(judged: Judged, finding: JudgedCombination) -> str:
-    """One combination in words: its levels, and what was found there."""
-    at, found = levels_in_words(judged, finding), figures_in_words(finding)
-    return f"{at}: {found}" if at else found
+    """One combination in words: its levels, and its figures."""
+    levels, figures = levels_in_words(judged, finding), figures_in_words(finding)
+    return f"{levels}: {figures}" if levels else figures
 
 
 def figures_in_words(finding: JudgedCombination) -> str:
-    """What was found in a combination: its sides, how far they are apart, and why there is no verdict."""
+    """The figures of a combination in words: its sides, their distance, and why there is no verdict."""
     sides = sides_in_words(finding)
     parts = (sides, finding.margin) if finding.margin else (finding.why or sides,)
-    found = ", ".join(filter(None, parts))
-    is_told = not finding.margin or finding.why in finding.margin
-    return found if is_told else f"{found}: {finding.why}"
+    figures = ", ".join(filter(None, parts))
+    is_explained = not finding.margin or finding.why in finding.margin
+    return figures if is_explained else f"{figures}: {finding.why}"
 
 
 def sides_in_words(finding: JudgedCombination) -> str:
