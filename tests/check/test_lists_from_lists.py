@@ -77,3 +77,8 @@ def _points_where(lets: str, condition: str) -> int:
     assert checked.is_sound
     (found,) = checked.program.experiments.values()
     return plans.plan(checked, found, 1, Overrides()).plan.header.trials
+
+
+def test_an_if_within_a_list_reads_the_value_of_the_list() -> None:
+    lets = "let k = 2 | 3\nlet l = [if n > 1 then n + k else n for n in [1, 2]]\n"
+    assert _points_where(lets, "l == (if k == 2 then [1, 4] else [1, 5])") == 2

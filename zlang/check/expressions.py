@@ -72,6 +72,10 @@ class Context(Record):
     is_repeated: bool = False
 
 
+class NoneYet(Exception):
+    """What stands for each value of a list stands for none yet."""
+
+
 Table = Callable[[str, Span], Source | None]
 """Reads the table of a path, relative to the file of a place; None and a finding where there is none."""
 ValueAt = Callable[[Any], Value]

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from zlang.check import arithmetic, types
-from zlang.check.expressions import Context, combine, constant, guarded, note_risk, resolve, spend, unknown
+from zlang.check.expressions import Context, NoneYet, combine, constant, guarded, note_risk, resolve, spend, unknown
 from zlang.check.factors import each_level
 from zlang.check.instances import member_at
 from zlang.check.program import ABSENT, Absent, ChangingValue, Expr, HeldValue, Instance, Value
@@ -102,7 +102,7 @@ def resolve_list_from(context: Context, node: tree.ListFrom) -> Expr:
     levels = prod(context.factors[path].size for path in combined.reads if path in context.factors)
     if not spend(context, node.span, work * levels):
         return unknown(node.span)
-    with suppress(_NoneYet):  # where it reads the value of a list around it
+    with suppress(NoneYet):  # where it reads the value of a list around it
         if many.is_constant and not combined.reads:
             return constant(node.span, type_, value({}))
     return combined.replace(work=work) if context.is_repeated else combined
@@ -112,7 +112,7 @@ def _most_values(many: Expr) -> int:
     """The most values that a list can have, as far as that is known before there is a point."""
     lengths = [1]
     for point in each_level(many.axes) if many.axes or many.is_constant else ():
-        with suppress(ProgramError, _NoneYet):
+        with suppress(ProgramError, NoneYet):
             lengths.append(len(listed(many.value(point))))
     return max(lengths)
 
@@ -167,10 +167,6 @@ def _resolve_value(context: Context, node: tree.Expr, wanted: Type | None, path:
     return resolve_typed(context, node, path, context.property_name, wanted)
 
 
-class _NoneYet(Exception):
-    """No value of a list is looked at."""
-
-
 class Element:
     """The value of a list that is looked at."""
 
@@ -179,11 +175,11 @@ class Element:
         self.values: list[Value] = []
 
     def at(self, span: Span) -> Expr:
-        """The name that stands for it. Raises _NoneYet where no value is looked at."""
+        """The name that stands for it. Raises NoneYet where no value is looked at."""
 
         def value(_: Any) -> Value:
             if not self.values:
-                raise _NoneYet
+                raise NoneYet
             return self.values[-1]
 
         return Expr(span, self.type, value)

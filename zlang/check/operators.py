@@ -11,6 +11,7 @@ from zlang.cache import Cache
 from zlang.check import arithmetic, digests, types, values, versions, whole
 from zlang.check.expressions import (
     Context,
+    NoneYet,
     combine,
     constant,
     dimension_of,
@@ -328,7 +329,10 @@ def _axes_of_if(context: Context, condition: Expr, then: Expr, otherwise: Expr) 
             return (axis_of(path, branches),) if any(branches) else ()
         return reached_axes(own[0 if value else 1], levels) if isinstance(value, bool) else ()
 
-    decided = decide({})
+    try:
+        decided = decide({})
+    except NoneYet:  # each value of a list around it decides, so a point may reach both sides
+        return merge_axes((*condition.axes, *then.axes, *otherwise.axes))
     if remaining < 0:
         names = ", ".join(f"`{name}`" for name in sorted(condition.reads))
         context.report(Code.TOO_CONNECTED.at(condition.span, limit=f"{MOST_BRANCHES:,}", names=names))
