@@ -29,7 +29,7 @@ from zlang.syntax import tree
 
 
 class Checked(Record):
-    """A program and what is wrong with it; it may be planned only if nothing is an error."""
+    """A program with its findings; it can be planned only if none is an error."""
 
     program: Program
     findings: tuple[Diagnostic, ...]
@@ -139,7 +139,7 @@ class _Checker:
         return tree.ExperimentDef(first.span, first.name, title, tuple(items))
 
     def _unused_choices(self, paths: Iterable[str]) -> None:
-        """Choices that have a name, of which no experiment measures the levels."""
+        """Named choices whose levels no experiment measures."""
         used = {path.partition(".")[0] for experiment in self.experiments.values() for path in experiment.factors}
         unused = {path.partition(".")[0] for path in paths} - used if self.experiments else ()
         for name, entry in self.root.entries.items():

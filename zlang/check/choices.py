@@ -123,7 +123,7 @@ def _unique_label(label: str, taken: dict[str, int]) -> str:
 
 
 def resolve_range(context: Context, node: tree.Range, path: Path) -> Expr:
-    """Resolve a range: a factor whose levels are made when they are asked for."""
+    """Resolve a range: a factor whose levels are computed when they are needed."""
     ends = resolve_ends(context, node)
     if ends is not None and not all(end.is_constant for end in ends):
         return resolve_dependent_range(context, node, ends, path)

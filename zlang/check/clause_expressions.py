@@ -283,7 +283,7 @@ class ClauseExpressions:
         return Expr(node.span, types.COUNT if name == "count" else argument.type, lambda _: ABSENT)
 
     def is_column(self, node: tree.Name) -> bool:
-        """Whether a name stands for a metric, a distribution or a factor."""
+        """Whether a name means a metric, a distribution or a factor."""
         return str(node) in self.words.measured or bool(self.words.find(node.path))
 
     def may_be_word(self, node: tree.Expr) -> bool:

@@ -40,7 +40,7 @@ LONGEST_SEARCH = 1000
 """Levels that a search may have: each of them is in the plan, since any may have to be measured."""
 
 _MOST_LISTED = 8
-"""Up to so many properties of a kind are listed where one is not among them."""
+"""The most properties of a kind that a hint lists for an unknown one."""
 _MOST_SUGGESTED = 3
 _OTHER_WORDS = {
     **dict.fromkeys(
@@ -125,7 +125,7 @@ def resolve_declaration(
 
 
 def resolve_amend(context: Context, node: tree.Amend, path: Path) -> Expr:
-    """Resolve `base with { … }`: a thing of its own, which shares with the base all that is not said anew."""
+    """Resolve `base with { … }`: a separate thing that shares all properties with the base, except those given here."""
     resolved = resolve_name(context, node.base, None)
     if resolved.type.unknown:
         return resolved
@@ -366,7 +366,7 @@ def _resolve_fields(context: Context, kind: Kind, items: tuple[tree.Item, ...], 
 
 
 def _given_type(kind: Kind, definition: PropertyDef, node: tree.Expr) -> Type:
-    """The type of what a program gives to a property; it has the word `none` where that is said and leaves it out."""
+    """The type of the value that a program gives to a property, with the word `none` if that leaves it out."""
     is_said = LEFT_OUT.name in re.findall(r"\w+", node.span.text)
     can_be_none = is_said and kind.role != "machine" and may_be_left_out(kind, definition.name)
     return definition.type | Type(words=(Variant(LEFT_OUT.name),)) if can_be_none else definition.type
@@ -540,7 +540,7 @@ def _look_up_name(context: Context, name: tree.Name) -> Expr | None:
 
 
 def _of_role(context: Context, definition: PropertyDef, resolved: Expr) -> Expr:
-    """The value, of which each declared thing is of the role that its property asks for."""
+    """The value, if each declared thing in it has the role that its property requires."""
     names = resolved.type.kinds | (resolved.type.element or types.NOTHING).kinds
     for name in sorted(names) if definition.role and not resolved.type.unknown else ():
         kind = context.scope.kind_called(name)

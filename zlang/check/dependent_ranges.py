@@ -29,7 +29,7 @@ _Ends = tuple[Fraction, ...]
 
 
 def resolve_dependent_range(context: Context, node: tree.Range, ends: list[Expr], path: Path) -> Expr:
-    """Resolve a range of which some ends are not the same at every point."""
+    """Resolve a range whose ends differ between points."""
     name = ".".join(path)
     text = next((end for end in ends if not types.is_number(end.type)), None)
     if text is not None:
@@ -119,7 +119,7 @@ def _levels_at(context: Context, node: tree.Range, ends: list[Expr], chosen: dic
 
 
 def _combinations(context: Context, ends: list[Expr], chosen: dict[str, int]) -> Iterator[dict[str, int]]:
-    """The levels of the factors that decide the ends, as far as they are asked for."""
+    """The levels of the factors that decide the ends, computed when they are needed."""
     try:
         _amounts(ends, PartialPoint(chosen, chosen.keys()))
     except Undecided as undecided:

@@ -59,7 +59,7 @@ class Memory(Generic[A, B, T]):
 
 @cache
 def template_digest(kind: Kind) -> str:
-    """The hash that tells what a kind does from what others of its program do."""
+    """The hash of what a kind does, different from those of other kinds of the program."""
     return digest(kind.name, kind.template_source)
 
 

@@ -225,7 +225,7 @@ def _as_list(field: Expr) -> Expr:
 
 
 def _required_field(field: Expr) -> Expr:
-    """A field of an experiment, which must have a value wherever it is asked for."""
+    """A field of an experiment, which must have a value wherever it is used."""
 
     def value(at: Any) -> Value:
         result = field.value(at)

@@ -60,7 +60,7 @@ class Experiments:
         self._vocabularies: dict[str, tuple[Vocabulary, Scope] | None] = {}
 
     def check(self, node: tree.ExperimentDef, module_scope: ModuleScope) -> Experiment | None:
-        """The experiment, or None where it says too little; what is wrong is reported."""
+        """Check an experiment, and report its problems; None if too much is missing."""
         context = self._names.context(module_scope)
         protocols = {kind.name: kind for kind in module_scope.kinds_of("protocol")}
         fields, repeated = read_fields(self._names, node, context, protocols)
@@ -134,7 +134,7 @@ class Experiments:
         return wheres
 
     def _wheres_apart(self, node: tree.ExperimentDef) -> Iterator[tree.Where]:
-        """Each `where`; one in the line of a table, a plot or an expectation, of which it is not a part, is reported.
+        """Each `where`; report one on the line of a table, a plot or an expectation, because it is not a part of that.
 
         What comes from another experiment stands elsewhere.
         """
@@ -245,7 +245,7 @@ class Experiments:
         return complete
 
     def _words_of(self, name: str, module_scope: ModuleScope) -> tuple[Vocabulary, Scope] | None:
-        """The vocabulary of another experiment, and the scope of its clauses; what is wrong there is reported there."""
+        """The vocabulary of another experiment, and the scope of its clauses; its own check reports its problems."""
         if name not in self._vocabularies:
             silent = copy(self._names)
             silent.report, silent.factors, silent.risks = _leave_unreported, dict(self._names.factors), set()

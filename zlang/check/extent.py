@@ -20,7 +20,7 @@ from zlang.syntax import tree
 from zlang.units import Quantity
 
 _LEAST = 2
-"""Replicates, of which there can be an interval."""
+"""The fewest replicates that have an interval."""
 
 
 def replicates(

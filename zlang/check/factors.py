@@ -98,7 +98,7 @@ def _label_of(option: Expr) -> str:
 
 
 class FirstLevels(FaultPoint):
-    """A point at which every factor that is not said has its first level: enough to learn a thing's name."""
+    """A point at which every other factor has its first level: enough to find a thing's name."""
 
     def get(self, key: str, _default: Any = None) -> Any:
         """The level of a factor."""

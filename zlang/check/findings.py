@@ -55,7 +55,7 @@ class Findings:
 
 
 def _folded(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The findings, a name that is not there only once: at its first place, with the others beside it."""
+    """The findings; an unknown name is reported once, at its first place, with its other places."""
     folded: dict[object, Diagnostic] = {}
     for number, finding in enumerate(findings):
         is_name = finding.code in _OF_NAMES

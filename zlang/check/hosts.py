@@ -1,6 +1,6 @@
 """The hosts of things: their platform, and the versions of their tools.
 
-In: declared things at a point, and what is known of their host. Out: what that host lacks, as findings.
+In: declared things at a point, and the facts of their host. Out: findings about what that host lacks.
 Rule: a version that a host does not state is not checked; a host that does not state its platform is Linux.
 """
 
@@ -124,7 +124,7 @@ def _lanes_of(experiment: Experiment) -> list[frozenset[str]]:
 
 
 def _placing_points(experiment: Experiment) -> Iterable[FirstLevels]:
-    """The points at which workloads and targets are on other machines, as far as they are not too many."""
+    """The points at which workloads and targets are on different machines, up to a limit."""
     axes = [axis for expr in (experiment.on, experiment.run) if expr for axis in expr.axes]
     reads = frozenset[str]().union(*(condition.reads for condition in experiment.conditions))
     tied = [axis for axis in experiment.axes if axis.path in reads or any(axis.path == own.path for own in axes)]
@@ -243,7 +243,7 @@ def facts(answers: Mapping[str, str]) -> dict[str, Value]:
 
 
 class AskedFacts(Mapping[str, Value]):
-    """The facts of a machine, each asked for when it is first read: ten commands take a tenth of a second of CPU."""
+    """The facts of a machine, each determined when it is first read: ten commands take a tenth of a second of CPU."""
 
     def __init__(self, ask: Callable[[str], str]) -> None:
         self._ask = ask

@@ -82,7 +82,7 @@ def leaves_changed(thing: Instance, frame: Frame) -> bool:
 
 
 class LazyValues(Mapping[str, Value]):
-    """The properties of a thing at a point, each computed when it is asked for.
+    """The properties of a thing at a point, each computed when it is needed.
 
     `asked` are the names in turn, and the factors that decide each.
     """
@@ -158,7 +158,7 @@ _AllGiven = tuple[dict[str, Value], dict[str, str], _Named]
 
 
 MOST_STEPS = 2_000_000
-"""Steps that may be taken to learn what is wrong at some points of an experiment: about 2 s."""
+"""The steps to find problems that only some points of an experiment have: about 2 s."""
 _STEPS = 20
 """The cost of making a thing at a point, besides its values: about 20 us."""
 
@@ -258,7 +258,7 @@ class InstanceBuilder:
         return cached
 
     def _partial(self, point: PartialPoint) -> Instance:
-        """The declared thing as far as it is asked for; it has no digest."""
+        """The declared thing, computed as far as it is needed; it has no digest."""
         parent = self.parent.value(point) if self.parent else None
         on = parent if isinstance(parent, Instance) else None
         replays = self.kind.draws and "seed" in self.fields and self.fields["seed"].value(point) == Symbol("replay")

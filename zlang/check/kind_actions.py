@@ -22,11 +22,11 @@ Readers = Mapping[str, tuple[Metric, ...]]
 _FINDER = "shell"
 """The reader of the metrics that a kind declares itself."""
 _MEASURING = ("run", "together", "watch", "look", "wrap")
-"""Actions of which the output holds the metrics of a kind."""
+"""The actions whose output contains the metrics of a kind."""
 
 
 def resolve_action(context: Context, readers: Readers, node: tree.ActionDef) -> KindAction:
-    """An action with its readers; its commands are resolved when they are asked for."""
+    """An action with its readers; its commands are resolved when they are needed."""
     definitions: list[ReaderDef] = []
     for item in node.commands:
         if isinstance(item, tree.Reads):
@@ -80,7 +80,7 @@ def _command(context: Context, node: tree.Sh) -> Command:
 def _reader_def(
     reader: str, artefact: tuple[str | Expr, ...], arguments: tuple[tuple[str, Expr], ...], metrics: tuple[Metric, ...]
 ) -> ReaderDef:
-    """A reader with its arguments, which it is given as far as they have a value."""
+    """A reader with those of its arguments that have a value."""
 
     def fill(frame: Any) -> Mapping[str, object]:
         given = [(name, expr.value(frame)) for name, expr in arguments]
@@ -172,7 +172,7 @@ def _selected(context: Context, node: tree.ActionDef) -> tuple[str, str]:
 
 
 def _wanted(kind_metric: KindMetric, where: Expr, frame: Any) -> Value:
-    """A metric of a kind, as its reader is told of it."""
+    """A metric of a kind, in the form in which its reader gets it."""
     return (
         kind_metric.metric.name,
         kind_metric.metric.type,

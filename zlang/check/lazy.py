@@ -1,4 +1,4 @@
-"""A mapping whose values are made when they are first asked for: fio has hundreds of properties, a program uses ten."""
+"""A mapping that computes each value when it is first used: fio has hundreds of properties, a program uses ten."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class _Entry(Record):
 
 
 class Library:
-    """Modules by name, the names of the kinds in each, and the kinds themselves as they are asked for."""
+    """Modules by name, the names of the kinds in each, and the kinds themselves, read when they are used."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Library:
         return str(self.entries[kind][0]) if kind in self.entries else ""
 
     def role_of(self, kind: str) -> str:
-        """The role of a kind that is there."""
+        """The role of a kind of the library."""
         return _Entry(*self.entries[kind]).role
 
     def node(self, name: str) -> tree.KindDef:
@@ -104,7 +104,7 @@ class Library:
         return self.loaded[name]
 
     def described_with(self, word: str) -> list[str]:
-        """The kinds that need a tool of that name, or have the word in what is said of them, the earliest first."""
+        """The kinds that need a tool of that name, or whose description has the word, the earliest first."""
         pattern = re.compile(rf"\b{re.escape(word.removesuffix('s'))}s?\b", re.IGNORECASE)
         places: dict[str, int] = {}
         for name in self.entries:
@@ -217,7 +217,7 @@ def _kinds_with_properties(parsed: tree.Tree) -> list[tuple[tree.KindDef, Declar
 
 
 def _checked(node: tree.KindDef, module: str, readers: Mapping[str, tuple[Metric, ...]], declared: Declared) -> Kind:
-    """The whole kind, of which all parts were looked at."""
+    """The whole kind, with all of its parts resolved."""
     kind = kind_of(node, module, readers, _fail_on_finding, declared)
     dict(kind.properties)
     dict(kind.traits)

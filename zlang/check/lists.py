@@ -109,7 +109,7 @@ def resolve_list_from(context: Context, node: tree.ListFrom) -> Expr:
 
 
 def _most_values(many: Expr) -> int:
-    """The most values that a list can have, as far as that is known before there is a point."""
+    """The most values that a list can have, if that is known without a point."""
     lengths = [1]
     for point in each_level(many.axes) if many.axes or many.is_constant else ():
         with suppress(ProgramError, NoneYet):

@@ -98,7 +98,7 @@ FOREIGN = {
 def report_unknown_name(
     context: Context, node: tree.Name, name: str, expected: Type | None, candidates: str = ""
 ) -> Expr:
-    """Report a name that stands for nothing, with what may have been meant, or else the `candidates`."""
+    """Report an unknown name, with the name that was probably meant, or else the `candidates`."""
     words = [word.name for word in expected.words] if expected else []
     if words and expected == Type(words=expected.words if expected else ()) and context.property_name:
         reason = context.kind.without.get(name, "") if context.kind else ""

@@ -1,4 +1,4 @@
-"""The functions that a program defines: the value of one is worked out anew for each call."""
+"""The functions that a program defines; each call evaluates the body."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STEPS = 40
 
 
 def resolve_function(names: ProgramNames, scope: Scope, entry: tree.FunctionDef) -> Expr:
-    """A function: its value is worked out anew, with the arguments in place of the parameters, for each call."""
+    """A function, whose body each call evaluates with the arguments in place of the parameters."""
     parameters = [word.text for word in entry.parameters]
     if entry.name.text in FUNCTIONS or entry.name.text in types.AGGREGATES:
         label = "the language has a function of this name"

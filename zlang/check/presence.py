@@ -31,7 +31,7 @@ class Presence:
         self.answers, self.reads, self.is_whole = explored(factors, MOST_POINTS, look)
 
     def always(self, key: str) -> bool:
-        """Whether the thing is part of every trial, as far as that is known."""
+        """Whether the thing is certainly part of every trial."""
         return not self.is_whole or all(key in things for _, things in self.answers)
 
     def never(self, key: str) -> bool:

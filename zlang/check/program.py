@@ -58,7 +58,7 @@ class Reached:
 
 
 class Undecided(Exception):
-    """A partial point has no level for a factor that was asked for."""
+    """A partial point has no level for a factor that is needed."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -66,7 +66,7 @@ class Undecided(Exception):
 
 
 class PartialPoint(FaultPoint):
-    """A point of which only some factors are decided; things at it are worked out as far as they are asked for.
+    """A point at which only some factors are decided; things at it are computed as far as they are needed.
 
     Of the factors that are `decided` those without a level do not exist at it; any other raises `Undecided`.
     """
@@ -111,7 +111,7 @@ class Variable(Record):
 
 
 class Joined(Record):
-    """A text of which some parts are shell variables or commands: rendered part by part."""
+    """A text with shell variables or commands in it, which is rendered part by part."""
 
     parts: tuple[Value, ...]
 

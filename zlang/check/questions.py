@@ -149,7 +149,7 @@ class Until:
 
 @frozen
 class Search:
-    """A factor of which not all levels are measured, but those that lead to where `condition` ceases to hold.
+    """A factor whose levels are searched for the place at which `condition` ceases to hold.
 
     It is searched at each combination of the others. Of the levels that were measured and at which it holds that one
     is the answer where `objective` is largest (smallest, unless it `maximises`). `text` is as it was written.

@@ -18,7 +18,7 @@ LONGEST_TEXT = 1 << 20
 
 
 def joined(parts: list[Value]) -> Value:
-    """A text from parts, of which some may be shell variables."""
+    """A text from parts, some of which can be shell variables."""
     if any(isinstance(part, Absent) for part in parts):
         return ABSENT
     flat: list[Value] = []

@@ -114,7 +114,7 @@ def targets(streams: Sequence[Stream]) -> tuple[Instance, ...]:
 
 
 def groups(run: Expr, on: Expr | None) -> dict[str, tuple[Kind, ...]]:
-    """The names by which streams are told apart in trials that have several, each with the kinds of its workloads.
+    """The names that distinguish the streams of a trial, each with the kinds of its workloads.
 
     There are none where each trial has a single stream, and it is an empty name where all streams are copies of one.
     """

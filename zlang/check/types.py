@@ -95,7 +95,7 @@ BOOLS = {"on": True, "off": False, "true": True, "false": False, "yes": True, "n
 DIMENSION_OF = {name: scalar.dimension for name, scalar in SCALARS.items() if scalar.dimension is not None}
 NUMERIC = frozenset(DIMENSION_OF)
 _SPOKEN_ALONE = frozenset({"count", "number", "bool"})
-"""Those of which nobody needs an example."""
+"""Types that need no example."""
 
 
 class Variant(Record):

@@ -85,7 +85,7 @@ class Vocabulary(Record):
         return self.replace(distributions=self.distributions if with_distributions else {}, columns=(), fields={})
 
     def find(self, path: tuple[str, ...]) -> tuple[FactorColumn, ...]:
-        """The columns that a name stands for: several where it is the same property of several workloads."""
+        """The columns that a name means: several if it is the same property of several workloads."""
         name = ".".join(path)
         exact = tuple(column for column in self.columns if name in {column.name, metrics.column(column.name)})
         if exact:
@@ -200,7 +200,7 @@ def _column_of(factor: FactorDef, i: int, fields: Mapping[str, Expr], scope: Sco
 
 
 def _named(factor: FactorDef, fields: Mapping[str, Expr], scope: Scope) -> Expr | None:
-    """The choice itself, where it has a name: it knows of which kinds its levels are."""
+    """The choice itself, if it has a name, because it knows the kinds of its levels."""
     owner, _, last = factor.path.rpartition(".")
     named = fields.get(last) if owner and "." not in owner else scope.lookup(last, factor.span) if not owner else None
     return named if named is not None and [axis.path for axis in named.axes] == [factor.path] else None

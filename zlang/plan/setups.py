@@ -198,7 +198,7 @@ def may_write(thing: Instance, frame: Frame) -> bool:
 
 
 def _manual_setup(instance: Instance, below: str, keys: str) -> Setup | None:
-    """A manual step for a resource, as a setup on which it stands: it lasts when the resource is made anew."""
+    """A manual step for a resource, as a setup below it, which survives when the resource is created again."""
     properties = instance.kind.properties
     manual = {name: requested for name in instance.values if (requested := properties[name].ask) is not None}
     if not manual or instance.is_given:

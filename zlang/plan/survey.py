@@ -21,7 +21,7 @@ DRAWN = 150
 
 @frozen
 class SampledTrial:
-    """The changes before a trial, and the trial, if it is one; it stands for `weight` trials.
+    """The changes before a trial, and the trial, if there is one; it represents `weight` trials.
 
     The trial may be that of another replicate, which takes the same steps.
     """

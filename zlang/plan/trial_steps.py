@@ -255,7 +255,7 @@ class TrialSteps:
             raise ProgramError(lacking)
 
     def _read_back(self, thing: Instance) -> Sequence[Step]:
-        """The steps that compare the properties in force with those that were asked for."""
+        """The steps that compare the properties in force with the requested ones."""
         action = hosts.action_of(thing, "verify", "property")
         return self._steps(action, Action.VERIFY, f"property-{thing.key}", Frame(thing)) if action else ()
 

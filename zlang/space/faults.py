@@ -57,7 +57,7 @@ class Question(Record):
 
 
 class _Tried(Record):
-    """A combination of levels (None: the factor does not exist in it), its number of points, and what is wrong."""
+    """A combination of levels (None: the factor does not exist in it), its number of points, and its problem."""
 
     levels: Levels
     points: int

@@ -1,4 +1,4 @@
-"""The space of an experiment and what its design takes of it, with what is wrong with them as findings."""
+"""The space of an experiment, and the points that its design takes; their problems are findings."""
 
 from __future__ import annotations
 
