@@ -30,7 +30,7 @@ def reason_of(error: Exception) -> str:
 
 
 def unwritable(path: Path, error: Exception) -> RunError:
-    """The error that a file cannot be written: often its directory is not there."""
+    """The error that a file cannot be written, often because its directory does not exist."""
     is_lost = isinstance(error, FileNotFoundError) and not path.parent.exists()
     reason = f"there is no directory {path.parent}" if is_lost else reason_of(error)
     return RunError(f"cannot write {path}: {reason}")

@@ -32,7 +32,7 @@ def of_logs(values: Sequence[float], looks: int = 1) -> tuple[float, float] | No
 def of_mean(values: Sequence[float], looks: int = 1) -> tuple[float, float] | None:
     """The mean, and how far its interval reaches to both sides; None of one value.
 
-    The intervals of so many `looks` at growing data hold together (Bonferroni).
+    The intervals of this many `looks` at growing data are simultaneous (Bonferroni).
     """
     if len(values) <= 1:
         return None

@@ -117,7 +117,7 @@ class UnitError(ValueError):
 
 
 def parse(text: str) -> Quantity:
-    """The quantity that a literal such as `4KiB`, `200MiB/s`, `90s`, `70%` or `16` stands for.
+    """The quantity that a literal such as `4KiB`, `200MiB/s`, `90s`, `70%` or `16` means.
 
     Raises UnitError for an unknown unit and for one with two readings (`4mb`, `4KB`).
     """

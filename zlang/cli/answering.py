@@ -98,7 +98,7 @@ def _as_json(judged: Judged) -> dict[str, object]:
 
 
 def table(clause: str | None, run: str | None, db: Path, form: str) -> int:
-    """Print the tables of a run's experiment or, without any, the one that ends a run; or the one asked for."""
+    """Print the tables of a run's experiment, or the default one if it has none; or the table of a clause."""
     words.form_of_rows(form)
     tables = results.tables(db, run, clause)
     if form == "table":
@@ -128,7 +128,7 @@ def _formatted(summary: Summary, form: str) -> None:
 def plot(
     clause: str | None, run: str | None, db: Path, out: Path | None, *, heat: bool = False, is_log: bool = False
 ) -> int:
-    """Draw the plots of a run's experiment, or the one asked for."""
+    """Draw the plots of a run's experiment, or the one of a clause."""
     drawings = results.plots(db, run, clause, as_fields=heat, is_log=is_log)
     if not drawings:
         metric, factor = results.example(db, run)

@@ -56,7 +56,7 @@ def check(
     fix: bool = False,
     diff: bool = False,
 ) -> int:
-    """Report all findings of some programs, mended before with `fix`; a finding in what several import is said once.
+    """Report all findings of programs, after fixes with `fix`; one in a file that several import is reported once.
 
     With `diff` the only output is what `fix` would change. `rules` are those that are denied, warned of or allowed.
     """

@@ -1,4 +1,4 @@
-"""`zlang doctor`: which tools this machine has, what is known of it, and what of a program it lacks."""
+"""`zlang doctor`: the tools of this machine, its facts, and what it lacks for a program."""
 
 from __future__ import annotations
 

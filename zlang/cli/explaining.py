@@ -196,7 +196,7 @@ def page_of_data(lint: Lint) -> PageOfData:
 
 
 def message_of_data(page: PageOfData, *, colour: bool) -> str:
-    """The output for data with the finding, as far as it is about this rule."""
+    """The part of the output for data with the finding that is about this rule."""
     instance = findings_after.find(examples.results(page.observed))
     return "\n".join(
         render.heading(finding.lint, finding.message, colour=colour)
@@ -278,7 +278,7 @@ def findings(page: Page, text: str) -> list[Diagnostic]:
 
 
 def message(page: Page, *, colour: bool) -> str:
-    """The output for the wrong program, as far as it is about this code; otherwise the needs of the plan."""
+    """The part of the output for the wrong program that is about this code; otherwise the needs of the plan."""
     if page.planned:
         return page.planned
     result = findings(page, wrong_program(page))

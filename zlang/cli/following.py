@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _EVERY = 1.0
 """Seconds between looks at what another process carries out."""
 _MOST_POINTS = 10
-"""Of so many points the medians are printed that the run has when somebody begins to follow it."""
+"""The most points whose medians are printed when somebody begins to follow a run."""
 
 
 def follow(folder: Folder) -> int:

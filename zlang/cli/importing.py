@@ -38,7 +38,7 @@ def import_into(
 
 
 def write_new(file: Path, text: str) -> None:
-    """Write a file that is not there yet. Raises RunError."""
+    """Write a new file. Raises RunError if it exists."""
     try:
         with file.open("x", encoding="utf-8") as out:
             out.write(text)

@@ -226,7 +226,7 @@ def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
 
 
 def _devices(planned: Planned, program: str) -> None:
-    """Print what the run writes to and does not make, and what is wrong with how devices are named."""
+    """Print the devices that the run writes to without creating them, and problems of their names."""
     _guarded(planned.plan.header, program)
     for sentence in (*plans.shared_devices(planned), *plans.named_by_node(planned)):
         print(f"  warning: {visible(sentence)}")

@@ -111,7 +111,7 @@ def _reached(
 
 
 def _show_view(planned: Planned, view: View, db: Path, measured: Callable[[], Mapping[str, Measured] | None]) -> bool:
-    """Show a plan in the way that was asked for; False if that is the overview."""
+    """Show a plan in the requested form; False if that is the overview."""
     if view.as_json or view.emit is not None:
         streams.use_utf8()
     if view.trial is not None:

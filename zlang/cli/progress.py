@@ -37,7 +37,7 @@ _OTHER_LINES = 6
 _THEN = ", then press Enter"
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _MOST_TRIALS_READ = 5000
-"""Up to so many trials, the plan is read before the run to predict how long it takes."""
+"""The most trials for which the plan is read before the run to predict its duration."""
 
 
 class Course:
@@ -309,7 +309,7 @@ def _shown(course: Course) -> Iterator[_Quiet]:
                 yield DescriptionColumn("").render(task)
 
     class TimeLeftColumn(parts.TimeRemainingColumn):
-        """The time left by what is known of the trials to come, or else by the mean of all trials so far."""
+        """The remaining time, by known durations of the remaining trials, or by the mean of all trials so far."""
 
         def render(self, task: Task) -> Text:
             end = task.fields.get("expected_end")

@@ -1,4 +1,4 @@
-"""Findings and errors as text for people: the line with carets, what is wrong, what to type."""
+"""Findings and errors as text for people: the line with carets, the problem, what to type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table that a run ends with, and what is wrong with the results that an answer is about."""
+"""The table at the end of a run, and notes about problems of the results behind an answer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def what_does_not_count(summary: Summary) -> None:
 
 
 def warn_of_damage(db: Path, *run_names: str | None) -> None:
-    """Say what is wrong with the runs that an answer is about; without a name with that worked on last."""
+    """Report problems of the runs behind an answer; without a name, of the latest run."""
     _warn(results.damage(db, *run_names))
 
 

@@ -22,7 +22,7 @@ class Emitter(Protocol):
     """Gives the text of a plan in one format, piece by piece."""
 
     def __call__(self, plan: Plan, /) -> Iterator[str]:
-        """Begin the text anew."""
+        """Start the text again."""
 
 
 def one_line(text: str) -> str:

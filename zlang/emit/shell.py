@@ -28,7 +28,7 @@ from zlang.text import LAYOUT, is_visible
 _END = "END_OF_PLAN"
 """Ends a here-document of plan lines, which all begin with a brace."""
 _LINES_AT_ONCE = 200
-"""A shell holds a here-document in memory: so many lines of the plan are in one."""
+"""The lines of the plan in one here-document, which a shell holds in memory."""
 _WORD = re.compile(r"[A-Za-z0-9._-]+")
 _LONGEST_NAME = 40
 _SEEN = str.maketrans("", "", LAYOUT)

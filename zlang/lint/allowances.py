@@ -47,7 +47,7 @@ def of(program: Program) -> Iterator[Allowance]:
 def apply(
     program: Program, findings: Sequence[Diagnostic]
 ) -> tuple[list[Diagnostic], list[tuple[Diagnostic, str]], list[Diagnostic]]:
-    """The findings that are not allowed, those that are, with the reason, and what is wrong with the allowances."""
+    """The findings that are not allowed, those that are, with the reason, and findings about the allowances."""
     kept = list(findings)
     allowed: list[tuple[Diagnostic, str]] = []
     wrong: list[Diagnostic] = []

@@ -29,7 +29,7 @@ _MOST_ASKED = 4096
 
 
 def findings(program: Program, levels: Levels, here: Instance | None = None, work: Afresh = AFRESH) -> list[Diagnostic]:
-    """The findings about all experiments, by their places; `here` is this machine as far as it is known."""
+    """The findings about all experiments, by their places; `here` has the known facts of this machine."""
     unallowed, _, wrong = allowances.apply(program, _find_in_experiments(program.experiments.values(), here, work))
     weighed = (levels.of(finding) for finding in (*unallowed, *wrong))
     return sorted((finding for finding in weighed if finding is not None), key=lambda finding: finding.span.start)

@@ -218,7 +218,7 @@ class _FirstOfSome(PartialPoint):
 
 
 class TrialView:
-    """A trial of an experiment, as far as it is asked for; `here` is what is known of this machine.
+    """A trial of an experiment, computed as far as rules read it; `here` has the known facts of this machine.
 
     It is seen from one of its streams.
     """

@@ -1,4 +1,4 @@
-"""The programs that an editor has open, and what is known of each as it is now.
+"""The programs that an editor has open, and the analysis of each in its current state.
 
 In: texts by their address. Out: `Analysis`: the checked program, all findings, its names. Rule: everything comes from
 `pipeline`; a text that was not saved stands for its file, also where another program imports it.

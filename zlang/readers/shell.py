@@ -61,7 +61,7 @@ class _MissingError(Exception):
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:
-    """The metrics that were asked for, or why they are not there."""
+    """The requested metrics, or why they are missing."""
     if not (directory / reader.artefact).is_file():
         return Reading(problems=(f"{reader.artefact} was not written",))
     texts: dict[str, str | None] = {}

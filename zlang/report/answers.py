@@ -1,4 +1,4 @@
-"""The tables and plots of an experiment, filled from the database: those of its program, and those asked for now.
+"""The tables and plots of an experiment, filled from the database: those of its program, and those of a command.
 
 Rule: a figure is of one run, and a caveat says where rows or points differ by more than they name.
 """
@@ -112,7 +112,7 @@ _OF_STREAMS = "zlang sql 'select host, stream, metric, value from metrics where 
 
 
 def _of_streams(trials: Trials) -> frozenset[str]:
-    """The metrics of which streams have values."""
+    """The metrics for which streams have values."""
     runs = [trials.run, *trials.others]
     wanted = "SELECT DISTINCT metric FROM stream_metrics WHERE valid AND list_contains(?, run)"
     return frozenset(str(name) for (name,) in run_query(trials.db, wanted, [runs]).rows)

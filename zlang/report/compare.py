@@ -59,7 +59,7 @@ class Comparison:
 
     @property
     def is_judged(self) -> bool:
-        """Whether anything can be said of it."""
+        """Whether there is a verdict."""
         return self.ratio is not None and self.ratio.error is not None
 
     @property

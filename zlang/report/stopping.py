@@ -167,7 +167,7 @@ def _answer(steps: Sequence[_Step], search: Search, kind: str) -> str:
 
 
 def _range(trials: Trials, search: Search, steps: Sequence[_Step], kind: str) -> str:
-    """Between which levels the condition changes, as far as the intervals of what was measured tell."""
+    """The levels between which the condition changes, by the intervals of the measurements."""
     levels = [level for step in steps if isinstance(level := step.point.get(search.factor), int | float)]
     if len(levels) < len(steps) or {step.holds for step in steps} != {True, False}:
         return ""

@@ -64,7 +64,7 @@ class Reuse(Timed):
 
 @dataclass(frozen=True, slots=True)
 class Start(Timed):
-    """A command is about to be started, on a machine whose clock is `ahead` of ours by so many seconds."""
+    """A command is about to start, on a machine whose clock is `ahead` of ours by this many seconds."""
 
     step: str
     out: str

@@ -188,7 +188,7 @@ class RunState:
 
     @property
     def attempts(self) -> dict[str, Attempt]:
-        """The attempt that stands for each trial that was begun."""
+        """The attempt that counts for each trial that was begun."""
         return self.begun | self.ended
 
     def cut_off(self, code: int) -> Iterator[Attempt]:
@@ -201,7 +201,7 @@ class RunState:
                 yield attempt
 
     def attempt(self, place: str) -> Attempt | None:
-        """The attempt that stands for one trial."""
+        """The attempt that counts for one trial."""
         return self.ended.get(place) or self.begun.get(place)
 
     @property
@@ -382,7 +382,7 @@ def seconds(begin: Timed, end: Timed) -> float:
 
 
 def read(path: Path, sign: Sign | None = None) -> RunState:
-    """Read a journal to its end, and verify its lines if it is said how. Raises RunError."""
+    """Read a journal to its end, and verify the signatures of its lines if `sign` is given. Raises RunError."""
     lines = Lines(path, sign)
     state = RunState()
     for event in lines:

@@ -38,7 +38,7 @@ class Why(StrEnum):
     """The reason why a trial is skipped, or a point not measured again, as it stands in the journal."""
 
     PRECISE = "precise"
-    """The point's interval is as narrow as was asked for."""
+    """The point's interval is as narrow as requested."""
     DECIDED = "decided"
     """The interval at a level of the search decides whether the condition holds there."""
     BOUND = "bound"
@@ -192,7 +192,7 @@ class Sequential:
         return holds if isinstance(holds, bool) else None
 
     def searches(self) -> Iterator[SearchStep]:
-        """The course of each search, as far as it came."""
+        """The course of each search so far."""
         search = self._search
         if search is None:
             return

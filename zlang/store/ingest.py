@@ -81,7 +81,7 @@ def building(db: Path) -> Iterator[None]:
 
 
 def ingest(runs: Path, db: Path, progress: Progress | None = None, look: Look | None = None) -> Ingested:
-    """Build the database from every run folder in or under `runs`, and put it in the place of the one that is there.
+    """Build the database from every run folder in or under `runs`, and replace the existing one.
 
     What `look` finds in the runs that were read is kept in it.
     """

@@ -178,7 +178,7 @@ class RunRows:
         return {signature: self.makings[trial.host, self.setups[signature].key] for signature in trial.setups}
 
     def _stage_traits(self, trial: Trial) -> None:
-        """Stage what is known of a point, when its first trial comes."""
+        """Stage the facts of a point, with its first trial."""
         if trial.identity in self.identities:
             return
         self.identities.add(trial.identity)
@@ -311,7 +311,7 @@ class RunRows:
         return self.header.findings if on_machine is None else on_machine
 
     def _clauses(self) -> None:
-        """Stage what the experiment asks of its results."""
+        """Stage the clauses of the experiment."""
         header = self.header
         requested: dict[str, Sequence[Clause | Until | Search]] = {
             "expect": header.expectations,
