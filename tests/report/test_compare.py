@@ -13,9 +13,10 @@ from designs import Levels, simulated
 from scipy import stats
 
 from zlang.errors import RunError
-from zlang.report import compare, effects, ratios
+from zlang.report import compare, effects, ratios, strata
 from zlang.report.design import Design
 from zlang.report.ratios import Ratio
+from zlang.report.strata import Observation
 from zlang.report.summary import Cell
 
 LOGS = [[0.31, 0.28, 0.35, 0.30], [0.52, 0.49, 0.47, 0.55]]
@@ -509,3 +510,22 @@ def test_data_that_are_often_laid_out_again_do_not_hide_what_varies_within_a_set
     )
     own = {effect.name: effect.p for effect in effects.effects(replace(design, rows=rows))}
     assert own == pytest.approx({effect.name: effect.p for effect in effects.effects(design)}, nan_ok=True)
+
+
+def test_units_with_different_cells_have_the_spread_of_their_side() -> None:
+    """Few setups that vary much against many that vary little, each with one or both block sizes."""
+    draw = random.Random(5)
+    false = 0
+    for _ in range(200):
+        observations = []
+        for side, units, spread in ((0, 4, 0.5), (1, 20, 0.1)):
+            for unit in range(units):
+                of_unit = draw.gauss(0, spread)
+                cells = ("a", "b") if unit % 2 else ("a",)
+                observations += [Observation(side, (None, (side, unit)), (cell,), of_unit) for cell in cells]
+        ratio = strata.difference(observations).ratio
+        assert ratio is not None
+        interval = ratio.interval()
+        assert interval is not None
+        false += not interval[0] <= 1 <= interval[1]
+    assert false <= 18

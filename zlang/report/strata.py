@@ -21,6 +21,8 @@ from zlang.report.summary import Cell
 
 MOST = 0.75
 """From this share of observations on that have a counterpart in their group, sides are compared within groups."""
+_LEAST_DF = 1.0
+"""Degrees of freedom from which on a side has a spread of its own."""
 _BLOCK = 0
 """The kind of group that a block is. Every point is in every block, unless trials failed or were not needed."""
 
@@ -195,11 +197,20 @@ def _adjusted(units: Sequence[Sequence[_Placed]]) -> Ratio | None:
     inverse = np.linalg.pinv(matrix.T @ matrix)
     if not np.allclose(wanted @ inverse @ (matrix.T @ matrix), wanted):
         return None
-    solved = inverse @ matrix.T @ logs
+    weights = wanted @ inverse @ matrix.T
+    log, n = float(weights @ logs), min(sum(ones[0].side == side for ones in units) for side in (0, 1))
     df = len(units) - int(np.linalg.matrix_rank(matrix))
-    log, n = float(wanted @ solved), min(sum(ones[0].side == side for ones in units) for side in (0, 1))
     if df < 1:
         return Ratio(n, log, None, 0)
-    residuals = logs - matrix @ solved
-    variance = float(residuals @ residuals) / df
-    return Ratio(n, log, float(np.sqrt(variance * (wanted @ inverse @ wanted))), df)
+    hat = matrix @ inverse @ matrix.T
+    squares, free = (logs - hat @ logs) ** 2, 1 - np.diag(hat)
+    sides = np.array([ones[0].side for ones in units])
+    # Each side has its own spread, unless a side has too few units to tell.
+    groups = [sides == side for side in (0, 1)]
+    if min(float(free[own].sum()) for own in groups) < _LEAST_DF:
+        groups = [sides >= 0]
+    parts = [
+        (float(squares[own].sum() / free[own].sum() * (weights[own] @ weights[own])), float(free[own].sum()))
+        for own in groups
+    ]
+    return Ratio(n, log, *ratios.summed(parts))
