@@ -466,6 +466,9 @@ def test_without_repetitions_it_is_said_what_cannot_be_told_apart() -> None:
     one_factor = simulated(TWO[:1], 1, lambda levels, *_: 0.5 * (levels[0] == "b"), noise=0.02)
     (comparison,) = compare.factors(one_factor, "bs", ())
     assert (comparison.verdict, "`repeat = 3`" in comparison.note) == ("inconclusive: nothing was repeated", True)
+    repeated = simulated(TWO, 3, lambda *_: 0.0)
+    few = "inconclusive: too few independent setups or blocks"
+    assert compare.verdict_on(Ratio(3, 0.1, None, 0), 1, repeated) == few
     assert not effects.notes(simulated(TWO, 3, lambda *_: 0.0), effects.effects(simulated(TWO, 3, lambda *_: 0.0)))
 
 

@@ -353,7 +353,8 @@ def verdict_on(ratio: Ratio | None, comparisons: int, design: Design) -> str:
         return "inconclusive: no combination of the other factors has both"
     interval, detectable = ratio.interval(comparisons), ratio.detectable(comparisons)
     if interval is None or detectable is None:
-        return "inconclusive: nothing was repeated"
+        is_repeated = len({(row.run, row.trial) for row in design.rows}) < len(design.rows)
+        return f"inconclusive: {'too few independent setups or blocks' if is_repeated else 'nothing was repeated'}"
     low, high = interval
     more, less = _comparatives(design.unit, design.better)
     if low > 1:
