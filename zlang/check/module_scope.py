@@ -45,6 +45,8 @@ class ModuleScope:
                 first = module.entries[name]
                 circle = [*module.pending[module.pending.index(name) :], name]
                 hint = " → ".join(f"`{item}`" for item in circle) if len(circle) > 2 else ""  # noqa: PLR2004
+                if not hint and isinstance(first, tree.Declaration):
+                    hint = "a property cannot use another one of the same thing: give the value a name, `let x = …`"
                 finding = Code.CIRCLE.at(span, name=name, hint=hint)
                 self._names.report(finding.also(first.name.span, "defined here"))
             return unknown(span)
