@@ -153,6 +153,19 @@ def test_few_points_have_all_pairs_of_many() -> None:
     assert len(designs.covering(some, (), 2, seed=1)) < 30
 
 
+def test_the_smallest_of_several_designs_is_taken() -> None:
+    assert len(designs.covering(tuple(Axis(f"f{i}", 3) for i in range(4)), (), 2, seed=1)) == 9
+    assert len(designs.covering(tuple(Axis(f"f{i}", 3) for i in range(13)), (), 2, seed=1)) <= 18
+
+
+def test_many_combinations_are_covered_where_few_points_do_that() -> None:
+    some = tuple(Axis(f"f{i}", 2) for i in range(40))
+    chosen = designs.covering(some, (), 3, seed=1)
+    assert len(chosen) < 60
+    for three in [("f0", "f1", "f2"), ("f7", "f21", "f39"), ("f37", "f38", "f39")]:
+        assert len({tuple(point[path] for path in three) for point in chosen}) == 8
+
+
 def test_more_combinations_than_can_be_covered_are_refused() -> None:
     some = tuple(Axis(f"f{i}", 1000) for i in range(4))
     with pytest.raises(designs.TooManyCombinations) as error:

@@ -7,6 +7,7 @@ the space; absence counts as a level. A sample contains all points of a smaller 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 from zlang.check.program import Axis, every_axis, merge_axes
@@ -15,7 +16,11 @@ from zlang.record import Record
 from zlang.space.space import Condition, Space
 
 MOST_COMBINATIONS = 10_000
-"""The number of combinations of levels that a design can cover: some seconds of work."""
+"""The number of combinations of levels that a design can always cover; where points are few, it can cover more."""
+_MOST_WORK = 5_000_000
+"""Combinations times points times rules: about 5 s."""
+_GREEDY, _TRIES = 5_000, 20
+"""The combinations, times rules, for which the best point is sought each time, and the most designs that are tried."""
 MOST_LOOKED_AT = 100_000
 _ABSENT = -1
 
@@ -23,9 +28,9 @@ _ABSENT = -1
 class TooManyCombinations(Exception):
     """The factors have more combinations of levels than are covered."""
 
-    def __init__(self, combinations: int) -> None:
+    def __init__(self, combinations: int, limit: int) -> None:
         super().__init__(str(combinations))
-        self.combinations = combinations
+        self.combinations, self.limit = combinations, limit
 
 
 class Plots(Record):
@@ -87,17 +92,24 @@ def covering(axes: Iterable[Axis], conditions: Iterable[Condition], strength: in
     model = _Model(tuple(axes))
     strength = min(strength, len(model.paths))
     combinations = _combinations([len(levels) for levels in model.levels], strength)
-    if combinations > MOST_COMBINATIONS:
-        raise TooManyCombinations(combinations)
-    if not strength:
-        return [{}]
     rules = [*model.existence(), *(model.rule(condition) for condition in conditions)]
     rules = [rule for rule in rules if rule["requires"]]
+    least = prod(sorted(map(len, model.levels))[-strength:] if strength else ())
+    limit = max(MOST_COMBINATIONS, _MOST_WORK // (least * (1 + len(rules))))
+    if combinations > limit:
+        raise TooManyCombinations(combinations, limit)
+    if not strength:
+        return [{}]
+    work = combinations * (1 + len(rules))
     # Looking for the best row each time takes 45 s for 4,386 combinations under 12 rules and saves one row in ten.
-    is_quick = combinations * (1 + len(rules)) <= MOST_COMBINATIONS
-    criterion = criteria.greedy if is_quick else criteria.simple
-    rows = Controller(model.levels, strength=strength, constraints=rules, criterion=criterion, salt=str(seed)).make()
-    return [model.point(row) for row in dict.fromkeys(map(tuple, rows))]
+    criterion = criteria.greedy if work <= _GREEDY else criteria.simple
+    tries = _GREEDY // work if work <= _GREEDY else _MOST_WORK // 10 // (work * least)
+    tables = []
+    for number in range(max(1, min(_TRIES, tries))):
+        salt = f"{seed}:{number}" if number else str(seed)
+        made = Controller(model.levels, strength=strength, constraints=rules, criterion=criterion, salt=salt).make()
+        tables.append(dict.fromkeys(map(tuple, made)))
+    return [model.point(row) for row in min(tables, key=len)]
 
 
 def _combinations(sizes: Iterable[int], strength: int) -> int:

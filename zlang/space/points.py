@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from zlang.check import values
 from zlang.check.expressions import violation
-from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, FaultPoint, Point, Symbol
+from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, FaultPoint, Point, Symbol, every_axis
 from zlang.check.whole import NotWhole
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.source import Span
@@ -103,18 +103,35 @@ def chosen(experiment: Experiment, built: Space, seed: int) -> list[dict[str, in
     design = experiment.design.value({})
     assert isinstance(design, Symbol)
     if design.name in _STRENGTHS:
-        try:
-            return designs.covering(_axes(experiment), conditions(experiment), _STRENGTHS[design.name], seed)
-        except TooManyCombinations as error:
-            hint = "reduce the levels, or use `design = sample(100)`, which works for any space"
-            subject, limit = "combinations of levels to cover", designs.MOST_COMBINATIONS
-            raise _too_large(experiment, error.combinations, subject, limit, hint) from None
+        return _covering(experiment, design.name, seed)
     if isinstance(design.argument, Quantity) and design.argument.amount < built.count:
         size = int(design.argument.amount)
         if size > LARGEST_SAMPLE:
             raise _too_large(experiment, size, "points to draw", LARGEST_SAMPLE, "draw fewer")
         return built.sample(size, seed)
     return None
+
+
+def _covering(experiment: Experiment, design: str, seed: int) -> list[dict[str, int]] | None:
+    """The points of a design with all combinations of levels of two or three factors, None if these are all factors."""
+    axes, strength = _axes(experiment), _STRENGTHS[design]
+    if len({axis.path for axis in every_axis(axes)}) <= strength:
+        return None
+    for last_experiment, last_design, last_points in _LAST_DESIGN:
+        if last_experiment is experiment and last_design == (axes, seed):
+            return last_points
+    try:
+        points = designs.covering(axes, conditions(experiment), strength, seed)
+    except TooManyCombinations as error:
+        hint = "reduce the levels, or use `design = sample(100)`, which works for any space"
+        subject = "combinations of levels to cover"
+        raise _too_large(experiment, error.combinations, subject, error.limit, hint) from None
+    _LAST_DESIGN.append((experiment, (axes, seed), points))
+    return points
+
+
+_LAST_DESIGN: deque[tuple[Experiment, tuple[tuple[Axis, ...], int], list[dict[str, int]]]] = deque(maxlen=1)
+"""The last covering design: to check and to plan an experiment takes the same."""
 
 
 def repeat_at(experiment: Experiment, point: Point) -> int:
