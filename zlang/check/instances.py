@@ -331,11 +331,22 @@ class InstanceBuilder:
             parts=tuple(part for value in given.values() for part in _things_in(value)) if self.has_parts else (),
             scheduled=self.scheduled,
         )
-        for finding in self._problems_of_parts(made):
+        for finding in (*self._missing_places(point), *self._problems_of_parts(made)):
             failed(point, finding)
         for finding in self._broken_assertions(made):
             failed(point, finding)
         return made
+
+    def _missing_places(self, point: Reached | FaultPoint) -> Iterator[Diagnostic]:
+        """Report a thing that would be on this machine, because a fact that decides where it is has no value."""
+        if isinstance(point, FaultPoint) and point.faults:  # which already say why
+            return
+        for place in (self.parent, self.fields.get("from")):
+            is_place = place is not None and (place is self.parent or place.type.kinds == {"host"})
+            if place is not None and is_place and isinstance(place.value(point), Absent):
+                message = f"where `{self.label}` is to be depends on something that has no value"
+                hint = "give each fact of a host a value on which this depends"
+                yield Code.NOT_SHOWN.at(place.span, message=message, hint=hint)
 
     def _problems_of_parts(self, made: Instance) -> Iterator[Diagnostic]:
         """Report things named by properties of a resource that cannot be beneath it."""
