@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from command_line import Zlang
+from command_line import Tools, Zlang
 
 PROGRAM = """
 import fio
@@ -50,3 +50,34 @@ def test_nothing_writes_to_it(zlang: Zlang, archive: dict[str, bytes], field: st
     ended = zlang("plan", zlang.program(f"{text}fio writes {{ rw = write }}\n"), code=1)
     assert "would change `old`, which is `given`" in ended.err
     assert contents(zlang) == archive
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "filesize = 128KiB",
+        "file_append = on",
+        "ioengine = filedelete",
+        'extra = ["unlink=1"]',
+        'extra = ["mem=mmap:x"]',
+    ],
+)
+def test_a_load_that_reads_but_lets_fio_remove_files_is_refused(
+    zlang: Zlang, archive: dict[str, bytes], options: str
+) -> None:
+    text = PROGRAM.replace("SIZE", "64KiB").replace("bs = 4KiB", f"bs = 4KiB  {options}")
+    ended = zlang("run", zlang.program(text), code=1)
+    assert "would change `old`, which is `given`" in ended.err
+    assert contents(zlang) == archive
+
+
+@pytest.mark.parametrize("run", ["reads", "[reads, more]"])
+def test_a_file_that_somebody_truncates_during_a_run_is_not_removed(
+    zlang: Zlang, archive: dict[str, bytes], run: str
+) -> None:
+    """Fio would lay it out anew, and remove it before."""
+    old = zlang.at / "archive" / "old one.dat"
+    Tools(zlang).wrap("fio", f"case $* in *--rw=read*) truncate -s 4096 '{old}' ;; esac; exec {{real}} \"$@\"")
+    text = PROGRAM.replace("SIZE", "64KiB").replace("on = target  run = reads", f"on = old  run = {run}")
+    zlang("run", zlang.program(f"{text}fio more {{ rw = read }}\n"), code=1)
+    assert contents(zlang) == {**archive, old.name: bytes(4096)}
