@@ -75,8 +75,8 @@ def _points_where(lets: str, condition: str) -> int:
     experiment = f"fio w {{ rw = read  iodepth = k }}\nexperiment e {{ on = data  run = w  where {condition} }}"
     checked = programs.check(Source("a.zexp", HEAD + lets + experiment), Overrides())
     assert checked.is_sound
-    (found,) = checked.program.experiments.values()
-    return plans.plan(checked, found, 1, Overrides()).plan.header.trials
+    (planned,) = checked.program.experiments.values()
+    return plans.plan(checked, planned, 1, Overrides()).plan.header.trials
 
 
 def test_an_if_within_a_list_reads_the_value_of_the_list() -> None:
