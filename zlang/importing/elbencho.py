@@ -227,7 +227,7 @@ def _command(words: list[str], name: str, read: job_file.Read) -> _Command:
 
 
 def _long(option: str) -> str:
-    """The option that a beginning stands for, where it stands for only one."""
+    """The option with this beginning, if there is only one."""
     fitting = [each for each in (*_VALUED, *_FLAGS) if each.startswith(option)]
     return fitting[0] if len(fitting) == 1 else option
 

@@ -32,7 +32,7 @@ UNSAID = (*_TARGET, *ORDER, "name", "description", "pre_read", "invalidate", "ne
 """Options that the program says in another place, or in other words."""
 _MOST_BYTES = 2**63
 _ENOUGH = 2**30
-"""The bytes of a file of which nothing says how large it is."""
+"""The size of a file if the options state none."""
 _DECIDED = (PATTERN, "readwrite", "filename", "directory", "exec_")
 """Beginnings of options that say where the data are, what is done to them, or what else is run."""
 _PLAIN_NAME = re.compile(r"\w[\w-]*")
@@ -45,7 +45,7 @@ _IN_SEQUENCE, _AT_RANDOM = SUFFIXES = ("rw_skip", "rw_batch")
 
 @cache
 def kind() -> Kind:
-    """The kind of the library that stands for fio."""
+    """The kind of the library for fio."""
     return library.load().kind(NAME)
 
 
@@ -120,7 +120,7 @@ class Settings:
         self._remarks: list[str] = []
 
     def put(self, name: str, value: str, written: str) -> None:
-        """Set an option; `written` is what stands for it in the other tool's file."""
+        """Set an option; `written` is the text in the other tool's file."""
         if name in kind().properties and name not in (*UNSAID, PATTERN) and levels(name, [value]) is None:
             self.remark(f"{written}: this is not a value of `{name}`")
             return
@@ -309,7 +309,7 @@ def unset_suffixes(shared: Mapping[str, Option], options: Mapping[str, Option]) 
 
 
 def target(options: Mapping[str, Option], tool: str = NAME) -> Target:
-    """The target of a job: the file that its options name, or a file that stands for a device."""
+    """The target of a job: the file that its options name, or a file in place of a device."""
     remarks: list[str] = []
     directory = value_of(options, "directory") or "."
     file = value_of(options, "filename")

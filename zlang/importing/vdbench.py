@@ -334,7 +334,7 @@ def _reason(key: str) -> str:
 
 
 def _randomness(word: str) -> str:
-    """The share of random places that a word stands for; a number is its own."""
+    """The share of random offsets that a word or a number means."""
     return next((share for start, share in _RANDOM.items() if word.startswith(start)), word)
 
 

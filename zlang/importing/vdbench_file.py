@@ -155,7 +155,7 @@ def _parts(statement: str, place: str) -> Iterator[str]:
 
 
 def _long(key: str) -> str:
-    """The parameter that a beginning stands for."""
+    """The parameter with this beginning."""
     return key if key in NAMES else next((name for name in NAMES if name.startswith(key)), key) if key else key
 
 
@@ -164,7 +164,7 @@ def _values(words: str) -> tuple[str, ...]:
 
 
 def names_of(values: tuple[str, ...]) -> Iterator[str]:
-    """The names that a list stands for: `sd1-sd4` is four of them."""
+    """The names in a list: `sd1-sd4` means four."""
     for value in values:
         matched = _RANGE.fullmatch(value)
         if matched is None or not 0 <= int(matched[3][:9]) - int(matched[2][:9]) < _MOST:

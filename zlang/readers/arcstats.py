@@ -95,7 +95,7 @@ def _samples(old: _Snapshot, new: _Snapshot) -> Iterator[Sample]:
 
 
 def _added(old: Mapping[str, int], new: Mapping[str, int]) -> dict[str, int]:
-    """The differences of what both have; a counter that fell was begun anew and says nothing."""
+    """The differences of the counters that both have; a counter that fell was reset, and is left out."""
     return {name: value - old[name] for name, value in new.items() if name in old and value >= old[name]}
 
 

@@ -1,4 +1,4 @@
-"""Reports that fio left behind without zlang: a directory in, what each report tells of its settings out.
+"""Reports that fio wrote without zlang: a directory in, the settings in each report out.
 
 Rule: an option of the jobs, or a directory on the way to a report, is a factor where it differs; directories
 that are called as an option's values are (those of bench_fio, by mode and block size) are none.
@@ -30,7 +30,7 @@ _COUNTED = re.compile(r"[-_.]?(?:rep|run|iter)?[-_.]?\d+$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One report: where it lies, what tells it from the others, when it was made, how many entries it has."""
+    """One report: its path, its distinctive settings, the time when it was made, and its number of entries."""
 
     path: Path
     data: bytes

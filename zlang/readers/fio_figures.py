@@ -195,7 +195,7 @@ def _rates(part: _Part) -> Iterator[str]:
 
 
 def _blocks(part: _Part, direction: str, options: _Part) -> Iterator[str]:
-    """Bytes are operations by block size, as far as the report says which size that is."""
+    """Check that bytes are operations times block size, if the report states the size."""
     size = _block_size(options, direction)
     done, moved = part["total_ios"], part["io_bytes"]
     if not size or not done or not moved:
@@ -207,7 +207,7 @@ def _blocks(part: _Part, direction: str, options: _Part) -> Iterator[str]:
 
 
 def _block_size(options: _Part, direction: str) -> int:
-    """The size of a direction's blocks; 0 where that is not said plainly."""
+    """The size of a direction's blocks; 0 if the report does not state a single one."""
     if direction == "trim" or _OTHER_SIZES & options.keys():
         return 0
     words = str(options.get("bs", options.get("blocksize", ""))).split(",")

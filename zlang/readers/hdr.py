@@ -148,7 +148,7 @@ def _decompressed(text: str, most: int) -> bytes:
 
 
 def _count(payload: bytes, end: int, counts: dict[int, int], most: int) -> None:
-    """Add what a payload counts in each bin before `end`, of which at most so many may have been hit."""
+    """Add the counts of a payload in each bin before `end`; at most this many bins may have one."""
     index, word, shift = 0, 0, 0
     for byte in payload:
         word |= (byte & 0x7F) << shift

@@ -26,7 +26,7 @@ _LINE = re.compile(r"(\w+):\s+(\d+) kB")
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """Each snapshot stands for the time since the one before it."""
+    """A snapshot represents the time since the one before it."""
     text = text_of(directory / reader.artefact)
     if text is None:
         return Reading(problems=(f"{reader.artefact} was not written",))

@@ -42,7 +42,7 @@ class _OneAfterTheOther:
 
 
 def joined(parts: Sequence[Reading], lasts: float, declared: Sequence[Metric]) -> Reading:
-    """The whole of so many seconds of which these are the parts; its problems, if a part has some.
+    """The reading of a whole, which `lasts` this many seconds, from its parts; their problems, if they have any.
 
     It may end with a pause, in which nothing is carried out.
     """
@@ -66,7 +66,7 @@ def joined(parts: Sequence[Reading], lasts: float, declared: Sequence[Metric]) -
 
 
 def _combined(parts: Sequence[tuple[float, Reading]], seconds: float, declared: Sequence[Metric]) -> Reading:
-    """The metrics of parts that were measured for so many seconds each, out of so many."""
+    """The metrics of parts, weighted by the seconds for which each was measured."""
     streams = [StreamReading("", "", reading.metrics, reading.latency) for _, reading in parts]
     metrics: dict[str, float] = {}
     for metric in dict.fromkeys(declared):

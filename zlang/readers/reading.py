@@ -161,7 +161,7 @@ Read = Callable[[Path, Reader, Step, Window | None], Reading]
 
 
 def percentiles(bins: Mapping[int, int], per_mille: Sequence[int | Fraction]) -> list[int]:
-    """The smallest bins below which at least so many thousandths of all operations lie, by the rule of fio's stat.c.
+    """The smallest bins below which at least these thousandths of all operations lie, as in fio's stat.c.
 
     `per_mille` are 1000 at most; `bins` holds at least one operation.
     """

@@ -4,7 +4,7 @@ In: the artefact, a line `SECONDS ROUND METRIC VALUE VERDICT…` for each round:
 fraction), its number, what was looked at, and whether that is steady, in words that begin with `steady` or not.
 Out: samples of the metric and of `steady` (1 or 0), whose source is `round N`; the metric `rounds`, how many there
 were.
-Rule: whether the trial counts is said by the protocol's own verification, not here.
+Rule: the protocol's own verification decides whether the trial counts, not this reader.
 """
 
 from __future__ import annotations

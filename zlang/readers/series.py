@@ -123,7 +123,7 @@ def within_second(stamp: float, near: float) -> float:
 
 
 def of_day(stamp: str, near: float) -> float:
-    """The second since 1970 of `HH:MM:SS` (UTC), on the day on which it is nearest to another one."""
+    """The second since 1970 of `HH:MM:SS` (UTC), on the day that brings it nearest to another second."""
     hours, minutes, seconds = map(int, stamp.split(":"))
     second = hours * 3600 + minutes * 60 + seconds
     return second + _DAY * round((near - second) / _DAY)

@@ -5,7 +5,7 @@ where each is found, the unit in which the tool prints it, and the file or strea
 `["regex", "NAME: TYPE in UNIT=PATTERN"]` and `["json", "NAME: TYPE in UNIT=PATH"]`. Out: one metric each; `time` gives
 `elapsed` (by the journal) and, where the command left a `times.txt` from the shell's `times`, `user_s` and `sys_s` of
 its children, all in seconds.
-Rule: what was asked for and is not there, or is no finite number, is a problem: the command did not measure it.
+Rule: a requested metric that is missing, or is not a finite number, is a problem: the command did not measure it.
 
 A pattern's last match in the output counts: its first group or else the whole of it, and the second group is the unit,
 if there is one; `^` and `$` are those of a line. A path is `a.b[0]["c.d"]` in the first JSON document that fills whole

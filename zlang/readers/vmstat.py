@@ -2,7 +2,7 @@
 
 In: the artefact, from procps, with a line `@ SECONDS` (when it was begun) before it or without. Args: `interval`, in
 seconds. Out: samples `vmstat_<column>` at the time that the row ends; metrics of the same names, their means.
-Rule: the first row tells of the time since the machine was started and is left out. procps counts memory, swapping and
+Rule: the first row is about the time since the machine was started, and is left out. procps counts memory, swapping and
 blocks in KiB; here they are bytes (per second).
 """
 
