@@ -155,7 +155,7 @@ class Thing:
 
 
 def formulas(experiment: Experiment) -> Iterator[Term]:
-    """All that an experiment asks of its results, and by which it goes while it measures."""
+    """The clauses of an experiment about its results, also those that decide what is measured."""
     return chain.from_iterable(formulas_by_clause(experiment))
 
 
@@ -195,7 +195,7 @@ def _read_by(term: Term) -> tuple[str, ...]:
 
 
 class _FirstOfAll(PartialPoint):
-    """The point at which every factor has its first level; its things know what they were asked for."""
+    """The point at which every factor has its first level; its things record what was read of them."""
 
     def __init__(self) -> None:
         super().__init__({}, frozenset())

@@ -30,7 +30,7 @@ _MOST_FILES = 1000
 
 
 class ParsedText:
-    """A text with its tree: all that can be said of it by itself. `source` has a newline at each line end."""
+    """A text with its tree, without its imports. `source` has a newline at each line end."""
 
     def __init__(self, path: str, text: str, version: int | None = None, before: ParsedText | None = None) -> None:
         self.version = version
@@ -219,7 +219,7 @@ class Documents:
 
 
 def path_of(uri: str) -> str:
-    """The path for an address; an address that is not that of a file stands for itself."""
+    """The path for an address; an address that is not that of a file is returned unchanged."""
     return uris.to_fs_path(uri) or uri
 
 

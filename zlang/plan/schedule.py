@@ -261,7 +261,7 @@ class Schedule:
         return Slot(number, place.block, place.replicate, point, plot)
 
     def sampled(self, count: int) -> Iterator[tuple[float, Slot | None, Slot]]:
-        """Trials drawn from the order, each with the one before it, and how many trials it stands for."""
+        """Trials drawn from the order, each with the one before it, and how many trials it represents."""
         if self.is_uneven:
             drawn = sampled_neighbours(self._uneven_places, self._whole_plot_of, self.seed, count)
         elif self.order is Order.AS_WRITTEN:
@@ -273,7 +273,7 @@ class Schedule:
             yield weight, self._slot(0, before, 0) if before else None, self._slot(0, place, 0)
 
     def _whole_plot_of(self, place: Place) -> object:
-        """The key that tells the whole plot of a place from those before and after it."""
+        """The key that distinguishes the whole plot of a place from those before and after it."""
         if self.order.has_plots:
             return place.plot
         return tuple(map(self.plots.at(place.plot, place.point).get, self.hard_to_change))
@@ -321,7 +321,7 @@ class Schedule:
 
 
 class _Cells(Cache[int | None, dict[str, Scalar]]):
-    """The columns of each of a factor's levels, worked out when they are asked for."""
+    """The columns of each of a factor's levels, computed when they are needed."""
 
     def __init__(self, factor: FactorDef) -> None:
         super().__init__()

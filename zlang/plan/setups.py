@@ -252,7 +252,7 @@ def _signature(base: str, instance: Instance) -> str:
 
 
 class _RecordedValues(Mapping[str, Value]):
-    """The values of a thing; what can be set while it stands is noted where it is asked for."""
+    """The values of a thing; when a property that can be set while it exists is read, that is noted."""
 
     def __init__(self, instance: Instance, names: set[str]) -> None:
         self._values, self._changeable = instance.values, _changeable(instance)

@@ -231,7 +231,7 @@ def measure(
 
 
 def _require_short(experiment: Experiment, text: str, streams: int) -> None:
-    """Raise ProgramError where the machine could not be given the command of so many streams."""
+    """Raise ProgramError if one command cannot start this many streams."""
     size = len(text.encode())
     if size > _LONGEST:
         message = f"the command of {streams} streams has {size:,} bytes, and Linux takes {_LONGEST:,} at most"
@@ -330,7 +330,7 @@ def _section(kind: Kind, frame: Frame) -> tuple[Value, ...]:
 
 
 def _require_together(experiment: Experiment, streams: Sequence[Stream], processes: Sequence[_Process]) -> None:
-    """Raise ProgramError where somebody has to begin a stream by hand."""
+    """Raise ProgramError if a person has to start a stream."""
     for process in processes:
         for number, _ in process.readers:
             if any(step.action is Action.ASK for step in process.steps):

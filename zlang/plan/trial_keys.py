@@ -20,7 +20,7 @@ def trial_keys(schedule: Schedule) -> Iterator[TrialKey]:
 
 
 def trial_keys_by_values(schedule: Schedule) -> Iterator[TrialKey]:
-    """The same, told apart by the values that they reach: several times as fast.
+    """The same, distinguished by the values that they use: several times as fast.
 
     Between programs that declare the same kinds these tell what identities tell.
     """

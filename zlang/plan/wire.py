@@ -40,7 +40,7 @@ def dump(plan: Plan, outlook: Outlook | None = None) -> Iterator[bytes]:
 
 
 def load(lines: Callable[[], Iterable[bytes]], name: str) -> Plan:
-    """Read a plan from `lines`, which begins the file anew at each call; `name` is what messages call it."""
+    """Read a plan from `lines`, which starts the file again at each call; messages call it `name`."""
     header = _header(lines, name)
     return Plan(replace(header, format=FORMAT), lambda: _items(lines, header, name))
 

@@ -182,7 +182,7 @@ def _interval(ratio: ratios.Ratio, comparisons: int) -> str:
 
 
 def _interval_of_pair(compared: Sequence[compare.Comparison]) -> str:
-    """The interval of the ratio of two levels in parentheses; nothing of more levels, or if it tells nothing."""
+    """The interval of the ratio of two levels, in parentheses; nothing for more levels, or for a very wide interval."""
     (item, *more) = compared
     ends = item.ratio.interval(item.comparisons) if item.ratio and not more else None
     if ends is None or not 0 < ends[1] < _WIDEST * ends[0]:
@@ -191,7 +191,7 @@ def _interval_of_pair(compared: Sequence[compare.Comparison]) -> str:
 
 
 def _by_verdict(compared: Sequence[compare.Comparison]) -> dict[str, list[str]]:
-    """Factors without a significant difference, by what is to be said of them."""
+    """Factors without a significant difference, by the sentence about them."""
     result: dict[str, list[str]] = {}
     for name in dict.fromkeys(item.factor for item in compared):
         verdicts = {item.verdict for item in compared if item.factor == name}

@@ -95,7 +95,7 @@ def _table(trials: Trials, table: Table) -> Summary:
 
 
 def _unmeasured_caveat(trials: Trials, measures: Sequence[Measure], answered: Sequence[_Answer]) -> str:
-    """A caveat if trials count and none has a value, such as a percentile that the tool was not asked for."""
+    """A caveat if trials count and none has a value, such as a percentile that the tool did not report."""
     if not any(own_trials for _, own_trials, _ in answered):
         return ""
     empty = [measure for n, measure in enumerate(measures) if not any(own[n].n for _, _, own in answered)]
@@ -176,7 +176,7 @@ def asked_now(trials: Trials, text: str) -> list[Drawn]:
 
 
 def table_now(trials: Trials, text: str) -> Summary:
-    """A table that is asked for now: `METRIC, p99(LATENCY) by rw`. Raises ProgramError."""
+    """The table of a clause on the command line: `METRIC, p99(LATENCY) by rw`. Raises ProgramError."""
     return _table(trials, _resolve_asked(trials, "table", text, Table))
 
 
@@ -196,7 +196,7 @@ def _resolve_asked(trials: Trials, word: str, text: str, kind: type[T]) -> T:
 
 
 def _unmeasured_metric(finding: Diagnostic) -> str:
-    """The metric of the library that a name stands for, where the results have none of that name."""
+    """The metric of the library with a name, if the results have none of that name."""
     name = finding.span.text
     declared = (of_trial for metrics in library.load().readers.values() for of_trial in (*metrics, *in_trials(metrics)))
     return name if finding.code is Code.UNKNOWN_NAME and any(metric.name == name for metric in declared) else ""
@@ -302,7 +302,7 @@ def _pooled(trials: Trials, measures: Sequence[Measure], columns: Sequence[Facto
 
 
 def _has_value(trials: Trials, measures: Sequence[Measure]) -> str:
-    """The condition in SQL that a trial counts and has a value of one of the measures, as far as columns tell."""
+    """The condition in SQL that a trial counts and has a value of one of the measures, if columns show that."""
     terms = [measure.term for measure in measures]
     curves = {f"{term.name}_{PERCENTILES[0][0]}" for term in terms if term.op == "distribution"}
     names = curves.union(*map(metrics_of, terms))

@@ -2,7 +2,7 @@
 
 Rules: a point is a median (or another aggregate) and its bar the 95 % interval, where there is one. Numbers are joined
 by lines, and those that are powers of two of each other have a logarithmic axis; words, which have no order, are bars.
-The colours are told apart by the colour-blind (Okabe and Ito, https://jfly.uni-koeln.de/color/), and each line has a
+The colour-blind can distinguish the colours (Okabe and Ito, https://jfly.uni-koeln.de/color/), and each line has a
 mark of its own; a level has the same colour in all plots of a `Palette`. Zero is on the axis.
 """
 
@@ -26,7 +26,7 @@ from zlang.text import visible
 
 COLOURS = ((0, 114, 178), (230, 159, 0), (0, 158, 115), (204, 121, 167), (86, 180, 233), (213, 94, 0), (240, 228, 66))
 Library = Any
-"""A module that is there or not."""
+"""A module that may be missing."""
 MISSING = "the libraries that draw plots are not installed"
 TO_INSTALL = "pip install 'zlang[plots]'"
 _DODGE = 0.015
@@ -141,7 +141,7 @@ def has_bars(drawn: Drawn) -> bool:
 
 
 def _value_range(drawn: Drawn, measure: int) -> tuple[float, float]:
-    """Zero and all values of a measure, with their intervals as far as they leave the values to be seen."""
+    """Zero and all values of a measure, with the parts of their intervals that leave the values visible."""
     if drawn.ends is not None:
         return drawn.ends
     result = [[cell for cell in row if isinstance(cell, Estimate)][measure] for row in drawn.rows]

@@ -188,7 +188,7 @@ def _places_without_value(trials: Trials, expectation: Expectation) -> list[tupl
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Judges one expectation in each of so many combinations.
+    """Judges one expectation in each combination.
 
     If it `is_within_setups`, verdicts hold for what was set up, even once. They hold together at so many `looks` at
     growing data.

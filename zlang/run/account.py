@@ -71,7 +71,7 @@ class Account(Generic[V]):
 
     @property
     def leftovers(self) -> dict[str, str]:
-        """Signature -> directory of each setup that may stand: also those of which only their output is there.
+        """Signature -> directory of each setup that may exist, even if only its output is known.
 
         Before a command begins that is in the journal, so what the journal does not name it has lost.
         """

@@ -109,7 +109,7 @@ def look(command: str, directory: Path, wipe: str) -> tuple[list[str], list[str]
 
 
 def block_device(path: str) -> tuple[str, ...]:
-    """The block device that a path leads to, and that of which it is a partition; empty if there is none."""
+    """The block device of a path, and the one that it is a partition of; empty if there is none."""
     try:
         status = Path(path).stat()
     except (OSError, ValueError):

@@ -60,7 +60,7 @@ def end(marks: Mapping[str, str], grace: float = GRACE) -> int:
 
 
 def wait(handle: int, seconds: float | None) -> bool:
-    """Wait for the process of a pidfd without using the processor; tells whether it ended in time."""
+    """Wait for the process of a pidfd without using the processor; return whether it ended in time."""
     poll = select.poll()
     poll.register(handle, select.POLLIN)
     return bool(poll.poll(None if seconds is None else max(0.0, seconds) * 1000))

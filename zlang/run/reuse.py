@@ -29,7 +29,7 @@ Judge = Callable[[Trial, Path, tuple[float, float] | None], TrialVerdict]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """An attempt that counts: number of the trial, a folder that has it, what is said of its run, directory, lines.
+    """An attempt that counts: number of the trial, a folder that has it, the facts of its run, directory, lines.
 
     With what was found when it was measured.
     """

@@ -9,7 +9,7 @@ from zlang.errors import RunError
 
 
 def text(revision: str, path: str) -> str:
-    """The text of a file in a revision of the repository in which it is. Raises RunError, FileNotFoundError."""
+    """The text of a file in a revision of its repository. Raises RunError, FileNotFoundError."""
     place = Path(path)
     if not revision or revision.startswith("-"):
         raise RunError(f"`{revision}` is not a git revision", "write, for example, HEAD~1:lab.zexp")

@@ -384,7 +384,7 @@ def _folded(
     *,
     is_all: bool,
 ) -> Diagnostic:
-    """One finding for a place, with the trials in which it is so and the levels of the first of them."""
+    """One finding for a place, with the number of trials that have it, and the levels of the first."""
     faults = [next(fault for fault in item.faults if _place(fault) == place) for item in wrong]
     decisive = _decisive(
         len(needed),

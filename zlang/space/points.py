@@ -152,7 +152,7 @@ def repeat_at(experiment: Experiment, point: Point) -> int:
 
 
 def without_repeat(experiment: Experiment, point: FaultPoint) -> list[Diagnostic]:
-    """The finding where it cannot be said how often a point is measured; nothing if that is noted already."""
+    """The finding that the replicates of a point are unknown; nothing if that was noted already."""
     before = len(point.faults)
     try:
         repeat_at(experiment, point)

@@ -48,7 +48,7 @@ _ENDS_THE_PROCESS = re.compile(r"\benable_(?:logging|profiling)\b", re.IGNORECAS
 
 @frozen
 class NamedColumn:
-    """A column that can be asked for: the schema and table it is in, what it is, in which unit."""
+    """A column that a query can use: its schema and table, its description, its unit."""
 
     schema: str
     table: str

@@ -1,6 +1,6 @@
 """A program's text in the one style.
 
-In: a `Source`. Out: its text as the style has it, or the findings for which it is left alone.
+In: a `Source`. Out: its formatted text, or the findings that prevent that.
 Rule: the tokens stay what they are and in their order, but for a bare `4k`, which becomes `4KiB`, and a `yes`, which
 becomes `on`; a line ends only where the lexer drops its end or where an entry or a field ends. So the tree and the
 comments mean the same, and what was formatted is formatted: each decision depends on the tokens, and on line ends that

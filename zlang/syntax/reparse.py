@@ -72,7 +72,7 @@ def _part(source: Source, begin: int, end: int) -> Parsed | None:
 
 
 def _reaches(again: Parsed, start: int) -> bool:
-    """Whether what was read differs at an entry of which nothing changed."""
+    """Whether an entry without a change was read differently."""
     return again.tree.entries[-1].span.start != start or any(finding.span.end >= start for finding in again.findings)
 
 

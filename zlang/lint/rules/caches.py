@@ -283,7 +283,7 @@ def jobs_share_one_file(trial: TrialView) -> TrialFinding | None:
 
 
 def _share_blocks(run: Thing, other: Thing, are_cached: bool) -> bool:
-    """Whether both read the same blocks, of which a cache keeps those that either has read, or both do so in step."""
+    """Whether both read the same blocks, so a cache has those that the other has read, or both read in step."""
     (begins, ends), (other_begins, other_ends) = _part_used(run), _part_used(other)
     if not other.is_("reads") or max(begins, other_begins) >= min(ends, other_ends):
         return False

@@ -38,7 +38,7 @@ _APART = 0.9
 """The share of all pairs of trials of two levels in which the same level came first."""
 _UNLIKELY = 0.05
 _MANY = 10
-"""From so many trials on, what is less likely with more of them is not computed."""
+"""The number of trials from which a probability that falls with their number is not computed."""
 _FEWEST = 3
 """The fewest trials per block or setup, on average, from which a mean is removed."""
 _SWEEPS = 200

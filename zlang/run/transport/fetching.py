@@ -32,7 +32,7 @@ class ByteStream(Protocol):
         """Give the next line, or what comes before the end."""
 
     async def read(self, size: int, /) -> bytes:
-        """Give at most so many bytes; none at the end."""
+        """Give at most this many bytes; none at the end."""
 
 
 async def until_ready(stream: ByteStream) -> None:
@@ -59,7 +59,7 @@ async def receive(stream: ByteStream, place: Callable[[str], Path]) -> int:
 
 
 async def _listing(stream: ByteStream, form: re.Pattern[bytes]) -> dict[str, str]:
-    """The lines up to `--`: what is said of each file, by its name. Raises Liar, IncompleteReadError."""
+    """The lines up to `--`: the facts of each file, by its name. Raises Liar, IncompleteReadError."""
     result: dict[str, str] = {}
     while True:
         line = await stream.readline()

@@ -237,7 +237,7 @@ class Machines:
         return (machine.offset, machine.round_trip / 2) if machine is not None else (0.0, 0.0)
 
     async def _run(self, host: str, command: str, place: str, out: Path) -> int:
-        """Run a command in the directory of a step, of which nothing is kept."""
+        """Run a command in the directory of a step, and keep none of its output."""
         step = Step("begin", Action.PREPARE, command, "begin together", _LONGEST_MEETING)
         machine = self._machines.get(host)
         if machine is None:
