@@ -72,11 +72,11 @@ let e = [n for n in l if n + k > 5 or n * 2 == k]
 
 def _points_where(lets: str, condition: str) -> int:
     """The number of points of the factor `k` at which a condition holds."""
-    experiment = f"fio w {{ rw = read  iodepth = k }}\nexperiment e {{ on = data  run = w  where {condition} }}"
-    checked = programs.check(Source("a.zexp", HEAD + lets + experiment), Overrides())
+    declared = f"fio w {{ rw = read  iodepth = k }}\nexperiment e {{ on = data  run = w  where {condition} }}"
+    checked = programs.check(Source("a.zexp", HEAD + lets + declared), Overrides())
     assert checked.is_sound
-    (planned,) = checked.program.experiments.values()
-    return plans.plan(checked, planned, 1, Overrides()).plan.header.trials
+    (experiment,) = checked.program.experiments.values()
+    return plans.plan(checked, experiment, 1, Overrides()).plan.header.trials
 
 
 def test_an_if_within_a_list_reads_the_value_of_the_list() -> None:

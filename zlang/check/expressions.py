@@ -73,7 +73,7 @@ class Context(Record):
 
 
 class NoneYet(Exception):
-    """What stands for each value of a list stands for none yet."""
+    """The value of a list is read before any of them is looked at."""
 
 
 Table = Callable[[str, Span], Source | None]
