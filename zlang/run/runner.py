@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import TypeVar
 
@@ -173,7 +174,7 @@ class _Run:
     _sequential: Sequential | None = None
     _lost: list[LaneEnded] = field(default_factory=list)
     _is_lost: bool = False
-    _lasting: Cache[Path, bool] = field(default_factory=Cache)
+    _lasting: Cache[str, bool] = field(default_factory=Cache)
     """Directories whose names this session knows to be on the disk."""
 
     @property
@@ -778,30 +779,33 @@ class _Run:
         What is left there says what is the run's, so its name and those above it are on the disk.
         """
         self._require_no_link(place)
-        directory = self._directory(place)
-        above = [each for each in (*reversed(directory.parents), directory) if self._is_to_be_made(each)]
+        above = [each for each in _with_parents(place) if self._is_to_be_made(each)]
         for each in above:
-            each.mkdir(exist_ok=True)
-        number = so_far + 1
+            self._directory(each).mkdir(exist_ok=True)
+        directory, number = self._directory(place), so_far + 1
         while not _is_made(directory / f"a{number}"):
             number += 1
         for each in above:  # only now: most file systems write all names at the first of these waits
-            sync_directory(each.parent)
+            sync_directory(self._directory(each).parent)
             self._lasting[each] = True
         sync_directory(directory)
         return f"{place}/a{number}"
 
-    def _is_to_be_made(self, directory: Path) -> bool:
+    def _is_to_be_made(self, place: str) -> bool:
         """Whether a directory of the run folder is missing, or may not be on the disk.
 
         One that is there may be that of a session that was killed before it waited.
         """
-        is_within = self.folder.path in directory.parents
-        return is_within and not (directory in self._lasting and directory.is_dir())
+        return place not in self._lasting or not self._directory(place).is_dir()
 
 
 _TRIALS = "trials/"
 _FETCH = Step("fetch", Action.PREPARE, "", "bring what the machines left behind", 0)
+
+
+def _with_parents(place: str) -> list[str]:
+    """A directory of the run folder and those above it, from the top."""
+    return list(accumulate(place.split("/"), "{}/{}".format))
 
 
 def _is_made(directory: Path) -> bool:
