@@ -235,10 +235,12 @@ def sync_directory(path: Path) -> None:
 
 
 def _sync_file(path: str) -> None:
-    if not os.path.isfile(path) or os.path.islink(path):  # noqa: PTH113, PTH114  (a FIFO would block us)
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
         return
-    if not os.path.getsize(path):  # noqa: PTH202  (of an empty file only its name can be lost)
-        return
+    if not stat.S_ISREG(status.st_mode) or not status.st_size:  # a FIFO would block us
+        return  # of an empty file only its name can be lost
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         os.fsync(file)
