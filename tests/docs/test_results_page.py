@@ -39,7 +39,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
         overrides = Overrides()
         checked = programs.check(Source("tiny.zexp", PROGRAM.replace("iodepth = 1", "iodepth = 1 | 2")), overrides)
         planned = plans.plan(checked, programs.choose(checked, None), 1, overrides)
-        for _ in runs.carry_out(runs.begin(planned, place / "runs"), Selection()):
+        for _ in runs.carry_out(runs.account(runs.begin(planned, place / "runs")), Selection()):
             pass
         done = results.ingest(place / "runs", place / "results.duckdb")
     assert done.trials == done.valid == 8

@@ -191,9 +191,7 @@ class FakeHandle:
 def fake_run(
     folder: Folder, executor: FakeExecutor, selection: Selection = NOT_DONE, judge: runner.Judge = approve
 ) -> Generator[Event, None, None]:
-    return runner.run(
-        folder.read_plan(), folder, executor, judge, clock=ticking(), monotonic=ticking(), selection=selection
-    )
+    return runner.run(folder.read_plan(), folder, executor, judge, clocks=(ticking(), ticking()), selection=selection)
 
 
 def real_run(folder: Folder, selection: Selection = NOT_DONE) -> list[Outcome]:

@@ -30,6 +30,7 @@ from run_fakes import (
 from zlang.errors import RunError
 from zlang.plan.plan import Action, Plan, Reader, Setting, Setup, Step, Trial
 from zlang.run import hashes, journal, machine, run_state, runner, seal
+from zlang.run.account import Account
 from zlang.run.events import (
     Altered,
     Ask,
@@ -637,7 +638,7 @@ def test_a_trial_during_which_the_clock_was_moved_does_not_count(tmp_path: Path,
     folder = new_folder(tmp_path, items)
     executor = FakeExecutor(during={"moved": move})
     wall = ticking()
-    events = runner.run(items, folder, executor, approve, clock=lambda: wall() + moved[0], monotonic=ticking())
+    events = runner.run(items, folder, executor, approve, clocks=(lambda: wall() + moved[0], ticking()))
     problem = "the wall clock was moved by 3,600.0 s during the trial"
     assert [event.why_not for event in events if isinstance(event, Outcome)] == ["", problem, ""]
     state = run_state.read(folder.journal)
@@ -1077,3 +1078,13 @@ def test_what_is_given_out_of_a_trial_is_what_the_judge_and_the_journal_have(tmp
     assert commit.files == hashes.of_directory(folder.path / commit.out)
     assert [event.node for event in lines if isinstance(event, Session)] == [machine.node()]
     assert executor.order[-2:] == ["unmake-t", "unmake-s"], "what stands beside it goes"
+
+
+def test_a_journal_is_read_again_only_if_it_was_written_to(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, plan(trial(1)))
+    list(fake_run(folder, FakeExecutor()))
+    state = Account(folder, approve).state
+    assert Account(folder, approve, state).state is state
+    with folder.journal.open("a") as file:
+        file.write("\n")
+    assert Account(folder, approve, state).state is not state

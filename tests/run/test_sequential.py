@@ -71,7 +71,7 @@ class Machine:
         spared: list[str] = []
         count = 0
         events = runner.run(
-            plan, folder, FakeExecutor(), self.judge, clock=ticking(), monotonic=ticking(), selection=selection
+            plan, folder, FakeExecutor(), self.judge, clocks=(ticking(), ticking()), selection=selection
         )
         for event in events:
             if isinstance(event, Skip):

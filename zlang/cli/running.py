@@ -272,13 +272,13 @@ def _resume(
     for problem in runs.damage(account) if state.sessions else ():
         status = f"zlang status {words.shell(words.named(folder.path))}"
         print(f"warning: {render.visible(problem)}; `{status}` lists what does not count", file=sys.stderr)
-    if other := runs.elsewhere(folder):
+    if other := runs.elsewhere(state):
         remaining = ", ".join(render.visible(creates) for creates in runs.still_standing(folder))
         why = f"the run was on {other} before. If these are on a disk of {other}, remove them there"
         print(f"warning: {why}: {remaining}", file=sys.stderr)
     try:
         course = progress.course(folder.read_plan(), state, total, done)
-        failures = progress.watch(runs.carry_out(folder, selection), folder.run, header, course, waits_for)
+        failures = progress.watch(runs.carry_out(account, selection), folder.run, header, course, waits_for)
     except Interrupted as stop:
         print(f"\n{_standing_resources(folder)} To continue: {_resume_line(folder, db)}", file=sys.stderr)
         return stop.exit_code

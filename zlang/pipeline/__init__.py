@@ -11,7 +11,7 @@ Each part has a file and takes the output of those above it:
     costs.estimate(planned, db)                                             # the duration, and the amounts written
     folder = runs.begin(planned, runs_dir, armed, found, expected)          # a run folder
     submissions.submit(folders, lanes, options)                             # a task of Slurm for each part of a plan
-    runs.carry_out(folder, selection)                                       # events, and the journal
+    runs.carry_out(runs.account(folder), selection)                         # events, and the journal
     outside.import_csv(folder, "results.csv")                               # results that were measured without zlang
     results.ingest(runs_dir, db)                                            # run folders become a database
     results.query(db, "SELECT …")                                           # the answer to a query

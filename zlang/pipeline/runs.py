@@ -294,24 +294,28 @@ def damage(account: Account[Judgement]) -> list[str]:
     return [*account.damage, *([f"{UNVERIFIED}: {account.doubt}"] if account.doubt else [])]
 
 
-def carry_out(folder: Folder, selection: Selection) -> Generator[Event, None, None]:
-    """Do what a run folder's plan says and has not been done. Raises RunError, Interrupted."""
+def carry_out(account: Account[Judgement], selection: Selection) -> Generator[Event, None, None]:
+    """Do what a run folder's plan says and has not been done. Raises RunError, Interrupted.
+
+    The journal is read again only if it was written to since the account was made.
+    """
     from zlang.readers.judge import judge
     from zlang.run import arming, machine, runner
     from zlang.run.executor import LocalExecutor
 
+    folder = account.folder
     plan = folder.read_plan()
     boot = machine.boot()
     armed = arming.load(folder.path, plan.header.plan, boot)
     executor = LocalExecutor(folder.run, folder.directory, armed.environment(plan.header.plan, boot))
     require_tools(plan.header.tools)
     if plan.header.machines:
-        return _from_one_place(folder, plan, executor, selection)
-    return runner.run(plan, folder, executor, judge, selection=selection)
+        return _from_one_place(account, plan, executor, selection)
+    return runner.run(plan, folder, executor, judge, selection=selection, state=account.state)
 
 
 def _from_one_place(
-    folder: Folder, plan: Plan, local: LocalExecutor, selection: Selection
+    account: Account[Judgement], plan: Plan, local: LocalExecutor, selection: Selection
 ) -> Generator[Event, None, None]:
     """Do what is to be done on several machines. One that cannot be used is left out, if the run has begun before."""
     from zlang.readers.judge import judge
@@ -319,12 +323,13 @@ def _from_one_place(
     from zlang.run.transport import reach
     from zlang.run.transport.machines import Machines
 
+    folder = account.folder
     with Machines(reach.load(folder.path), folder.run, folder.path, local) as machines:
         problems = machines.connect()
-        if problems and not (selection.nothing or run_state(folder).sessions):
+        if problems and not (selection.nothing or account.state.sessions):
             machines.forget()
             raise problems[0]
-        yield from runner.run(plan, folder, machines, judge, selection=selection)
+        yield from runner.run(plan, folder, machines, judge, selection=selection, state=account.state)
 
 
 def reach_again(folder: Folder, options: Iterable[str]) -> None:
@@ -360,11 +365,10 @@ def lanes(folder: Folder, state: RunState) -> list[tuple[str, int, int]]:
     return result
 
 
-def elsewhere(folder: Folder) -> str:
+def elsewhere(state: RunState) -> str:
     """The other machine on which a run was carried out before, if something that it made may be left there."""
     from zlang.run import machine
 
-    state = run_state(folder)
     return state.node if state.leftovers and state.node != machine.node() else ""
 
 
@@ -418,7 +422,7 @@ def clean(folder: Folder) -> Cleaned:
             gone.add(setup.key)
     cleaned = Cleaned()
     is_needed = account.state.sessions or remaining or not is_here  # machines have a folder before the first session
-    for event in carry_out(folder, Selection(nothing=True)) if is_needed else ():
+    for event in carry_out(account, Selection(nothing=True)) if is_needed else ():
         match event:
             case Unmade(key=key, signature=signature) if creates := _named(names[signature], folder.run):
                 (cleaned.gone if key in gone else cleaned.removed).append(creates)

@@ -18,7 +18,7 @@ from zlang.plan.plan import Action, Trial
 from zlang.run import failure, hashes, run_state, seal
 from zlang.run.events import Fail, TrialVerdict
 from zlang.run.folder import Folder
-from zlang.run.run_state import Attempt, Window
+from zlang.run.run_state import Attempt, RunState, Window
 
 V = TypeVar("V", bound=TrialVerdict)
 
@@ -35,11 +35,18 @@ _UNREADABLE = (OSError, ValueError, TypeError, LookupError, ArithmeticError, Rec
 
 
 class Account(Generic[V]):
-    """The account of a run folder: which of its trials count, and why others do not."""
+    """The account of a run folder: which of its trials count, and why others do not.
 
-    def __init__(self, folder: Folder, judge: Callable[[Trial, Path, Window | None], V]) -> None:
+    The journal is not read if `state` is that of an earlier account, and nothing was written since.
+    """
+
+    def __init__(
+        self, folder: Folder, judge: Callable[[Trial, Path, Window | None], V], state: RunState | None = None
+    ) -> None:
         self.folder = folder
-        self.state = run_state.read(folder.journal, seal.verifier(folder.path))
+        if state is None or state.version != run_state.version_of(folder.journal):
+            state = run_state.read(folder.journal, seal.verifier(folder.path))
+        self.state: RunState = state
         self._judge = judge
 
     @cached_property

@@ -159,6 +159,8 @@ class RunState:
     """The number of lines that were torn by a crash, which loses nothing."""
     number: int = 0
     """The number of the last line."""
+    version: tuple[int, ...] = ()
+    """What `version_of` gave before the journal was read."""
     _running: dict[tuple[str, str], None] = field(default_factory=dict)
     _under_way: dict[str, Attempt] = field(default_factory=dict)
     _stands: dict[str, tuple[str, int]] = field(default_factory=dict)
@@ -384,8 +386,17 @@ def seconds(begin: Timed, end: Timed) -> float:
 def read(path: Path, sign: Sign | None = None) -> RunState:
     """Read a journal to its end, and verify the signatures of its lines if `sign` is given. Raises RunError."""
     lines = Lines(path, sign)
-    state = RunState()
+    state = RunState(version=version_of(path))
     for event in lines:
         state.apply(event)
     state.torn, state.number, state.unsigned = lines.torn, lines.number, lines.unsigned
     return state
+
+
+def version_of(path: Path) -> tuple[int, ...]:
+    """Inode, length and time of last change of a journal: what is written to it changes them; empty without one."""
+    try:
+        status = path.stat()
+    except OSError:
+        return ()
+    return status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns

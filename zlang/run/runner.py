@@ -87,16 +87,17 @@ def run(
     executor: Executor,
     judge: Judge,
     *,
-    clock: Clock = time.time,
-    monotonic: Clock = time.monotonic,
+    clocks: tuple[Clock, Clock] = (time.time, time.monotonic),
     selection: Selection = Selection(),
+    state: RunState | None = None,
 ) -> Generator[Event, None, None]:
     """Carry out what is not done yet. To be iterated in the main thread; if it is closed before its end, it tidies up.
 
+    `state` is what the journal said before the folder was locked.
     Raises RunError (a lost disk, a second runner) and Interrupted, in both cases after tidying.
     """
     with folder.lock(), Stop() as stop:
-        account = Account(folder, judge)
+        account = Account(folder, judge, state)
         if account.is_plan_changed and not selection.nothing:
             message = f"{PLAN_CHANGED}: {folder.plan}"
             raise RunError(
@@ -109,7 +110,7 @@ def run(
                 folder=folder,
                 executor=executor,
                 account=account,
-                clocks=(clock, monotonic),
+                clocks=clocks,
                 selection=selection,
                 stop=stop,
                 writer=writer,

@@ -376,8 +376,8 @@ def _phase(phases: Sequence[Phase], t: float) -> str:
 
 
 def _binned(histogram: Histogram) -> Row:
-    bins = sorted(histogram.bins.items())
-    ns, counts = [b for b, _ in bins], [c for _, c in bins]
+    ns = sorted(histogram.bins)
+    counts = list(map(histogram.bins.__getitem__, ns))
     return {
         "metric": histogram.metric,
         "total": sum(counts),
