@@ -160,7 +160,7 @@ class RunState:
     number: int = 0
     """The number of the last line."""
     version: tuple[int, ...] = ()
-    """What `version_of` gave before the journal was read."""
+    """The result of `version_of` just before the journal was read."""
     _running: dict[tuple[str, str], None] = field(default_factory=dict)
     _under_way: dict[str, Attempt] = field(default_factory=dict)
     _stands: dict[str, tuple[str, int]] = field(default_factory=dict)
