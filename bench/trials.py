@@ -1,4 +1,4 @@
-"""The cost of trials that do nothing: zlang's own CPU, the disk, and the time before the first one of a run or a resume.
+"""The cost of trials that do nothing: zlang's own CPU, the disk, and the time before the first one of a run.
 
 In: nothing. Out: the table. CPU and disk of a trial are the difference between a long run and a short one, so
 what each run costs is not in them. A resumed run was killed when half of its trials were done.
