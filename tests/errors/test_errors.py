@@ -277,6 +277,10 @@ def test_a_word_of_another_property_is_said_to_be_one() -> None:
         ("file f on disk { size = 1MiB  content = compressible:50% }", CARRIED),
         ("experiment e { on = data  run = reads  plot read_iops by bs }", OVER),
         ("experiment e { on = data  run = reads  plot read_iops over bs, by bs }", "remove the comma before `by`"),
+        (
+            "experiment e { on = data  run = reads  expect median(read_iops) > 9/s by bs }",
+            "remove `by` and what follows: each combination of the factors that it does not name is judged",
+        ),
         ("experiment e { on = data  run = reads  table read_clat_p99.9 }", PERCENTILE),
         ("fio w { rw = read  time_based }", "write a field as `time_based = on`, or `NAME = time_based`"),
         ("fio w { rw = read  for b in [1] { bs = b } }", LOOPS),
