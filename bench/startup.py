@@ -15,6 +15,13 @@ import measure
 MOST = {"check": 9.0, "plan": 8.0, "--version": 4.0, "--help": 4.0}
 """Times `python -c pass`, by command."""
 OF_A_PROGRAM = {"check", "plan"}
+NOTHING = """dir here { path = "." }
+shell succeeding { command = "true" }
+experiment nothing_measured { on = here  run = succeeding }
+"""
+"""A program whose run makes a database."""
+QUERY_MOST = 1.5
+"""Times DuckDB's own import and answer."""
 
 
 def main() -> int:
@@ -30,13 +37,23 @@ def main() -> int:
             measure.Command([str(home / "zlang"), word, *([program] if word in OF_A_PROGRAM else [])], scratch)
             for word in MOST
         ]
-        without, *taken = measure.in_turn([nothing, *commands], rounds)
+        results = scratch / "results"
+        results.mkdir()
+        (results / "nothing.zexp").write_text(NOTHING, "utf-8")
+        measure.cost(measure.Command([str(home / "zlang"), "run", "nothing.zexp"], results))
+        query = measure.Command([str(home / "zlang"), "sql", "select 1"], results)
+        duckdb = measure.Command(
+            [str(home / "python"), "-c", "import duckdb; print(duckdb.connect('results.duckdb').sql('select 1'))"],
+            results,
+        )
+        without, asked, answered, *taken = measure.in_turn([nothing, query, duckdb, *commands], rounds)
     checks = []
     for (word, most), cost in zip(MOST.items(), taken, strict=True):
         for label, figure, least in (("by the clock", cost.wall, without.wall), ("CPU", cost.cpu, without.cpu)):
             checks.append(
                 measure.Check(f"zlang {word}, {label}", 1000 * figure, "ms", "python -c pass", 1000 * least, most)
             )
+    checks.append(measure.Check("zlang sql, CPU", 1000 * asked.cpu, "ms", "DuckDB", 1000 * answered.cpu, QUERY_MOST))
     return measure.verdict(checks)
 
 
