@@ -142,14 +142,16 @@ def _tail_by_trial(trials: Trials) -> Mapping[_Key, Mapping[str, float]]:
     )
     rows = run_query(
         trials.db,
-        "WITH own AS (SELECT row_number() OVER () AS id, run, trial, replicate, means, ns, counts "
+        # Within each row, as all bins of a long run together take gigabytes. They are in ascending order.
+        "WITH own AS (SELECT run, trial, replicate, means, ns, "
+        "list_transform(list_zip(ns, counts), lambda bin: bin[1]::DOUBLE * bin[2]) AS spent "
         f"FROM histograms JOIN ({completions}) ON metric = distribution WHERE valid AND run IN ({_runs(trials)})), "
-        "bins AS (SELECT id, unnest(ns) AS ns, unnest(ns)::DOUBLE * unnest(counts) AS spent FROM own), "
-        "spent AS (SELECT id, ns, sum(spent) OVER (PARTITION BY id ORDER BY ns) AS below FROM bins), "
-        "every AS (SELECT id, sum(spent) AS total FROM bins GROUP BY id), "
-        "tails AS (SELECT id, min(ns) AS tail FROM spent JOIN every USING (id) "
-        "WHERE below >= 0.99 * total GROUP BY id) "
-        "SELECT run, trial, replicate, means, tail FROM own JOIN tails USING (id)",
+        "tails AS (SELECT *, list_reduce("
+        "list_prepend({'ns': ns[1], 'left': 0.99 * list_sum(spent)}, "
+        "list_transform(list_zip(ns, spent), lambda bin: {'ns': bin[1], 'left': bin[2]})), "
+        "lambda before, bin: CASE WHEN before.left <= 0 THEN before "
+        "ELSE {'ns': bin.ns, 'left': before.left - bin.left} END).ns AS tail FROM own) "
+        "SELECT run, trial, replicate, means, tail FROM tails WHERE tail IS NOT NULL",
     ).rows
     result: dict[_Key, dict[str, float]] = defaultdict(dict)
     for run, trial, replicate, means, ns in rows:
