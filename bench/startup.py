@@ -46,14 +46,14 @@ def main() -> int:
             [str(home / "python"), "-c", "import duckdb; print(duckdb.connect('results.duckdb').sql('select 1'))"],
             results,
         )
-        without, asked, answered, *taken = measure.in_turn([nothing, query, duckdb, *commands], rounds)
+        without, queried, answered, *taken = measure.in_turn([nothing, query, duckdb, *commands], rounds)
     checks = []
     for (word, most), cost in zip(MOST.items(), taken, strict=True):
         for label, figure, least in (("by the clock", cost.wall, without.wall), ("CPU", cost.cpu, without.cpu)):
             checks.append(
                 measure.Check(f"zlang {word}, {label}", 1000 * figure, "ms", "python -c pass", 1000 * least, most)
             )
-    checks.append(measure.Check("zlang sql, CPU", 1000 * asked.cpu, "ms", "DuckDB", 1000 * answered.cpu, QUERY_MOST))
+    checks.append(measure.Check("zlang sql, CPU", 1000 * queried.cpu, "ms", "DuckDB", 1000 * answered.cpu, QUERY_MOST))
     return measure.verdict(checks)
 
 
