@@ -8,17 +8,17 @@ size of a device are part of the plan, and its guard compares them.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 
 from zlang.errors import RunError, reason_of
 from zlang.files import read_regular, replace_file
+from zlang.frozen import frozen
 
 _FILE = "armed"
 _LONGEST = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Armed:
     """The names of devices that may be overwritten, and of those that may be wiped first."""
 
