@@ -190,8 +190,8 @@ def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diag
     seen: dict[tuple[str, ...], Stream] = {}
     for stream in streams if len(streams) > 1 else ():
         on = stream.on
-        # One that writes is the same by any name.
-        own = "" if (writes := _writes(stream.workload, on)) else stream.group
+        # One that changes data is the same by any name.
+        own = "" if (writes := _modifies(stream.workload, on)) else stream.group
         key = (own, stream.workload.kind.name, *stream.workload.property_texts, on.key if on else "")
         other = seen.setdefault(key, stream)
         if other is stream:
@@ -275,6 +275,13 @@ def _given(thing: Instance | None) -> Instance | None:
 def _may_write(workload: Instance, on: Instance) -> bool:
     """Whether a workload writes, or its kind says nothing about that."""
     return leaves_changed(workload, Frame(workload, on)) or workload.kind.writes is None
+
+
+def _modifies(workload: Instance, on: Instance | None) -> bool:
+    """Whether a workload changes data, as its trait says, or else its `writes`, which includes what only might."""
+    trait = workload.kind.traits.get("modifies")
+    modifies = trait.value(Frame(workload, on)) if trait else None
+    return modifies if isinstance(modifies, bool) else _writes(workload, on)
 
 
 def _writes(workload: Instance, on: Instance | None) -> bool:
