@@ -52,7 +52,7 @@ def test_a_report_has_all_that_is_known_of_a_run(zlang: Zlang) -> None:
     assert "<td>fail</td>" in (zlang.at / "report.html").read_text("utf-8")
     zlang("report", "--format", "markdown", "-o", "r.md")
     text = (zlang.at / "r.md").read_text("utf-8").replace("\\", "")
-    assert re.search(r"\| fail \| fast \| 1 of 2 \| words=5: geomean\(speed\) = 5", text)
+    assert re.search(r"\| fail \| fast \| 1 of 2 \| words=5 \| geomean\(speed\) = 5", text)
     (raw,) = re.findall(r"\| 1 \| 1 \| 1 \|.*?\[measure\.out\]\(<(.*?)>\)", text)
     assert "speed" in (zlang.at / raw).read_text("utf-8")
     assert zlang("report", "nothing", code=1).err.startswith("error: there is no run `nothing`")
