@@ -102,8 +102,8 @@ layers: $(VENV)/dev.done
 
 # Several processes, for most tests wait: as one ends, the next in the list begins, so what takes longest comes first. Each is shown at
 # its end, with the tests that took longest. The second guest boots from what is built for the first, and the tests before it need none.
-# A test in a mount namespace of its own keeps the file systems of others in use until it has let go of them. Most of these are in
-# tests/zfs, and tests/filesystems and tests/trust notice it: so the ones come after the others.
+# A mount namespace keeps the file systems in use that were mounted where it was made, until it has let go of them. Tests of all folders
+# make some, and tests/filesystems and tests/trust notice it: so these mount in namespaces of their own, and tests/zfs comes last.
 GUEST   := tests/vm/test_scripts.py
 BESIDE  := tests/trust/test_closing.py tests/run
 FOLDERS := tests/endtoend tests/trust tests/filesystems tests/docs tests/hosts tests/cli tests/report tests/zfs
@@ -121,8 +121,9 @@ tests-in-another-guest:
 	$(BIN)/pytest --durations=10 $(BESIDE) tests/vm --ignore=$(GUEST)
 
 tests/filesystems: THEN := tests/zfs
+tests/filesystems tests/trust: APART := $(if $(filter 0,$(shell id -u)),unshare --mount)
 $(FOLDERS):
-	$(BIN)/pytest --durations=10 $@ $(THEN) $(BESIDE:%=--ignore=%)
+	$(APART) $(BIN)/pytest --durations=10 $@ $(THEN) $(BESIDE:%=--ignore=%)
 
 tests-others:
 	$(BIN)/pytest --durations=10 $(patsubst %,--ignore=%,tests/vm $(FOLDERS) $(BESIDE))
