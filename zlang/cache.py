@@ -1,4 +1,4 @@
-"""A cache that stays small, for what many trials of a long plan share."""
+"""A bounded cache for values that many trials of a long plan share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ V = TypeVar("V")
 
 
 class Cache(dict[K, V]):
-    """A mapping that forgets everything when it is full."""
+    """A mapping that is emptied when it is full."""
 
     def __init__(self, most: int = 4096) -> None:
         super().__init__()

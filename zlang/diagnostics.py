@@ -1,4 +1,4 @@
-"""The errors of programs: one table of codes, and the findings that are made from it.
+"""Errors in programs: the table of their codes, and the findings with these codes.
 
 Rule: a finding is a value that points to its place; it is collected, never raised and never printed here.
 """
@@ -46,7 +46,7 @@ class Fix(Record):
 
 
 class Code(Enum):
-    """Every finding: its id and its sentence. The sentences' `{names}` are filled by `at`."""
+    """The codes of findings, each with its id and message template. `at` fills the `{names}` in a template."""
 
     UNEXPECTED = ("E101", "expected {expected}, found {found}")
     UNCLOSED = ("E102", "this `{opening}` is never closed")
@@ -134,11 +134,11 @@ class Code(Enum):
 
     @property
     def severity(self) -> Severity:
-        """Codes that begin with W warn."""
+        """The severity: a warning if the code begins with W, else an error."""
         return Severity.WARNING if self.id.startswith("W") else Severity.ERROR
 
     def at(self, span: Span, *, label: str = "", hint: str = "", **words: object) -> Diagnostic:
-        """The finding at a place; what its hint says to type is its fix."""
+        """Return the finding at a place, with the replacement that its hint suggests as its fix."""
         fixes = tuple(_fixes(hint, span)) if isinstance(hint, Hint) else ()
         return Diagnostic(
             code=self, span=span, message=self.sentence.format(**words), label=label, hint=hint, notes=(), fixes=fixes
@@ -146,7 +146,7 @@ class Code(Enum):
 
 
 class Lint(Record):
-    """A rule about measurements: its id, the name by which it is allowed, and its severity."""
+    """A lint rule: its id, the name that an `allow` uses for it, and its severity."""
 
     id: str
     name: str
@@ -166,7 +166,7 @@ class Note(Record):
 
 
 class Diagnostic(Record):
-    """One finding: sentence, place with label, what to do, and other places that matter."""
+    """One finding: its message, its place with a label, a hint, and related places."""
 
     code: Code | Lint
     span: Span
@@ -177,15 +177,15 @@ class Diagnostic(Record):
     fixes: tuple[Fix, ...] = ()
 
     def also(self, span: Span, text: str) -> Diagnostic:
-        """The same with a related place."""
+        """Return a copy with a related place added."""
         return self.replace(notes=(*self.notes, Note(span, text)))
 
     def mended_by(self, *fixes: Fix) -> Diagnostic:
-        """The same with fixes."""
+        """Return a copy with fixes."""
         return self.replace(fixes=fixes)
 
     def saying(self, message: str) -> Diagnostic:
-        """The same with another message."""
+        """Return a copy with another message."""
         return self.replace(message=message)
 
 
@@ -216,7 +216,7 @@ _HEAD = re.compile(r"\ufeff?(?:[ \t]*(?:#[^\n]*)?\n)*")
 
 
 class ProgramError(Exception):
-    """A finding on its way out of an evaluation; caught at the stage's border and collected."""
+    """A finding raised during an evaluation; the stage that evaluates catches and collects it."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(diagnostic.message)

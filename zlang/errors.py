@@ -1,4 +1,4 @@
-"""Errors of the world (no fio, a full disk, a database of another version), as against errors of the program."""
+"""Errors outside the program, such as a missing fio, a full disk or a database of another version."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _OUT_OF_MEMORY = r"(?i)without (exception set|setting an exception)$|bad_alloc|m
 
 
 class ReportedError(Exception):
-    """The errors of a program end a command; they have been printed."""
+    """Ends a command whose program has errors that are already printed."""
 
 
 class RunError(Exception):
-    """Something outside the program stopped the work: one sentence, and what to do about it."""
+    """An error outside the program that stopped the work: one sentence, and what to do about it."""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -24,7 +24,7 @@ class RunError(Exception):
 
 
 def reason_of(error: Exception) -> str:
-    """The reason why a system call failed, as the end of a sentence: "no such file or directory"."""
+    """Return the reason why a system call failed, as the end of a sentence: "no such file or directory"."""
     reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return reason if reason == type(error).__name__ or reason[:2].isupper() else reason[:1].lower() + reason[1:]
 
@@ -37,7 +37,7 @@ def unwritable(path: Path, error: Exception) -> RunError:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that there is no memory: by its type, or by what CPython, the loader and DuckDB say."""
+    """Whether an error means out of memory: by its type, or by the messages of CPython, the loader and DuckDB."""
     is_by_text = isinstance(error, SystemError | ImportError) and re.search(_OUT_OF_MEMORY, str(error)) is not None
     return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException" or is_by_text
 
@@ -45,7 +45,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 def failed_import(error: BaseException) -> RunError | None:
     """The error that a library could not be loaded, if that is why `error` was raised; else None.
 
-    If a system call fails while a module is loaded, the module can lack anything, and raise any exception.
+    If a system call fails while a module is loaded, parts of the module can be missing, and it can raise any exception.
     """
     place = _place_in_module(error.__traceback__)
     if isinstance(error, RunError) or not (isinstance(error, ImportError) or place):
@@ -55,7 +55,7 @@ def failed_import(error: BaseException) -> RunError | None:
 
 
 def _place_in_module(trace: TracebackType | None) -> str:
-    """The innermost line of a module itself, not of one of its functions, that was running, if there was one."""
+    """Return the innermost line in a trace that is at module level, not in a function; empty if there is none."""
     place = ""
     while trace is not None:
         if trace.tb_frame.f_code.co_name == "<module>":

@@ -1,7 +1,7 @@
-"""Files that survive a crash, and files of others.
+"""Crash-safe writing of files, and safe reading of files that other users may have made.
 
-Rules: a reader sees the old file or the new one, never half of one, and what is written stays; what lies in a folder
-that others may have made is read only if it is a regular file, and no further than it may be long.
+Rules: a reader sees the old file or the new one, never a part of it, and what is written survives a crash. A file in
+a folder that others may have made is read only if it is a regular file, and only up to a limit.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ _JUST_NOW = 10.0
 def replace_file(
     path: Path, content: bytes | Iterable[bytes], mode: int | None = None, like: int | None = None
 ) -> None:
-    """Write, at once or piece by piece, beside `path`, wait for the disk, and rename. Raises OSError.
+    """Write a file beside `path`, wait until it is on the disk, and rename it to `path`. Raises OSError.
 
-    The file has the permissions of a new one, or `mode`, or the owner and all attributes of the open file `like`.
+    `content` may come in pieces. The file has the permissions of a new file, or `mode`, or the owner and all attributes
+    of the open file `like`.
     """
     temporary = path.with_name(f"{_NEW}{os.urandom(4).hex()}")
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666 if mode is None else mode)
@@ -65,10 +66,10 @@ def copy_attributes(source: int, target: int) -> None:
 
 
 def write_output(path: Path, content: bytes | Iterable[bytes]) -> None:
-    """Write what a user wants in a file, where the shell's `>` may write: through links, not to a read-only file.
+    """Write the output of a command to a file, as the shell's `>` would: through links, but not to a read-only file.
 
-    A file that is there is replaced at once, and keeps its owner and attributes. It is written in place if it has other
-    names (hard links), or cannot keep them. So is what is not a file, such as /dev/stdout, /dev/null or a FIFO. Raises
+    An existing file is replaced atomically, and keeps its owner and attributes. It is written in place if it has other
+    names (hard links) or cannot keep its attributes, or is not a regular file (/dev/stdout, /dev/null, a FIFO). Raises
     OSError.
     """
     if not path.exists() and not path.is_symlink():
@@ -86,7 +87,7 @@ def write_output(path: Path, content: bytes | Iterable[bytes]) -> None:
 
 
 def _place_to_replace(handle: int) -> Path | None:
-    """The one name of an open file, if a file that replaces it can have its owner and attributes."""
+    """Return the only name of an open file, if its replacement can have its owner and attributes; else None."""
     import tempfile
 
     place, status = Path(os.readlink(f"/proc/self/fd/{handle}")), os.fstat(handle)  # noqa: PTH115 - no str of a Path
@@ -103,12 +104,12 @@ def _place_to_replace(handle: int) -> Path | None:
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether a file is one that is to replace another. Raises OSError."""
+    """Whether a file is a temporary one that will replace another file. Raises OSError."""
     return re.fullmatch(f"{re.escape(_NEW)}[0-9a-f]{{8}}", path.name) is not None and stat.S_ISREG(path.lstat().st_mode)
 
 
 def remove_abandoned_files(directory: Path) -> None:
-    """Remove this user's files that were to replace others, and whose writers were killed."""
+    """Remove this user's temporary files whose writers were killed before they could replace a file."""
     for path in directory.glob(f"{_NEW}*"):
         with suppress(OSError):
             status = path.lstat()
@@ -117,7 +118,7 @@ def remove_abandoned_files(directory: Path) -> None:
 
 
 def open_regular(path: str | Path) -> BinaryIO:
-    """Open a file for reading that has to be a regular one, no link, and no hole of any length. Raises OSError."""
+    """Open a regular file for reading; refuse links and sparse files. Raises OSError."""
     return os.fdopen(_open_regular(path)[0], "rb")
 
 
@@ -137,7 +138,7 @@ def read_regular(path: str | Path, limit: int) -> bytes:
 
 
 def _open_regular(path: str | Path) -> tuple[int, int]:
-    """The descriptor of a regular file, and how long the file is."""
+    """Open a regular file and return its descriptor and its length in bytes."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError as error:
@@ -156,7 +157,7 @@ def _open_regular(path: str | Path) -> tuple[int, int]:
 
 @contextmanager
 def scratch(parent: Path) -> Iterator[Path]:
-    """Make a directory to work in, which goes at the end; also those go whose owner was killed. Raises OSError."""
+    """Make a scratch directory and remove it at the end, as well as those whose owner was killed. Raises OSError."""
     import shutil
 
     for path in parent.glob(f"{_SCRATCH}????????"):
@@ -166,7 +167,7 @@ def scratch(parent: Path) -> Iterator[Path]:
     try:
         yield place
     finally:
-        shutil.rmtree(place, ignore_errors=True)  # what stays goes when the next one is made
+        shutil.rmtree(place, ignore_errors=True)  # what remains is removed when the next one is made
         os.close(handle)
 
 
@@ -179,7 +180,7 @@ def _make_held(parent: Path) -> tuple[Path, int]:
         place = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=parent))
         with suppress(FileNotFoundError):
             handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-            with suppress(OSError):  # some network file systems lock no directories
+            with suppress(OSError):  # some network file systems cannot lock directories
                 fcntl.flock(handle, fcntl.LOCK_EX)
             if place.is_dir():
                 return place, handle
@@ -201,7 +202,7 @@ def _remove_abandoned(path: Path) -> None:
 
 
 def make_directory(path: Path) -> None:
-    """Make a directory and those above it that are missing, and wait until their names are on the disk."""
+    """Make a directory and its missing parents, and wait until their names are on the disk."""
     if path.is_dir():
         return
     make_directory(path.parent)
@@ -210,11 +211,11 @@ def make_directory(path: Path) -> None:
 
 
 def sync_tree(directory: Path, top: Path, prefix: str = "") -> None:
-    """Wait until the files beneath `directory` whose names begin so, and the names from `top` on, are on the disk.
+    """Wait until the files below `directory` that begin with `prefix`, and the names from `top` down, are on the disk.
 
-    Raises OSError, also where the directory is gone.
+    Raises OSError, also if the directory does not exist.
     """
-    directory.stat()  # os.walk passes over what is not there
+    directory.stat()  # os.walk ignores a missing directory
     for at, _, names in os.walk(directory):
         for name in names:
             if name.startswith(prefix):
@@ -240,7 +241,7 @@ def _sync_file(path: str) -> None:
     except FileNotFoundError:
         return
     if not stat.S_ISREG(status.st_mode) or not status.st_size:  # a FIFO would block us
-        return  # of an empty file only its name can be lost
+        return  # an empty file can lose nothing but its name
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         os.fsync(file)
@@ -249,9 +250,9 @@ def _sync_file(path: str) -> None:
 
 
 def user_directory(variable: str, default: str) -> Path | None:
-    """The directory that `variable` names, else `default` below the home; None for a user without a home.
+    """Return the directory that `variable` names, else `default` in the home directory; None for a user without a home.
 
-    A home that is not there stays so: that of a user who is to have none is named `/nonexistent`.
+    A missing home directory is not created: a user who should have none is given the home `/nonexistent`.
     """
     given = os.environ.get(variable)
     if given:

@@ -1,12 +1,12 @@
 """Frozen, slotted dataclasses that are cheap to define.
 
-`@dataclass(frozen=True, slots=True)` compiles seven methods for each class, and `dataclasses` itself takes 6 ms to be
-imported. Of a class that is `@frozen` only the `__init__` is compiled, the other methods are shared, and its fields are
-described when somebody asks: `dataclasses.fields`, orjson, pydantic.
+`@dataclass(frozen=True, slots=True)` compiles seven methods for each class, and importing `dataclasses` takes 6 ms.
+A `@frozen` class compiles only its `__init__` and shares the other methods. Its fields are described when
+`dataclasses.fields`, orjson or pydantic first need them.
 
-Why not a `Record` (`zlang/record.py`), which is cheaper still? orjson writes the fields of dataclasses by itself, and
+Why not a `Record` (`zlang/record.py`), which is cheaper still? orjson writes the fields of dataclasses by itself, but
 calls back for each record (`zlang/plan/wire.py`). So the parts of trials are `@frozen`: a plan can have a million of
-them. A class of which only `zlang check` makes objects is a `Record`.
+them. A class whose objects only `zlang check` makes is a `Record`.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ T = TypeVar("T")
 
 
 class _Factory:
-    """A default that is made for each object."""
+    """A factory of default values: each object gets its own."""
 
     def __init__(self, make: Callable[[], object]) -> None:
         self.make = make
 
 
 def field(*, default_factory: Callable[[], T]) -> T:
-    """Give a field a default that is made for each object."""
+    """Give a field a default that is made anew for each object."""
     return cast("T", _Factory(default_factory))
 
 
 def replace(item: T, **changed: object) -> T:
-    """Copy the object with other values of some fields."""
+    """Copy the object with some fields changed."""
     cls: Any = type(item)
     given = dict(zip(cls.__match_args__, cls.frozen_values(item), strict=True))
     return cls(**{**given, **changed})  # type: ignore[no-any-return]
 
 
 class _Fields:
-    """The descriptions of the fields of a class, made when they are first asked for."""
+    """The descriptions of a class's fields, made on first use."""
 
     def __get__(self, _item: object, cls: type) -> dict[str, Any]:
         """Describe the fields as `dataclass` does."""
@@ -59,13 +59,13 @@ class _Fields:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def frozen(cls: type[T]) -> type[T]:
-    """Make a dataclass of a class whose fields are given once, and never changed."""
+    """Turn a class into a dataclass whose fields cannot be changed."""
     return _made(cls, _SHARED)
 
 
 @dataclass_transform(field_specifiers=(field,))
 def mutable(cls: type[T]) -> type[T]:
-    """Make a dataclass of a class whose fields can be changed, so that it has no hash."""
+    """Turn a class into a dataclass whose fields can be changed; it has no hash."""
     return _made(cls, ("__eq__", "__repr__"))
 
 
@@ -119,7 +119,7 @@ class _Methods:
         raise AttributeError(f"BUG: {type(self).__name__}.{name} cannot be removed")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Be made again of the same values, in another process."""
+        """Support pickling: rebuild the object from its values, as in another process."""
         return type(self), type(self).frozen_values(self)  # type: ignore[attr-defined]
 
 

@@ -1,7 +1,7 @@
-"""95 % intervals of the middle of measured values: Student's t on logarithms, or between two values.
+"""95 % intervals of the mean or median of measured values: Student's t on logarithms, or order statistics.
 
-Effects of storage multiply, rather than add. At n = 3 this interval covers the true value in 95.6 % of cases, a
-bootstrap (BCa) in 73 %, and Student's t on the plain values in 93 %: `bench/intervals.py` measures it.
+Effects on storage performance multiply rather than add. At n = 3 this interval covers the true value in 95.6 % of
+cases, a bootstrap (BCa) in 73 %, and Student's t on the plain values in 93 %: `bench/intervals.py` measures it.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ _ASSURANCE = 0.8
 
 
 def student(df: float, share: float) -> float:
-    """The quantile of Student's distribution with `df` degrees of freedom below which this share lies."""
+    """The quantile of Student's t distribution with `df` degrees of freedom below which this share lies."""
     from scipy.special import stdtrit
 
     return float(stdtrit(df, share))
 
 
 def of_logs(values: Sequence[float], looks: int = 1) -> tuple[float, float] | None:
-    """The mean of the values' logarithms, and how far its interval reaches to both sides; None where there is none."""
+    """The mean of the values' logarithms and the half-width of its interval; None if they cannot be computed."""
     if not all(0 < value < math.inf for value in values):
         return None
     return of_mean([math.log(value) for value in values], looks)
 
 
 def of_mean(values: Sequence[float], looks: int = 1) -> tuple[float, float] | None:
-    """The mean, and how far its interval reaches to both sides; None of one value.
+    """The mean and the half-width of its interval; None for a single value.
 
-    The intervals of this many `looks` at growing data are simultaneous (Bonferroni).
+    The intervals of this many interim `looks` at growing data are simultaneous (Bonferroni).
     """
     if len(values) <= 1:
         return None
@@ -42,7 +42,7 @@ def of_mean(values: Sequence[float], looks: int = 1) -> tuple[float, float] | No
 
 
 def looks(least: int, most: int) -> tuple[int, ...]:
-    """After how many values somebody looks whether there are enough: each time twice as many, and at the end."""
+    """The sample sizes at which precision is checked: from `least`, doubled each time, and finally `most`."""
     result = []
     while least < most:
         result.append(least)
@@ -51,10 +51,10 @@ def looks(least: int, most: int) -> tuple[int, ...]:
 
 
 def assured_reach(values: Sequence[float]) -> float | None:
-    """The distance that the interval of the middle reaches, as a share of it, for the largest plausible spread.
+    """The half-width of the mean's interval, as a share of the mean, for the largest plausible spread.
 
-    The spread is the upper limit of its one-sided 80 % interval: if one stops after any value, one stops where the
-    spread happens to look small (Kupper and Hafner, The American Statistician 43, 1989).
+    The spread is the upper limit of its one-sided 80 % interval: a run that may stop after any value tends to stop when
+    the spread happens to look small (Kupper and Hafner, The American Statistician 43, 1989).
     """
     from scipy.special import chdtri
 
@@ -70,9 +70,9 @@ LEAST_FOR_MEDIAN = 6
 
 
 def of_median(values: Sequence[float]) -> tuple[float, float] | None:
-    """Two of the values between which the median lies, whatever the distribution; None where there are too few.
+    """The two values between which the median lies, whatever the distribution; None if there are too few values.
 
-    Of n values the number below the median is binomial (Conover, Practical Nonparametric Statistics, ch. 3).
+    The number of values below the median is binomial (Conover, Practical Nonparametric Statistics, ch. 3).
     """
     ordered = sorted(values)
     below = _most_below(len(ordered))
@@ -81,14 +81,14 @@ def of_median(values: Sequence[float]) -> tuple[float, float] | None:
 
 @cache
 def _most_below(n: int) -> int | None:
-    """The number of values below the interval, at most."""
+    """The largest number of values that may lie below the interval."""
     from scipy.special import bdtr
 
     return next((k for k in reversed(range(n // 2)) if float(bdtr(k, n, 0.5)) <= (1 - LEVEL) / 2), None)
 
 
 def exp(log: float) -> float:
-    """The number of a logarithm; infinity where it is too large."""
+    """The exponential of a logarithm; infinity on overflow."""
     try:
         return math.exp(log)
     except OverflowError:

@@ -1,6 +1,6 @@
-"""A metric, as its reader or its kind declares it: from the declaration through the plan to the database.
+"""Metrics as readers or kinds declare them; they pass from the declaration through the plan to the database.
 
-Rule: this module knows no metric by its name. What a reader can measure stands in `stdlib/*.zexp`.
+Rule: this module knows no metric by its name. The metrics that a reader can measure are declared in `stdlib/*.zexp`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ STATISTICS = {"mean": "mean", "max": "max"} | {
 
 
 class Metric(Record):
-    """A metric: `type` is one of the language, `unit` that of the database, `better` is `higher`, `lower` or empty.
+    """A metric: its `type` in the language, its `unit` in the database; `better` is `higher`, `lower` or empty.
 
-    `needs` is the trait that a workload must have for there to be such a metric, `means` what rules know it as. A
-    distribution is of single operations: a trial has its `STATISTICS`, and any percentile of its histogram. Each of
-    them names its `distribution`.
+    `needs` is the trait that a workload must have to yield the metric; rules know the metric by its `means`. A
+    distribution covers single operations: a trial has its `STATISTICS`, and any percentile of its histogram. Each of
+    these names its `distribution`.
     """
 
     name: str
@@ -49,7 +49,7 @@ def overlap(events: Iterable[str]) -> str:
 
 
 def in_trials(declared: Iterable[Metric]) -> Iterator[Metric]:
-    """The metrics that trials have: of a distribution its statistics."""
+    """The metrics that trials have; a distribution is replaced by its statistics."""
     for metric in declared:
         if metric.is_distribution:
             yield from statistics_of(metric).values()
@@ -58,12 +58,12 @@ def in_trials(declared: Iterable[Metric]) -> Iterator[Metric]:
 
 
 def statistic(distribution: str, word: str) -> str:
-    """The name of the metric that is one of the `STATISTICS` of a distribution."""
+    """The name of the metric for one of the `STATISTICS` of a distribution."""
     return f"{distribution}_{word}"
 
 
 def statistics_of(metric: Metric) -> dict[str, Metric]:
-    """The statistics of a distribution that each trial has, by the words of `STATISTICS`."""
+    """The metrics for the statistics of a distribution, by their names in `STATISTICS`."""
     result = {}
     for name, words in STATISTICS.items():
         means = f"{metric.means}.{name}" if metric.means else ""

@@ -1,4 +1,4 @@
-"""Identify zlang's code: packages -> a hash of their files. What other code has saved may mean something else."""
+"""Hash zlang's own code: data that another version of the code saved may have another meaning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _HERE = Path(__file__).parents[1]
 
 
 def hash_of(packages: Iterable[str]) -> str:
-    """A hash of the modules and the SQL of some packages, as `zlang.run` or `zlang.store`."""
+    """A hash of the modules and the SQL of some packages, such as `zlang.run` or `zlang.store`."""
     digest = hashlib.sha256()
     for package in packages:
         for file in sorted(_HERE.joinpath(*package.split(".")).iterdir()):

@@ -1,4 +1,4 @@
-"""The project file `zlang.toml`, beside the programs or above them: a directory -> its tables."""
+"""The project file `zlang.toml`, in the directory of the programs or in one above it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _LONGEST = 1 << 20
 
 
 def find(directory: Path) -> Path | None:
-    """Find the project file that holds for programs in a directory."""
+    """Find the project file that applies to programs in a directory."""
     return next((place / FILE for place in (directory, *directory.parents) if (place / FILE).is_file()), None)
 
 
 def table(path: Path, name: str) -> dict[str, Any]:
-    """Read one table of a project file; an absent one is empty. Raises RunError."""
+    """Read one table of a project file; a missing one is empty. Raises RunError."""
     import tomllib
 
     try:

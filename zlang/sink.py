@@ -1,4 +1,4 @@
-"""A descriptor to write to, whose failure ends no command by itself."""
+"""Output to a descriptor whose failure does not by itself end a command."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Unwritable(BaseException):
 
 
 class Sink(io.FileIO):
-    """A descriptor to write to; the first failure is noted, and raised if `is_strict`. Later it takes everything.
+    """A descriptor to write to; the first failure is noted, and raised if `is_strict`. Later output is discarded.
 
-    What nobody reads for `patience` seconds is dropped, and all that follows until somebody reads again; None waits.
+    If nobody reads for `patience` seconds, output is dropped until somebody reads again; with None, writing waits.
     """
 
     def __init__(self, number: int, *, is_strict: bool, patience: float | None = None) -> None:
@@ -37,7 +37,7 @@ class Sink(io.FileIO):
         self._is_stalled = False
 
     def write(self, data: ReadableBuffer, /) -> int:
-        """Write it, or drop it."""
+        """Write what was collected, or drop it."""
         size = memoryview(data).nbytes
         if self.failure is not None:
             return size
@@ -45,7 +45,7 @@ class Sink(io.FileIO):
             if self._patience is not None:
                 self._write_what_is_read(memoryview(data).cast("B"), self._patience)
                 return size
-            while (written := super().write(data)) is None:  # the descriptor does not wait by itself
+            while (written := super().write(data)) is None:  # the descriptor is non-blocking
                 select.select([], [self], [])
         except OSError as error:
             self.failure = error
@@ -55,7 +55,7 @@ class Sink(io.FileIO):
         return written
 
     def _write_what_is_read(self, data: memoryview, patience: float) -> None:
-        """Write piece by piece: what select(2) calls writable takes so much at once, and does not wait."""
+        """Write in pieces of a size that a descriptor which select(2) reports as writable takes without blocking."""
         while data:
             _, is_writable, _ = select.select([], [self], [], 0 if self._is_stalled else patience)
             written = super().write(data[: select.PIPE_BUF]) if is_writable else None

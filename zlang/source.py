@@ -11,7 +11,7 @@ TABLE = ".csv"
 
 
 class Source:
-    """One text with the name that the user knows it by."""
+    """A program's text, with the name by which the user knows it."""
 
     __slots__ = ("_starts", "name", "text")
 
@@ -20,7 +20,7 @@ class Source:
         self._starts: list[int] = []
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Line and column of an offset, both from 1."""
+        """The line and column of an offset, both counted from 1."""
         if not self._starts:
             self._starts.append(0)
             self._starts.extend(i + 1 for i, char in enumerate(self.text) if char == "\n")
@@ -56,9 +56,9 @@ class Span(Record, is_frequent=True):
 
     @property
     def text(self) -> str:
-        """The text that it covers."""
+        """The text that the span covers."""
         return self.source.text[self.start : self.end]
 
     def to(self, other: Span) -> Span:
-        """From the start of this one to the end of another."""
+        """The span from the start of this one to the end of another."""
         return Span(self.source, self.start, other.end)

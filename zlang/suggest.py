@@ -47,9 +47,9 @@ def _likeness(word: str, candidate: str) -> float:
 
 
 class Hint(str):
-    """A sentence that says what to type: any of `instead` for `word`, or `line` at the head of the program.
+    """A hint that says what to type: one of `instead` in place of `word`, or `line` at the head of the program.
 
-    `is_safe` says whether that can be done unseen: there is one thing that may have been meant.
+    `is_safe` says whether this can be applied without review, because only one thing can have been meant.
     """
 
     __slots__ = ("instead", "is_safe", "line", "word")
@@ -60,7 +60,7 @@ class Hint(str):
     is_safe: bool
 
     def __new__(cls, sentence: str, word: str = "", *instead: str, line: str = "", is_safe: bool = True) -> Self:
-        """The sentence with its replacement."""
+        """Make a hint from a sentence and the word to replace."""
         hint = super().__new__(cls, sentence)
         hint.word, hint.instead, hint.line, hint.is_safe = word, instead, line, is_safe and len(instead) < 2  # noqa: PLR2004
         return hint
@@ -71,20 +71,20 @@ def _without_digits(word: str) -> str:
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> Hint:
-    """A hint, or nothing where no candidate is near."""
+    """Return a hint with the nearest candidates; empty if none is near."""
     matches = nearest(word, candidates)
     if not matches:
         return Hint("")
-    # `fletcher4` is not a slip for `fletcher2`: where only the digits differ, another thing is meant.
+    # `fletcher4` is not a typo for `fletcher2`: if only the digits differ, another thing is meant.
     is_other = any(_without_digits(word) == _without_digits(item) for item in matches)
-    # A letter more or less changes a short word too much: `fs` is not a slip for `xfs`.
+    # One letter more or less changes a short word too much: `fs` is not a typo for `xfs`.
     is_other = is_other or any(len(word) <= _SHORT - 1 and len(item) != len(word) for item in matches)
     is_safe = len(matches) == 1 and _likeness(word, matches[0].lower()) >= _SAFE and not is_other
     return Hint("did you mean " + " or ".join(f"`{f}`" for f in matches) + "?", word, *matches, is_safe=is_safe)
 
 
 def did_you_mean_part(word: str, candidates: Iterable[str]) -> str:
-    """The same; where none is near, some that have the word as a part of their name: `p99`, `below`."""
+    """As `did_you_mean`; if no candidate is near, some whose names contain the word: `p99`, `below`."""
     names = list(candidates)
     within = [f"`{name}`" for name in names if f"_{_with_underscores(word)}_" in f"_{_with_underscores(name)}_"][:3]
     return did_you_mean(word, names) or (f"did you mean {' or '.join(within)}?" if within else "")

@@ -1,4 +1,4 @@
-"""Text from elsewhere, made fit to be shown."""
+"""Untrusted text, made safe to show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNSEEN = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0
 
 
 def is_visible(text: str) -> bool:
-    """Whether each character of a text is one that a reader sees, or a plain space."""
+    """Whether each character of a text is visible or a plain space."""
     return text.isprintable() and (text.isascii() or not re.search(_UNSEEN, text))
 
 
@@ -20,7 +20,7 @@ def is_visible(text: str) -> bool:
 def visible(text: str, keep: str = "") -> str:
     """Replace control, bidirectional and invisible characters, but those to `keep`, by their escapes.
 
-    They steer terminals, or hide what stands beside them.
+    Such characters control terminals or hide the text beside them.
     """
     printed = text
     for char in keep:
@@ -33,7 +33,7 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def visible_json(text: str) -> str:
-    """Replace the same characters in a JSON document by JSON escapes: its meaning does not change."""
+    """Replace the same characters in a JSON document by JSON escapes, which keeps its meaning."""
     if is_visible(text):
         return text
     return "".join(char if is_visible(char) or char == "\n" else _json_escape(char) for char in text)
@@ -45,10 +45,10 @@ def _json_escape(char: str) -> str:
 
 
 def utf8(text: str) -> bytes:
-    """A word for another process, whatever the locale says; bytes of a path that are no text stay as they are."""
+    """Encode a word for another process as UTF-8, whatever the locale; bytes of a path that are not text are kept."""
     return text.encode("utf-8", "surrogateescape")
 
 
 def as_unicode(path: str) -> str:
-    r"""A path as text that every format can hold: a byte that is not UTF-8 becomes `\xff`."""
+    r"""Return a path as text that every format can hold: a byte that is not UTF-8 becomes an escape such as `\xff`."""
     return utf8(path).decode("utf-8", "backslashreplace")

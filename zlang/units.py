@@ -1,6 +1,6 @@
 """Exact numbers with dimensions: sizes, durations, rates, shares and counts.
 
-Rule: two readings are never guessed between; `4mb` and `4KB` are refused with both of them.
+Rule: an ambiguous unit is never guessed; `4mb` and `4KB` are rejected with both of their meanings.
 Sources: IEC 80000-13 for the binary prefixes; fio's own suffixes are inverted (`4KiB` is 4000 bytes to `--size`) and
 ZFS reads `K`, `KB` and `KiB` all as 1024, which is why only bare integers leave zlang.
 """
@@ -15,7 +15,7 @@ from zlang.suggest import Hint, did_you_mean
 
 
 class Dimension(Record):
-    """Exponents of bytes and seconds; a share is a number that was written in percent."""
+    """A dimension as exponents of bytes and seconds; a share is a number written in percent."""
 
     size: int = 0
     time: int = 0
@@ -53,7 +53,7 @@ BASE_UNITS = {SIZE: "bytes", RATE: "bytes per second", DURATION: "seconds", FREQ
 
 
 def name_of(dimension: Dimension) -> str:
-    """The dimension in the words of messages."""
+    """The name of a dimension in messages."""
     if dimension in NAMES:
         return NAMES[dimension]
     powers = {"bytes": dimension.size, "seconds": dimension.time}
@@ -108,7 +108,7 @@ _AMBIGUOUS = {"KB", "kB", "MB", "GB", "TB", "PB", "EB"}
 
 
 class UnitError(ValueError):
-    """A number whose unit is unknown or can be read in two ways: a sentence and what to write instead."""
+    """The error for a number with an unknown or ambiguous unit: a sentence, and what to write instead."""
 
     def __init__(self, message: str, hint: Hint | str) -> None:
         super().__init__(message)
@@ -117,9 +117,9 @@ class UnitError(ValueError):
 
 
 def parse(text: str) -> Quantity:
-    """The quantity that a literal such as `4KiB`, `200MiB/s`, `90s`, `70%` or `16` means.
+    """Parse a literal such as `4KiB`, `200MiB/s`, `90s`, `70%` or `16`.
 
-    Raises UnitError for an unknown unit and for one with two readings (`4mb`, `4KB`).
+    Raises UnitError for an unknown unit and for an ambiguous one (`4mb`, `4KB`).
     """
     matched = _NUMBER.fullmatch(text)
     if matched is None:
@@ -162,12 +162,12 @@ def _nearest_unit(unit: str) -> Hint | str:
 
 
 def is_large(amount: Fraction) -> bool:
-    """Whether a number is beyond what zlang works with."""
+    """Whether a number is too large for zlang."""
     return amount.numerator.bit_length() > MOST_BITS or amount.denominator.bit_length() > MOST_BITS
 
 
 def _is_vendor_size(name: str) -> bool:
-    """`500MB` is how disks are sold: with a capital prefix and B it is decimal; `KB` alone is in use for both."""
+    """Whether a unit is one by which disks are sold, such as `500MB`: always decimal, whereas `KB` is used for both."""
     return name in {"MB", "GB", "TB", "PB", "EB"}
 
 
@@ -194,7 +194,7 @@ def _commas(digits: str, factor: int) -> str:
 
 
 def show(quantity: Quantity) -> str:
-    """As people write it, exactly: the largest unit that leaves an integer."""
+    """Return a quantity exactly, in the largest unit that leaves an integer."""
     amount, dimension = quantity.amount, quantity.dimension
     if dimension == SHARE:
         return f"{_decimal_text(amount * 100)}%"
@@ -217,7 +217,7 @@ def show(quantity: Quantity) -> str:
 
 
 def show_rounded(quantity: Quantity) -> str:
-    """As people read it: exactly with up to five digits; a size or rate of more is rounded, such as `23.5GiB`."""
+    """Return a quantity exactly if it has up to five digits; a size or rate with more is rounded, such as `23.5GiB`."""
     exact, amount = show(quantity), float(quantity.amount)
     if quantity.dimension not in (SIZE, RATE) or sum(character.isdigit() for character in exact) <= _DIGITS_READ:
         return exact
