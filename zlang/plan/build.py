@@ -1,7 +1,7 @@
-"""From a checked experiment to its plan.
+"""Build the plan of a checked experiment.
 
-In: an `Experiment`, a seed, and what identifies the program. Out: `Plan`. Rule: the same input and seed give the same
-plan, byte for byte; items are made as they are asked for. Raises ProgramError where a point cannot be carried out.
+In: an `Experiment`, a seed, and what identifies the program. Out: a `Plan`. Rule: the same input and seed give the same
+plan, byte for byte; items are built lazily. Raises ProgramError where a point cannot be carried out.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def plan(program: Program, builder: Builder, settings: Mapping[str, str], findin
 
 
 def trials(schedule: Schedule, identities: Container[str]) -> Iterator[Trial]:
-    """The trials in order that have one of these identities; the commands of the others are not made."""
+    """The trials with one of these identities, in order; the commands of the other trials are not built."""
     builder = Builder(schedule)
     for slot in schedule.slots():
         if builder.identities.of(trial_config(schedule.experiment, slot.point)) in identities:
@@ -48,19 +48,19 @@ def trials(schedule: Schedule, identities: Container[str]) -> Iterator[Trial]:
 
 
 def setups_by_branch(builder: Builder) -> Iterator[Setup]:
-    """Setups of every branch of every choice, as far as they are reached from the first point by one choice."""
+    """The setups of every branch of every choice that is one choice away from the first point."""
     experiment = builder.schedule.experiment
     others = [axis for expr in (experiment.with_, experiment.before) if expr for axis in expr.axes]
     axes = [*streams.target_axes(experiment), *others]
     for point in hosts.each_choice(experiment, axes):
-        with suppress(ProgramError):  # said at the point itself, if it is one
+        with suppress(ProgramError):  # reported at the point itself, if it is one
             yield from builder.trial_steps.prepared(trial_config(experiment, point))[0]
 
 
 class Builder:
-    """Makes the items of a plan.
+    """Builds the items of a plan.
 
-    What one has worked out serves all that are made `like` it, for other orders and shares of the same experiment.
+    Builders made `like` this one, for other orders and shares of the same experiment, reuse its cached results.
     """
 
     def __init__(self, schedule: Schedule, like: Builder | None = None) -> None:
@@ -85,7 +85,7 @@ class Builder:
             yield trial
 
     def trial(self, slot: Slot) -> tuple[Trial, tuple[Setup, ...]]:
-        """A trial, and the setups that it needs, parents first."""
+        """The trial of a slot, and the setups that it needs, parents first."""
         steps, config = self.trial_steps, trial_config(self._experiment, slot.point)
         own = self.identities.of(config)
         setups, protocol = steps.prepared(config, slot.replicate, own)
@@ -112,7 +112,7 @@ class Builder:
         return trial, setups
 
     def like(self, slot: Slot, config: TrialConfig | None = None) -> Trial:
-        """A trial of the same point: another replicate or order draws other seeds, and takes the same steps."""
+        """The trial of another slot with the same point: it takes the same steps, with other seeds."""
         config = config or trial_config(self._experiment, slot.point)
         cached = self.trials_of_points.get((config.key, config.surroundings))
         if cached is None:
@@ -129,11 +129,11 @@ class Builder:
         changed = self._changed(config)
         if slot.ends_block:
             own = [item.key for item in setups if item.signature not in self._lasting_setups]
-            changed += [*own, *self._keys_of_block]  # what stands beside the setups of this trial ends with the block
+            changed += [*own, *self._keys_of_block]  # setups that this trial does not need end with the block, too
         return tuple(dict.fromkeys(changed))
 
     def _changed(self, config: TrialConfig) -> list[str]:
-        """The keys of what a trial leaves changed."""
+        """The keys of the resources that a trial changes."""
         writing = [stream for stream, is_writer in zip(config.streams, config.writes, strict=True) if is_writer]
         writers = {stream.workload.key for stream in writing}
         changed = [stream.on for stream in writing if stream.on]
@@ -148,7 +148,7 @@ class Builder:
         return [thing.key for thing in changed]
 
     def _footprints(self, config: TrialConfig, frames: Sequence[Frame]) -> tuple[Footprint, Fetch | None]:
-        """The footprint of a measurement, and the data that it must fetch."""
+        """The footprint of a measurement, and the data that it must read from devices."""
         judged = [self._judged(stream.workload.kind, stream.on) for stream in config.streams]
         written = footprint.of_streams(each.written(frame) for each, frame in zip(judged, frames, strict=True))
         if not config.is_cold:
@@ -162,7 +162,7 @@ class Builder:
 
     @cached_property
     def _lasting_setups(self) -> frozenset[str]:
-        """The signatures of what every whole plot needs (of many, the first) and is the same when it is made again."""
+        """The signatures of setups that all examined whole plots need, and that are the same when made again."""
         needed = [
             frozenset(setup.signature for setup in setups if not setup.is_a_unit) for setups in self._setups_by_plot
         ]
@@ -179,18 +179,18 @@ class Builder:
         """The setups of whole plots; of many plots, those of the first."""
         result = []
         for plot in range(min(self.schedule.plots.count, _PLOTS_LOOKED_AT)):
-            with suppress(ProgramError):  # said when the plot is planned
+            with suppress(ProgramError):  # reported when the plot is planned
                 setups, _ = self.trial_steps.prepared(trial_config(self._experiment, self.schedule.plots.at(plot, 0)))
                 result.append(setups)
         return tuple(result)
 
     def _traits(self, config: TrialConfig, frames: Sequence[Frame]) -> Mapping[str, Scalar]:
-        """The traits of the workload and of the nearest of what it runs on, as far as results need them."""
+        """The traits that results need, each from the workload or the nearest thing below it that has the trait."""
         first, *others = [
             self._judged(stream.workload.kind, stream.on).traits(frame)
             for stream, frame in zip(config.streams, frames, strict=True)
         ]
-        # What streams do not agree on is not known of the trial.
+        # A trait on which the streams disagree is unknown for the trial.
         if not others and not self._groups:
             return first
         agreed = {name: value for name, value in first.items() if all(other.get(name) == value for other in others)}
@@ -200,7 +200,7 @@ class Builder:
 
     @cached_property
     def _groups(self) -> Collection[str]:
-        """The names of streams in trials that have several."""
+        """The group names of streams in trials that have several."""
         return streams.groups(self._experiment.run, self._experiment.on)
 
     def _judged(self, kind: Kind, on: Instance | None) -> _Judged:
@@ -246,8 +246,8 @@ def _judged_on(kind: Kind, on: Instance | None) -> _Judged:
 
 
 def _was_written(target: Sequence[Thing]) -> bool:
-    """Whether reads of a target reach a device: a block that was never written is on none."""
-    with suppress(ProgramError):  # a trait that has no value at this point is not known
+    """Whether reads of a target reach a device; blocks that were never written are not stored on one."""
+    with suppress(ProgramError):  # a trait that has no value at this point is unknown
         return never_written(target) is None
     return True
 
@@ -258,9 +258,9 @@ def _workload(frame: Frame) -> Instance:
 
 
 def _kept_traits(things: Sequence[Thing]) -> Iterator[tuple[str, Scalar]]:
-    """The traits by which results are judged, and kinds' own ones, each of the nearest thing that declares it."""
+    """The traits by which results are judged and those that kinds add, each from the nearest thing that declares it."""
     for name, places in _owners(tuple(thing.instance.kind for thing in things)):
-        with suppress(ProgramError):  # a trait that has no value at this point is not known
+        with suppress(ProgramError):  # a trait that has no value at this point is unknown
             value = next((value for place in places if (value := things[place].trait(name)) is not None), None)
             if isinstance(value, Fraction):
                 yield name, value.numerator if value.denominator == 1 else float(value)
@@ -270,7 +270,7 @@ def _kept_traits(things: Sequence[Thing]) -> Iterator[tuple[str, Scalar]]:
 
 @lru_cache
 def _owners(kinds: tuple[Kind, ...]) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """The traits that are kept of things of these kinds, each with the places of the kinds that declare it."""
+    """The traits to record for things of these kinds, each with the positions of the kinds that declare it."""
     own = [name for kind in kinds for name in kind.own_traits]
     declared = (
         (name, tuple(i for i, kind in enumerate(kinds) if name in kind.traits)) for name in (*_KEPT_TRAITS, *own)

@@ -1,7 +1,7 @@
-"""The differences of two plans: trials that come, go and change, and their commands.
+"""The differences of two plans: trials added, removed and changed, and their commands.
 
-In: what each side says of its trials, in order. Out: a `PlanDifference`. A trial is known by its identity and
-replicate; a point that has the same levels on both sides and is another has changed.
+In: the trial keys of each side, in order. Out: a `PlanDifference`. A trial is identified by its identity and replicate.
+A point has changed if its levels are the same on both sides and its identity is not.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TrialKey:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point that one side has, or has more replicates of; `number` is that of one of its trials."""
+    """A point that only one side has, or of which it has more replicates; `number` is that of one of its trials."""
 
     factors: Mapping[str, Scalar]
     replicates: int
@@ -40,7 +40,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """A point with the same levels on both sides that is carried out otherwise; a trial of it on each side."""
+    """A point whose levels are the same on both sides but that is carried out differently; a trial from each side."""
 
     factors: Mapping[str, Scalar]
     replicates: int
@@ -50,7 +50,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True)
 class PlanDifference:
-    """All that differs. `same` counts trials; `is_reordered` if nothing but their order differs."""
+    """All differences. `same` counts equal trials; `is_reordered` if only the order differs."""
 
     come: tuple[Point, ...]
     go: tuple[Point, ...]
@@ -69,7 +69,7 @@ Place = tuple[frozenset[tuple[str, Scalar]], int]
 
 
 def difference(was: Iterable[TrialKey], now: Iterable[TrialKey]) -> PlanDifference:
-    """Compare two sides; each is gone through once."""
+    """Compare two sides; each is read once."""
     before, first = _index_trials(was)
     after, second = _index_trials(now)
     gone = {_place(item): item for key, item in before.items() if key not in after}
@@ -92,7 +92,7 @@ def difference(was: Iterable[TrialKey], now: Iterable[TrialKey]) -> PlanDifferen
 
 
 def _index_trials(keys: Iterable[TrialKey]) -> tuple[dict[Key, TrialKey], str]:
-    """A side's trials by what identifies them, and the hash of their order."""
+    """A side's trials by key, and the hash of their order."""
     trial_keys: dict[Key, TrialKey] = {}
     order = hashlib.sha256()
     for key in keys:
@@ -153,7 +153,7 @@ def steps(plan: Plan, numbers: Iterable[int]) -> dict[int, list[Step]]:
 
 @dataclass(frozen=True, slots=True)
 class CommandEdit:
-    """A command that differs: its step, and what went and came; of a long command the words that did."""
+    """A command that differs: its step, and the removed and added text (only the words that differ if it is long)."""
 
     step: str
     was: str
@@ -161,7 +161,7 @@ class CommandEdit:
 
 
 def edits(was: Iterable[Step], now: Iterable[Step]) -> tuple[CommandEdit, ...]:
-    """The commands that differ, in the order of the newer ones; those that went come last."""
+    """The commands that differ, in the order of the newer plan; removed commands come last."""
     before, after = _by_name(was), _by_name(now)
     result = [_edit(name, before.get(name, ""), text) for name, text in after.items() if before.get(name, "") != text]
     return (*result, *(CommandEdit(name, text, "") for name, text in before.items() if name not in after))

@@ -1,7 +1,7 @@
-"""The share of one machine in a plan for several: setups and trials -> the steps of that machine.
+"""One machine's share of a plan for several: setups and trials -> the steps of that machine.
 
-In: items of a plan in which each step names its machine. Out: the same items with the steps of one machine, or nothing.
-Rule: what a machine does may wait for an instant, but not for another machine.
+In: items of a plan in which each step names its machine. Out: the same items with only the steps of one machine, or
+nothing. Rule: a machine may wait for an instant, but not for another machine.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from zlang.plan.plan import LOCAL, Action, Plan, Setup, Step, Trial
 
 
 def steps_of(steps: Iterable[Step], machine: str) -> tuple[Step, ...]:
-    """The steps of a machine. Raises RunError where a step is of none."""
+    """The steps of a machine. Raises RunError if a step names no machine."""
     result = []
     for step in steps:
         if step.host == LOCAL and step.action is not Action.ASK:
@@ -27,7 +27,7 @@ def steps_of(steps: Iterable[Step], machine: str) -> tuple[Step, ...]:
 
 
 def setup_of(setup: Setup, machine: str) -> Setup | None:
-    """The steps of a machine that create and remove a setup."""
+    """The steps of a setup that a machine carries out; None if there are none."""
     settings = tuple(replace(setting, steps=steps_of(setting.steps, machine)) for setting in setup.settings)
     own = replace(setup, make=steps_of(setup.make, machine), unmake=steps_of(setup.unmake, machine), settings=settings)
     has_steps = own.make or own.unmake or any(setting.steps for setting in settings)
@@ -47,12 +47,12 @@ def trials_of(plan: Plan, machine: str) -> int:
 
 
 def takes_part(trial: Trial, machine: str, own: Container[str]) -> bool:
-    """Whether a machine has something to do for a trial, be it only one of its `own` setups."""
+    """Whether a machine takes part in a trial, even if only through one of its `own` setups."""
     return any(signature in own for signature in trial.setups) or bool(steps_of(trial.steps, machine))
 
 
 def has_meetings(plan: Plan) -> bool:
-    """Whether machines take part in trials together."""
+    """Whether any trial involves several machines."""
     setups: dict[str, set[str]] = {}
     for item in plan.items():
         if isinstance(item, Setup):

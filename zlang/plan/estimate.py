@@ -1,8 +1,8 @@
-"""Estimate a plan's duration, its writes and its needs: `SampledTrial`s and known durations -> `Estimate`.
+"""Estimate a plan's duration, writes and space: `SampledTrial`s and known durations -> `Estimate`.
 
 The duration of a step is the first of these that is known: the median of the same step on this machine; what its kind
 states (a runtime, or bytes divided by a bandwidth); the durations of steps with its name; `COMMAND`. Rule: a step of
-unknown duration is counted as such, never silently left out.
+unknown duration is counted as unknown, never silently left out.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from zlang.frozen import field, frozen, mutable
 from zlang.plan.plan import LOCAL, Action, Footprint, Setup, Step, Trial
 from zlang.plan.state import Alter, Change, Make
 
-if TYPE_CHECKING:  # what plans a trial is not needed to read a plan
+if TYPE_CHECKING:  # reading a plan does not need the code that plans a trial
     from zlang.plan.survey import SampledTrial
 
 COMMAND = 0.03
@@ -26,9 +26,10 @@ KINDS = ("measuring", "writing data", "creating and removing", "caches and check
 
 @frozen
 class Past:
-    """Earlier times of steps on this machine, by owner (a setup's signature, a trial's identity) and step, and by step.
+    """Past durations of steps on this machine, by owner (setup's signature, trial's identity) and step, and by step.
 
-    `rate` is how fast data were laid out, in bytes per second; `writes` that of each trial while it was measured.
+    `rate` is the speed of laying out data, in bytes per second; `writes` is the write rate of each trial while it was
+    measured.
     """
 
     seconds: Mapping[tuple[str, str], float] = field(default_factory=dict)
@@ -41,10 +42,10 @@ class Past:
 class PlanEstimate:
     """The estimate of a plan.
 
-    How often things are made, and changed while they stand; seconds by kind of step; bytes written and space needed by
-    device; how often a person is asked for something. `unknown_seconds` and `unknown_bytes` count the trials and states
-    of which it is not known how long they take, and what they write: the figures are without them. `lanes` has the
-    seconds of each lane of machines that are reached, `san1+san2`: lanes work at the same time.
+    It counts how often resources are made and altered, seconds by kind of step, bytes written and space needed by
+    device, and manual steps. `unknown_seconds` and `unknown_bytes` count the trials and states whose duration or writes
+    are unknown; the figures do not include them. `lanes` has the seconds of each lane of machines, such as `san1+san2`;
+    lanes work at the same time.
     """
 
     trials: float = 0
@@ -61,17 +62,17 @@ class PlanEstimate:
 
     @property
     def total(self) -> float:
-        """Seconds altogether: what a lane does while another one takes longer takes none."""
+        """The total in seconds: only the longest lane counts."""
         spent = sum(self.seconds.values())
         return spent - sum(self.lanes.values()) + max(self.lanes.values()) if self.lanes else spent
 
 
 @frozen
 class Outlook:
-    """The part of a plan that is still to be done on this machine, and the part that need not be done.
+    """The part of a plan that is still to be done on this machine, and the part that can be skipped.
 
-    `measured` are the numbers of the trials that earlier runs have measured, by run; None where the plan is too long
-    to be looked through for them.
+    `measured` has the numbers of the trials that earlier runs have measured, by run; None if the plan is too long to be
+    searched.
     """
 
     estimate: PlanEstimate
@@ -81,7 +82,7 @@ class Outlook:
 def estimate(
     sampled: Iterable[SampledTrial], facts: Iterable[Step], past: Past, shared: Mapping[str, str]
 ) -> PlanEstimate:
-    """Add up what is carried out; machines with the same text in `shared` do not work at the same time."""
+    """Add up the cost of the sampled trials; machines with the same text in `shared` do not work at the same time."""
     result = PlanEstimate()
     for step in facts:
         result.steps += 1
@@ -112,7 +113,7 @@ def estimate(
 def _change(
     estimate: PlanEstimate, change: Change, past: Past, weight: float, largest: dict[str, tuple[str, int]]
 ) -> None:
-    """Add a change, and what it needs at most of the device of its setup."""
+    """Add a change, and update the most space needed on the device of its setup."""
     match change:
         case Make(setup):
             estimate.made += weight
@@ -128,12 +129,12 @@ def _change(
 
 
 def _hosts(steps: Iterable[Step]) -> set[str]:
-    """The machines on which some steps are done, also those by hand."""
+    """The machines of some steps, including manual ones."""
     return {step.host for step in steps if step.host != LOCAL}
 
 
 def _add_to_lane(lanes: dict[frozenset[str], float], together: set[str], seconds: float) -> None:
-    """Add what some machines do together; lanes that have one of them become one."""
+    """Add the seconds that some machines work together; lanes that share a machine are merged."""
     joined = [lane for lane in lanes if lane & together]
     if together:
         machines = frozenset(together).union(*joined)
@@ -141,7 +142,7 @@ def _add_to_lane(lanes: dict[frozenset[str], float], together: set[str], seconds
 
 
 def kind_of(step: Step, footprint: Footprint | None) -> str:
-    """The kind of a step that makes a state, or belongs to a trial (without a footprint)."""
+    """The kind of a step that makes a state, or of a trial's step (without a footprint)."""
     if step.action is Action.MEASURE:
         return "measuring"
     if step.action in {Action.FLUSH, Action.WARM, Action.VERIFY}:
@@ -207,7 +208,7 @@ def _steps(
         if step.action is Action.ASK:
             estimate.manual_steps += weight
             continue
-        if step.action is Action.COLLECT:  # while it is measured
+        if step.action is Action.COLLECT:  # while the trial is measured
             continue
         estimate.steps += weight
         estimate.seconds[kind_of(step, footprint)] += weight * (_command(owner, step, past) + BETWEEN)

@@ -1,7 +1,7 @@
-"""The devices that a trial can write to, and whether every command that names one runs behind a guard.
+"""The devices that a trial can write to, and the check that every command that names one runs behind a guard.
 
-In: what a trial does, as instances and as steps. Out: devices, and their guards. Raises ProgramError where a command
-names a device that nothing guards.
+In: the things of a trial, and its steps. Out: devices, and their guards. Raises ProgramError where a command names a
+device without a guard.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Exposure:
         self._last: tuple[TrialConfig, tuple[naming.NamedThing, ...]] | None = None
 
     def named(self, config: TrialConfig) -> tuple[naming.NamedThing, ...]:
-        """The things that a trial names beside those below it. Raises ProgramError if it does not guard them."""
+        """The things that a trial names other than those below it. Raises ProgramError if it does not guard them."""
         if self._last is None or self._last[0] is not config:
             if self.names_nothing(config):
                 self._last = config, ()
@@ -50,7 +50,7 @@ class Exposure:
         return self._last[1]
 
     def names_nothing(self, config: TrialConfig) -> bool:
-        """Whether nothing of a trial names another thing; trials with the same surroundings share most of the answer.
+        """Whether nothing in a trial names another thing; trials with the same surroundings share most of the answer.
 
         Raises ProgramError where something cannot be made for a trial.
         """
@@ -68,7 +68,7 @@ class Exposure:
         )
 
     def named_devices(self, config: TrialConfig, by: Iterable[Instance]) -> list[Instance]:
-        """The devices that some things of a trial name, and on which the run makes nothing: that would hold them."""
+        """The devices that these things name, except those on which the run makes something: that would hold them."""
         keys = {instance.key for instance in by}
         every = [item for each in self.named(config) if each.by.key in keys for item in naming.exposed(each.thing)]
         if not every:
@@ -79,7 +79,7 @@ class Exposure:
         return [instance for instance in every if instance.key not in held]
 
     def written(self, config: TrialConfig) -> Iterator[Instance]:
-        """The devices that are made upon, treated or written to by what is measured."""
+        """The devices on which something is made, or that a treatment or the measurement writes to."""
         for instance in config.things.made:
             if not instance.is_given:
                 yield from naming.exposed_beneath(instance)
@@ -114,9 +114,9 @@ class Exposure:
         return list({device.key: device for device in devices}.values())
 
     def require_guards(self, config: TrialConfig, setups: Sequence[Setup], trial: Trial) -> None:
-        """Raise ProgramError where a command names a device that nothing guards in the trial.
+        """Raise ProgramError where a command names a device that the trial does not guard.
 
-        A workload that only reads its target is given the places that the target offers, and no others.
+        A workload that only reads its target may use the places that the target offers, and no others.
         """
         if self._quiet.get(config.surroundings):  # there are no devices
             return
@@ -145,14 +145,14 @@ class Exposure:
                     raise ProgramError(code.at(span, device=device.thing.label, hint=hint, label=label))
 
     def require_unnamed(self, commands: Iterable[str]) -> None:
-        """Raise ProgramError where a command that is carried out before any guard names a device."""
+        """Raise ProgramError where a command that runs before any guard names a device."""
         for device in self._devices:
             if any(naming.mentions(command, device) for command in commands):
                 label = "before all trials: what is required, or a fact"
                 raise ProgramError(Code.UNGUARDED.at(self._experiment.run.span, device=device.thing.label, label=label))
 
     def _require_armed(self, config: TrialConfig) -> None:
-        """Raise ProgramError where a trial writes to a device for which the plan does not ask to be armed."""
+        """Raise ProgramError where a trial writes to a device that the plan does not list as one to be armed."""
         for thing in self.written(config):
             guarded = self._guarded(thing)
             if guarded is not None and not set(guarded.names) <= self._armed_names:
@@ -168,7 +168,7 @@ class Exposure:
     def _guarded(self, thing: Instance) -> Guarded | None:
         """The guard of a thing that the run did not create; None for any other thing.
 
-        A guard that a person carries out on another machine is not looked at here.
+        A guard that a person carries out on another machine is ignored here.
         """
         steps = guards([thing], self._here)
         if not (thing.kind.armed and steps):
@@ -179,10 +179,10 @@ class Exposure:
         return Guarded(thing.title, tuple(map(values.plain, names)), looks)
 
     def guarded(self) -> Iterator[Guarded]:
-        """The devices that are written to and are not the run's own.
+        """The devices that are written to and that the run did not make.
 
-        Of more than `_MOST_POINTS` points only those that differ from the first in one choice are looked at. Where
-        anything writes in one of them, all devices beneath their targets are taken to be written to.
+        If there are more than `_MOST_POINTS` points, only those that differ from the first in one choice are examined.
+        If anything writes in one of them, all devices beneath their targets are assumed to be written to.
         """
         space = points.without_search(self._experiment)
         is_each = space.count <= _MOST_POINTS
@@ -192,7 +192,7 @@ class Exposure:
         exposed: dict[str, Instance] = {}
         writes = False
         for point in visited:
-            with suppress(ProgramError):  # said at the point itself, if it is one
+            with suppress(ProgramError):  # reported at the point itself, if it is one
                 config = trial_config(self._experiment, point)
                 written |= {thing.digest: thing for thing in self.written(config)}
                 exposed |= {thing.digest: thing for target in config.targets for thing in naming.exposed(target)}
@@ -202,7 +202,7 @@ class Exposure:
 
 
 def _at_work(config: TrialConfig) -> Iterator[tuple[Instance, Instance | None]]:
-    """Everything that may write in a trial, each with its target."""
+    """Everything that may write during a trial, each with its target."""
     for stream in config.streams:
         others = (config.before, config.protocol, *config.collectors, *config.during)
         yield from ((worker, stream.on) for worker in (stream.workload, *others) if worker is not None)
@@ -213,6 +213,6 @@ def _set_by(setup: Setup) -> tuple[Step, ...]:
 
 
 def _is_step_of(step: Step, key: str, verbs: Sequence[str]) -> bool:
-    """Whether a step is what a thing of this key does under one of some verbs, as `setups` names it."""
+    """Whether a step belongs to one of these verbs of the thing with this key, by the name that `setups` gives it."""
     names = [f"{verb}-{key}" for verb in verbs]
     return any(step.name == name or step.name.removeprefix(f"{name}-").isdecimal() for name in names)

@@ -1,6 +1,6 @@
-"""The footprint of a resource, treatment or workload: time, bytes and space, as far as its kind states them.
+"""The footprint of a resource, treatment or workload: the time, bytes and space that its kind states.
 
-In: a declared thing at a point. Out: `Footprint`. Rule: what a kind does not say is not known, and is never guessed.
+In: a declared thing at a point. Out: a `Footprint`. Rule: what a kind does not state is unknown, and is never guessed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ OF_WORKLOADS, OF_READS = ("timed", "written", "runtime", "ramp"), ("workers", "d
 
 
 def of_resource(thing: Instance, frame: Frame) -> Footprint | None:
-    """The footprint of making a resource; None for one that writes next to nothing."""
+    """The footprint of making a resource; None if it writes next to nothing."""
     written, holds = _number(thing, "written", frame), _number(thing, "holds", frame)
     if thing.is_given or (written is None and holds is None):
         return None
     under = device_of(thing)
     space = _number(thing, "occupies", frame) if thing.parent is under else None
-    laid = _as_int(holds or None) if written is None else _as_int(written)  # that it holds nothing: nobody knows
+    laid = _as_int(holds or None) if written is None else _as_int(written)  # that it holds nothing: unknown
     return Footprint(_called(under), laid, _rate(thing), None, _as_int(space))
 
 
@@ -65,7 +65,7 @@ def of_workload(thing: Instance, on: TargetTraits | None, frame: Frame, *, write
 
 
 def of_streams(footprints: Iterable[Footprint]) -> Footprint:
-    """The footprint of workloads that run at the same time; None for bytes where they write to several devices."""
+    """The footprint of workloads that run at the same time; its bytes are None if they write to several devices."""
     first, *others = footprints
     if not others:
         return first
@@ -78,7 +78,7 @@ def of_streams(footprints: Iterable[Footprint]) -> Footprint:
 
 
 def of_reads_together(fetches: Sequence[Fetch | None]) -> Fetch | None:
-    """The data that workloads must fetch that run at the same time; None where it is not known of one of them."""
+    """The data that workloads running at the same time must read from devices; None if unknown for one of them."""
     stated = [fetch for fetch in fetches if fetch is not None]
     if len(stated) < len(fetches):
         return None
@@ -88,9 +88,9 @@ def of_reads_together(fetches: Sequence[Fetch | None]) -> Fetch | None:
 
 
 def of_reads(thing: Instance, on: TargetTraits, frame: Frame) -> Fetch | None:
-    """The bytes that a workload must fetch from devices; None if it may read data twice, or if that is not known.
+    """The bytes that a workload must read from devices; None if it may read data twice, or if that is unknown.
 
-    Data that may be compressed or kept once take less there.
+    Data that may be compressed or deduplicated are counted at the size that is kept.
     """
     workers, distinct = _number(thing, "workers", frame), _number(thing, "distinct", frame)
     if not workers or not distinct or distinct < 0 or on.kept <= 0:
@@ -99,7 +99,7 @@ def of_reads(thing: Instance, on: TargetTraits, frame: Frame) -> Fetch | None:
 
 
 def _nearest(on: Instance, trait: str) -> object:
-    """The value of a trait at the nearest thing that has it; None if it is not known."""
+    """The value of a trait at the nearest thing that has it; None if unknown."""
     instance: Instance | None = on
     while instance is not None:
         if trait in instance.kind.traits:
@@ -113,7 +113,7 @@ def _as_float(value: object) -> float:
 
 
 def both(footprint: Footprint | None, other: Footprint) -> Footprint:
-    """The footprint of two things that are done one after the other."""
+    """The footprint of two steps, one after the other."""
     if footprint is None:
         return other
     is_stated = footprint.written is not None and other.written is not None
@@ -122,7 +122,7 @@ def both(footprint: Footprint | None, other: Footprint) -> Footprint:
 
 
 def device_of(thing: Instance) -> Instance:
-    """The resource beneath all others that says how it can be written to, else the one beneath all others."""
+    """The lowest resource that says how it can be written to, else the lowest resource."""
     result: Instance | None = None
     under = thing
     instance: Instance | None = thing
@@ -133,7 +133,7 @@ def device_of(thing: Instance) -> Instance:
 
 
 def device(thing: Instance, place: str) -> Device:
-    """The size and the sector of the device that is written to."""
+    """The size and the sector size of the device that is written to."""
     endurance = _number(thing, "endurance", Frame(thing))
     return Device(_called(thing), place, _as_int(endurance))
 
@@ -143,7 +143,7 @@ def _called(thing: Instance) -> str:
 
 
 def _rate(thing: Instance) -> float | None:
-    """Bytes per second that are stated for the nearest of what is beneath, itself included."""
+    """The bandwidth in bytes per second that a thing, or else the nearest thing below it, states."""
     instance: Instance | None = thing
     while instance is not None:
         number = _number(instance, "bandwidth", Frame(instance))
@@ -155,7 +155,7 @@ def _rate(thing: Instance) -> float | None:
 
 def _seconds(thing: Instance, frame: Frame) -> float | None:
     runtime = _number(thing, "runtime", frame)
-    return runtime + (_number(thing, "ramp", frame) or 0) if runtime else None  # none at all is no limit
+    return runtime + (_number(thing, "ramp", frame) or 0) if runtime else None  # a runtime of zero means no limit
 
 
 def _as_int(number: float | None) -> int | None:

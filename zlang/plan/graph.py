@@ -1,7 +1,7 @@
-"""A plan as a graph: what stands on what, and which steps are carried out there, one after the other.
+"""A plan as a graph: the resources, what they are built on, and the steps carried out on them in order.
 
-In: a `Plan`. Out: `Edge`s between labelled nodes. Rule: trials that need the same things and take the same steps are
-one way through the graph, however many there are.
+In: a `Plan`. Out: `Edge`s between labelled nodes. Rule: trials that need the same setups and take the same steps share
+one path through the graph.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _Way = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
 
 
 def graph(plan: Plan) -> Graph:
-    """Go through a plan once."""
+    """Build the graph in one pass through a plan."""
     setups: dict[str, Setup] = {}
     ways: Counter[_Way] = Counter()
     levels: dict[str, dict[str, Scalar]] = {}

@@ -78,7 +78,7 @@ def header(program: Program, schedule: Schedule, settings: Mapping[str, str], ex
 
 
 def _needs(experiment: Experiment, kinds: Sequence[Kind], here: Here) -> tuple[dict[str, str], tuple[Step, ...]]:
-    """The tools that a machine needs, with how to get them, and what is asked of it."""
+    """The tools that a machine needs, with how to get them, and the steps that check its requirements."""
     away = _kinds_elsewhere(experiment, here)
     platform = _platform(experiment, here)
     at_hand = [kind for kind in kinds if kind.name not in away]
@@ -100,10 +100,10 @@ def _shared(experiment: Experiment, machines: Container[str]) -> dict[str, str]:
 
 
 def _devices(experiment: Experiment) -> Iterator[Device]:
-    """The devices beneath everything that are reached from the first point by one choice."""
+    """The lowest devices that are one choice away from the first point."""
     devices: dict[str, Device] = {}
     for point in hosts.each_choice(experiment, streams.target_axes(experiment)):
-        with suppress(ProgramError):  # said at the point itself, if it is one
+        with suppress(ProgramError):  # reported at the point itself, if it is one
             targets = streams.targets(streams.at(experiment, point))
             for on in (target for target in targets if target.kind.role == "resource"):
                 under = footprint.device_of(on)
@@ -115,7 +115,7 @@ def _devices(experiment: Experiment) -> Iterator[Device]:
 
 
 def _kinds(program: Program, experiment: Experiment) -> list[Kind]:
-    """The kinds that the experiment can reach, and the machine's."""
+    """The kinds that the experiment can reach, and that of the machine."""
     names: set[str] = {"host"}
     every = (
         *(experiment.on, experiment.with_, experiment.before, experiment.during),
@@ -138,9 +138,9 @@ def _kinds(program: Program, experiment: Experiment) -> list[Kind]:
 
 
 def _kinds_elsewhere(experiment: Experiment, here: Here) -> set[str]:
-    """The kinds that are used only on other machines than that which carries the plan out.
+    """The kinds that are used only on machines other than the one that carries the plan out.
 
-    What a program puts on no machine of its own may be used on each: only some points are looked at.
+    Things without a host may be used on every machine: only some points are examined.
     """
     used = list(hosts.used_by(experiment))
     present = {

@@ -1,4 +1,4 @@
-"""The identities of an experiment's trials, each worked out once for all points that reach the same values."""
+"""The identities of an experiment's trials, each computed once for all points that use the same values."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from zlang.space.trial_config import Surroundings, TrialConfig
 
 
 def _one_seed(*_drawn_for: str) -> str:
-    """The same seed for everything: an identity does not depend on it."""
+    """The same seed for every draw, so that an identity does not depend on the seed."""
     return identity.SEED
 
 
 class _NeutralSurroundings(Record):
-    """The things around the workloads of a trial, named by position.
+    """Everything around the workloads of a trial, named by position.
 
-    The `targets` are found by their key and digest in the program; `values` is the hash of the values of all.
+    `targets` are indexed by their key and digest in the program; `values` is the hash of all values.
     """
 
     targets: Mapping[tuple[str, str], Instance | None]
@@ -32,7 +32,7 @@ class _NeutralSurroundings(Record):
 
 
 class Identities:
-    """The identities of an experiment's points, worked out once for all that reach the same values."""
+    """The identities of an experiment's points, each computed once for all points that use the same values."""
 
     def __init__(self, experiment: Experiment) -> None:
         self._trial_steps = TrialSteps(experiment, None, _one_seed)
@@ -62,7 +62,7 @@ class Identities:
         return TrialConfig(tuple(_neutral(config.streams, around.targets)), around.things, config.key), around.values
 
     def _of_prepared(self, prepared: Prepared) -> str:
-        """The hash of what many points share, and which `TrialSteps` hands out as one object."""
+        """The hash of what many points share, cached by object, because `TrialSteps` returns one object for them."""
         cached = self._prepared.get(id(prepared))
         if cached is None:
             setups, steps = prepared
@@ -72,7 +72,7 @@ class Identities:
 
 
 def _values_of(stream: Stream, config: TrialConfig) -> Iterator[str]:
-    """The values of a workload; of one among several also which of the targets it runs on."""
+    """The values of a workload; if there are several streams, also the position of its target."""
     yield from identity.values_of(stream.workload)
     if len(config.streams) > 1:
         targets = [(target.key, target.digest) for target in config.targets]  # an event may be on one of them, too
@@ -104,7 +104,7 @@ def _neutral_surroundings(config: TrialConfig) -> _NeutralSurroundings:
 
 
 def _neutral(streams: Sequence[Stream], targets: Mapping[tuple[str, str], Instance | None]) -> Iterator[Stream]:
-    """Streams called by their places, on targets with other names."""
+    """The streams of a trial, named by position, on renamed targets."""
     for number, stream in enumerate(streams):
         name = "" if len(streams) == 1 else place_of(number)
         workload = stream.workload.replace(alias="workload" if len(streams) == 1 else f"workload{number}")

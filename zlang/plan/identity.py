@@ -1,8 +1,8 @@
-"""The identity of a measurement: the hash of what is carried out, and of the values that it reaches.
+"""The identity of a measurement: the hash of the commands, and of the values that they use.
 
-In: the setups and the steps of a trial, rendered with names by position and one seed for all. Out: its identity.
-Rule: two trials of one identity run the same commands, which must print the same, and are read in the same way.
-docs/identity.md says what is in it, and when it may change.
+In: the setups and the steps of a trial, rendered with names by position and one seed for all. Out: its identity. Rule:
+two trials with one identity run the same commands, which must print the same, and their output is read in the same way.
+docs/identity.md lists what it covers, and when it may change.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _ESCAPED, _LARGE = frozenset('"\\'), 1 << 63
 
 
 class Neutral(Record):
-    """Things named by their position, which makes their names in the program irrelevant, and their values as text.
+    """Things named by position, so that their names in the program do not matter, and the hash of their values.
 
-    Things that shared a name share one.
+    Things that had the same name get the same new name.
     """
 
     things: tuple[Instance | None, ...]
@@ -35,7 +35,7 @@ class Neutral(Record):
 
 
 def neutral(things: Iterable[Instance | None]) -> Neutral:
-    """The same things with other names."""
+    """Rename things by position."""
     names: dict[str, str] = {}
     renamed = tuple([_with_neutral_name(thing, names) for thing in things])
     return Neutral(renamed, digests.digest(*(word for thing in renamed for word in values_of(thing))))
@@ -52,11 +52,11 @@ def _with_neutral_name(thing: Instance | None, names: dict[str, str]) -> Instanc
 
 
 def values_of(thing: Instance | None) -> Iterator[str]:
-    """The kind and the values of a thing and of what it stands on; for a machine, its name."""
+    """The kind and the values of a thing and of everything below it; for a machine, its name."""
     if thing is None:
         yield "-"
         return
-    # What is measured on one machine is not what is measured on another, whatever is known of them.
+    # Measurements on two machines differ, even if nothing distinguishes the machines in the program.
     yield thing.kind.name
     yield thing.label if thing.kind.role == "machine" else ""
     yield "replay" if thing.replays else ""
@@ -70,7 +70,7 @@ def values_of(thing: Instance | None) -> Iterator[str]:
 
 
 def of_setups(setups: Iterable[Setup]) -> str:
-    """The hash of how resources are made, altered and unmade."""
+    """The hash of how resources are made, altered and removed."""
     return digests.digest(*(_word(part) for setup in setups for part in _of_setup(setup)))
 
 
@@ -80,7 +80,7 @@ def of_steps(steps: Iterable[Step]) -> str:
 
 
 def joined(*parts: str) -> str:
-    """The identity made of these parts."""
+    """Hash these parts into the identity."""
     return digests.digest(str(FORMAT), *parts)[:_LENGTH]
 
 
@@ -98,7 +98,7 @@ def _of_setup(setup: Setup) -> Iterator[str | None]:
 
 def _of_step(step: Step) -> Iterator[str | None]:
     yield step.action.value
-    # A person is told what to do where a machine gets a command.
+    # For a manual step, the text for the person takes the place of the command.
     yield step.why if step.action is Action.ASK else step.command
     yield step.expect
     if step.reader is None:
@@ -110,7 +110,7 @@ def _of_step(step: Step) -> Iterator[str | None]:
 
 
 def canonical_json(value: object) -> str:
-    """The value as orjson writes it with sorted keys. Most values are plain, and do without its import (5 ms)."""
+    """A value as JSON, as orjson writes it with sorted keys. Plain values, the most common, avoid its import (5 ms)."""
     try:
         return _plain_json(value)
     except _NotPlain:
@@ -120,7 +120,7 @@ def canonical_json(value: object) -> str:
 
 
 class _NotPlain(Exception):
-    """A value that may need escapes, or a rule for its digits."""
+    """A value that may need escapes or a special number format."""
 
 
 def _plain_json(value: object) -> str:
@@ -138,5 +138,5 @@ def _plain_json(value: object) -> str:
 
 
 def _word(part: str | None) -> str:
-    """A part that cannot be taken for two, nor for one that is not there."""
+    """Encode a part so that it cannot be confused with two parts, or with a missing one."""
     return "-" if part is None else f"{len(part)}:{part}"

@@ -1,4 +1,4 @@
-"""Job files: the options of a workload as its tool reads them from a file."""
+"""Job files: the options of a workload, in the file format of its tool."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from zlang.space.trial_config import trial_config
 
 
 def job(slot: Slot, schedule: Schedule) -> tuple[str, str] | None:
-    """A trial as the job file of its own tool: the file's ending and its text, with a section for each stream.
+    """A trial as a job file for its tool: the file extension and the text, with a section for each stream.
 
-    None where the kind has no such form, or not all streams are of one tool. Raises ProgramError where a value cannot
-    be written in a job file.
+    None if the kind has no job file, or the streams use different tools. Raises ProgramError where a value cannot be
+    written in a job file.
     """
     experiment = schedule.experiment
     config = trial_config(experiment, slot.point)
@@ -49,7 +49,7 @@ def _section(workload: Instance, frame: Frame, experiment: Experiment) -> str:
 
 
 def _name_in_file(value: Value, experiment: Experiment) -> str:
-    """A name, in which what splits a list or begins a comment cannot be written (measured with fio)."""
+    """The text of a file name. Raises ProgramError if it has a list separator or comment mark (measured with fio)."""
     text = _in_file(value, experiment)
     for character in ":;#":
         if character in text:

@@ -1,8 +1,8 @@
-"""The order of trials: whole plots in random order, and the rest shuffled within them.
+"""The order of trials: whole plots in random order, and the trials within each shuffled.
 
-In: how many whole plots, cheap points in each and replicates, the rounds of a search at each point, and a seed.
-Out: a stream of places.
-Rule: the same numbers and seed give the same order; nothing is listed that is too long to list.
+In: the numbers of whole plots, easy-to-change points in each, replicates and search rounds at each point, and a seed.
+Out: a stream of places. Rule: the same numbers and seed give the same order; a list that would be too long is never
+built.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Rounds = Sequence[Sequence[int]]
 class Order(StrEnum):
     """The orders of trials.
 
-    `PLANNED` measures a whole plot with all its replicates, each a block; in `BLOCKED` a block is a replicate of
-    everything, so that whole plots are made anew for each; `RANDOM` has no plots, and neither has `AS_WRITTEN`, in
-    which the first factor varies slowest and replicates run back to back.
+    `PLANNED` measures each whole plot with all its replicates, each replicate a block. In `BLOCKED` a block is one
+    replicate of everything, so whole plots are made again in each block. `RANDOM` has no plots. Neither has
+    `AS_WRITTEN`, in which the first factor varies slowest and replicates run back to back.
     """
 
     PLANNED = "planned"
@@ -41,12 +41,12 @@ class Order(StrEnum):
 
     @property
     def has_plots(self) -> bool:
-        """Whether trials with the same levels of factors that are hard to change stay together."""
+        """Whether trials with the same levels of the hard-to-change factors stay together."""
         return self in {Order.PLANNED, Order.BLOCKED}
 
 
 class Place(NamedTuple):
-    """The position of a trial: its block, whole plot, replicate, cheap point, and level of its search."""
+    """The position of a trial: its block, whole plot, replicate, easy-to-change point, and search level."""
 
     block: int
     plot: int
@@ -57,10 +57,9 @@ class Place(NamedTuple):
 
 @frozen
 class Layout:
-    """The sizes of a plan to be ordered, and the seed: how many whole plots, points in each, and replicates.
+    """The sizes of a plan to be ordered, and the seed: the numbers of whole plots, points in each, and replicates.
 
-    `keys` are the states that a plot needs, that beneath all others first. `rounds` are those of a search at each
-    point.
+    `keys` are the states that a plot needs, the lowest first. `rounds` are those of a search at each point.
     """
 
     plots: int
@@ -72,7 +71,7 @@ class Layout:
 
     @property
     def levels(self) -> list[int]:
-        """The levels of the search, as its rounds come."""
+        """The levels of the search, in the order of its rounds."""
         return [level for levels in self.rounds for level in levels]
 
     @property
@@ -82,17 +81,18 @@ class Layout:
 
 
 def order(layout: Layout, how: Order = Order.PLANNED, start: int = 0) -> Iterator[Place]:
-    """Every replicate of every point from one on, in one of the orders; what is without plots has one plot.
+    """Every replicate of every point in an order, from the place `start` on; an order without plots has one plot.
 
-    Plots that share the first of the states that they need are not parted, nor, among these, those that share the next,
-    and so on. So each state is entered once, and no order enters fewer; all such orders are equally likely. Beyond
-    `LONGEST_SORT` plots they are not sorted: between two of them every state may be left, where some state has to be.
+    Plots that share the first state they need stay together, and within these the plots that share the next one, and so
+    on. So each state is entered once, which is the minimum; all such orders are equally likely. More than
+    `LONGEST_SORT` plots are not sorted: any state may then be left between two of them.
 
-    Of a search each round is decided by those before it: all replicates of a round come before the next, in a plot or,
-    where there is none, of all points; a round is shuffled as a block of its own.
+    The earlier rounds of a search decide each later one, so all replicates of a round come before the next round:
+    within a plot, or among all points if there are no plots. Each round is shuffled as a block of its own.
 
-    The data of a plot are laid out once (or whenever they are invalidated), and drift over time falls on all
-    cheap levels alike (split-plot with randomised blocks; Box, Hunter and Hunter, Statistics for Experimenters, ch. 9).
+    The data of a plot are laid out once (or whenever they are invalidated), and drift over time affects all
+    easy-to-change levels equally (split-plot with randomised blocks; Box, Hunter and Hunter, Statistics for
+    Experimenters, ch. 9).
     """
     repeat = layout.repeat
     if how.has_plots:
@@ -110,12 +110,12 @@ def order(layout: Layout, how: Order = Order.PLANNED, start: int = 0) -> Iterato
 
 
 def _by_plots(layout: Layout, how: Order, start: int) -> Iterator[Place]:
-    """One whole plot after the other; those before `start` are passed over."""
+    """Yield one whole plot after another; skip the places before `start`."""
     is_planned = how is Order.PLANNED
     points, passes, rounds = layout.points, layout.passes, layout.rounds
     for first, last in [(0, passes)] if is_planned else ((item, item + 1) for item in range(passes)):
         passed = 0
-        if layout.plots > LONGEST_SHUFFLE:  # only plots that can be listed differ in size
+        if layout.plots > LONGEST_SHUFFLE:  # plots differ in size only if they can be listed
             times = layout.repeat * len(layout.levels) if is_planned else len(rounds[first // layout.repeat])
             passed = min(start // (points(0) * times), layout.plots)
             start -= passed * points(0) * times
@@ -133,11 +133,11 @@ def _by_plots(layout: Layout, how: Order, start: int) -> Iterator[Place]:
 
 
 def sampled(layout: Layout, how: Order, count: int) -> Iterator[tuple[float, Place | None, Place]]:
-    """Places with those before them, drawn from an order, and how many places of the order each stands for.
+    """Sample an order: yield the weight of each drawn place, the place before it, and the place itself.
 
-    What is ordered as it is written is for `written`.
-    Those that enter a whole plot and those within one are drawn apart, up to `count` of each kind. It costs the same
-    for every order that is too long to be gone through.
+    The weight is the number of places that a drawn one represents. For `AS_WRITTEN` use `written`. Places that enter a
+    whole plot and those within one are drawn separately, up to `count` of each. The cost is the same for every order
+    that is too long to be listed.
     """
     plots, repeat, levels = layout.plots, layout.repeat, layout.levels
     source = random.Random(f"{layout.seed}:sample")
@@ -179,10 +179,10 @@ def sampled(layout: Layout, how: Order, count: int) -> Iterator[tuple[float, Pla
 
 
 def written(layout: Layout, turns: Sequence[int], count: int) -> Iterator[tuple[float, Place | None, Place]]:
-    """The same of points as they are written.
+    """Sample the order `AS_WRITTEN`, as `sampled` does for the others.
 
-    `turns` are after how many points each factor but the first begins anew, the last factor first: what changes then is
-    drawn apart, for it is rare and slow.
+    `turns` has, for each factor but the first, the number of points after which it begins anew, the last factor first.
+    The trials at which a factor changes are drawn separately, because they are rare and slow.
     """
     source, levels = random.Random(f"{layout.seed}:sample"), layout.levels
     each = layout.repeat * len(levels)
@@ -201,7 +201,7 @@ def written(layout: Layout, turns: Sequence[int], count: int) -> Iterator[tuple[
 def sampled_neighbours(
     items: Sequence[T], plot_of: Callable[[T], object], seed: int, count: int
 ) -> Iterator[tuple[float, T | None, T]]:
-    """The same of trials that are listed, where what is drawn from the layout may not be there."""
+    """Sample listed trials, as `sampled` does, for layouts in which some places have no trial."""
     source, pairs = random.Random(f"{seed}:sample"), list(pairwise(items))
     changes = [before != after for before, after in pairwise(map(plot_of, items))]
     yield 1, None, items[0]
@@ -218,7 +218,7 @@ def _place_as_written(repeat: int, levels: Sequence[int], number: int) -> Place:
 
 
 def _multiples(step: int, longer: int, below: int, most: int, source: random.Random) -> list[int]:
-    """Numbers that `step` divides and `longer` does not: all, or if there are too many, `most` of them."""
+    """The multiples of `step` below `below` that `longer` does not divide; if too many, a random `most` of them."""
     last = (below - 1) // step
     if last <= most:
         return [number for number in range(step, below, step) if number % longer]
@@ -230,7 +230,7 @@ def _multiples(step: int, longer: int, below: int, most: int, source: random.Ran
 
 
 def sequence(layout: Layout, replicate: int | None = None, start: int = 0) -> Iterator[int]:
-    """Whole plots in the order in which they are measured, or in that of a block where each is measured in each."""
+    """Whole plots in the order of measurement; `replicate` selects the block, if every block measures every plot."""
     name = f"{layout.seed}:plots" if replicate is None else f"{layout.seed}:plots:{replicate}"
     if layout.keys is not None and layout.plots <= LONGEST_SORT:
         return islice(_grouped(layout.plots, layout.keys, random.Random(name)), start, None)
@@ -238,12 +238,12 @@ def sequence(layout: Layout, replicate: int | None = None, start: int = 0) -> It
 
 
 def _drawn(seed: int, *parts: str | int) -> str:
-    """The key from which a shuffle is drawn; the last part is the round of a search, and is left out for the first."""
+    """The key that seeds a shuffle; its last part is the round of a search, omitted for the first round."""
     return ":".join(map(str, (seed, *parts) if parts[-1] else (seed, *parts[:-1])))
 
 
 def _shuffled(count: int, levels: Sequence[int], drawn: str, start: int) -> Iterator[tuple[int, int]]:
-    """So many numbers, each with each of the levels, from one place on."""
+    """Shuffle all pairs of a number below `count` and a level, and yield them from the place `start` on."""
     for place in permutation(count * len(levels), drawn, start):
         yield place // len(levels), levels[place % len(levels)]
 
@@ -251,19 +251,19 @@ def _shuffled(count: int, levels: Sequence[int], drawn: str, start: int) -> Iter
 def _grouped(plots: int, keys: Keys, source: random.Random) -> list[int]:
     """Sort plots into groups within groups; within each group every order of its members is equally likely.
 
-    A member is a group whatever its size, so one with many plots does not tend to come first.
+    A group counts as one member whatever its size, so large groups do not tend to come first.
     """
     drawn: dict[tuple[Hashable, ...], float] = {}
 
     def places(plot: int) -> tuple[float, ...]:
-        own = (*keys(plot), (plot,))  # a plot that needs less than others is a member among them
+        own = (*keys(plot), (plot,))  # a plot that needs fewer states is a member of its own
         return tuple(drawn.setdefault(own[:depth], source.random()) for depth in range(1, len(own) + 1))
 
     return sorted(range(plots), key=places)
 
 
 def permutation(count: int, seed: str, start: int = 0) -> Iterator[int]:
-    """0 … count - 1 in an order drawn by the seed, from a place in it on."""
+    """The numbers 0 … count - 1 in an order drawn from the seed, from the place `start` on."""
     if count <= LONGEST_SHUFFLE:
         numbers = array("L", range(count))
         random.Random(seed).shuffle(numbers)
@@ -272,7 +272,7 @@ def permutation(count: int, seed: str, start: int = 0) -> Iterator[int]:
 
 
 def _streamed(count: int, seed: str, start: int = 0) -> Iterator[int]:
-    """A Feistel network over the next even power of two, walking on where it leaves the range (Black and Rogaway)."""
+    """A Feistel network over the next even power of two, walking cycles for values out of range (Black and Rogaway)."""
     half = (count.bit_length() + 1) // 2
     mask = (1 << half) - 1
     keys = [random.Random(f"{seed}:{i}").getrandbits(64) | 1 for i in range(4)]

@@ -1,9 +1,9 @@
-"""The time that a run still needs: the trials of its plan, and how long those that ended took -> seconds.
+"""The remaining time of a run: the trials of its plan, and the durations of those that have ended -> seconds.
 
-A trial takes what others of its point took (the mean); else what its workload says of itself, and as much more as
-others took; else what trials of other points took. Setups take what the same ones took, or others; those before the
-first trial of a whole plot and those before other trials, which a trial invalidated, are counted separately. Machines
-that work at the same time need as much less as they did so far.
+The estimate for a trial is the mean of the other trials of its point. Without any, it is the duration that its workload
+states, plus the mean excess of other trials; else the mean of trials of other points. A setup is estimated by the same
+setup, or else by others; setups before the first trial of a whole plot and those before other trials, which a trial
+invalidated, are counted separately. Machines that work in parallel are assumed to save as much time as they did so far.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Mean:
 
 
 class Pace:
-    """The durations of trials, of those that ended and of those to come. Each trial ends, or is dropped, once."""
+    """The durations of the trials that have ended and estimates of the others. A trial ends, or is dropped, once."""
 
     def __init__(self, trials: Iterable[Trial]) -> None:
         self._points: dict[str, _Point] = {}
@@ -54,14 +54,14 @@ class Pace:
             self._setups_to_come[setups] += 1
 
     def drop(self, place: str) -> None:
-        """Expect a trial no more, by its place in the run folder."""
+        """Expect a trial no longer; `place` is its place in the run folder."""
         point = self._points.pop(place, None)
         if point is not None:
             self._to_come[point] -= 1
             self._setups_to_come[self._setups[place]] -= 1
 
     def end(self, place: str, prepared: float, measured: float) -> None:
-        """Note how many seconds the setups of a trial took, and then the trial."""
+        """Record the seconds that the setups of a trial took, and then the trial itself."""
         point = self._points.get(place)
         if point is not None:
             self._measured.setdefault(point, _Mean()).add(measured)
@@ -69,9 +69,9 @@ class Pace:
         self.drop(place)
 
     def seconds_left(self, elapsed: float, under_way: float = 0.0) -> float | None:
-        """The remaining time, `elapsed` seconds after the first trial began; None before a trial has ended.
+        """The remaining seconds, `elapsed` seconds after the first trial began; None until a trial has ended.
 
-        `under_way` are the seconds since those trials began that have not ended.
+        `under_way` has the seconds since the start of each running trial.
         """
         means = self._measured.items()
         if not means:

@@ -1,12 +1,11 @@
-"""The plan: a stream of items, in the order in which they are carried out.
+"""The plan: a stream of items in the order of execution.
 
-Out: `Header`, then `Setup` and `Trial` items; a `Setup` stands before the first trial that needs it.
-Rule: an item is plain data and holds the shell text of every command in full, so that what is printed,
-what the emitted script holds and what the runner executes cannot differ.
+Out: `Header`, then `Setup` and `Trial` items; a `Setup` comes before the first trial that needs it. Rule: an item is
+plain data and holds the full shell text of every command, so the printed plan, the emitted script and the runner cannot
+differ.
 
-Commands are run by `sh -c` in the directory from which the run was started, with three variables in the
-environment: `RUN` (the run's name, `[a-z0-9-]+`), `OUT` (the absolute directory for what this step leaves behind)
-and `CDPATH` (empty).
+Commands are run by `sh -c` in the directory from which the run was started, with three variables in the environment:
+`RUN` (the run's name, `[a-z0-9-]+`), `OUT` (the absolute directory for the output of this step) and `CDPATH` (empty).
 """
 
 from __future__ import annotations
@@ -67,11 +66,10 @@ class Step:
     """One command. Its standard output and error are kept as `NAME.out` and `NAME.err` in its `OUT` directory.
 
     `expect` is what standard output, stripped, must be for the step's claim to hold (a cold cache, a property in
-    force).
-    An `ASK` step is never carried out: `why` is what a person has to do before the run goes on (where something is
-    removed it is said, and not waited for), `command` what they can type for it, on the machine that `why` names. One
-    with `expect` is a claim for which the person stands.
-    A `COLLECT` step runs in the background until the measurement is over; in a setup until its last step is.
+    force). zlang never executes an `ASK` step: `why` is what a person has to do before the run goes on (for a removal
+    the person is only informed), and `command` is what they can type for it, on the machine that `why` names. If it has
+    `expect`, the person confirms the claim. A `COLLECT` step runs in the background until the measurement is over, or
+    in a setup until the last step of the setup is.
     """
 
     name: str
@@ -86,9 +84,9 @@ class Step:
 
 @frozen
 class Setting:
-    """A property in a state to which it can be set while its resource stands.
+    """A value of a property that can be set while its resource exists.
 
-    `rewrites` if it holds only for what is written later, so that what stands on the resource is laid out again.
+    `rewrites` if it affects only data written later, so that everything on the resource is laid out again.
     """
 
     name: str
@@ -98,10 +96,10 @@ class Setting:
 
 @frozen
 class Footprint:
-    """The demands of a step on the machine; None where its kind does not say.
+    """The demands of a step on the machine; None where its kind does not state one.
 
-    `device` is what is beneath everything, `written` bytes that are written to it, `rate` the bytes per second that are
-    stated for it, `seconds` how long it takes by itself, `space` the bytes that it occupies there.
+    `device` is the lowest resource, `written` the bytes written to it, `rate` its stated bandwidth in bytes per second,
+    `seconds` the duration that the step states itself, and `space` the bytes that it occupies on the device.
     """
 
     device: str
@@ -113,9 +111,9 @@ class Footprint:
 
 @frozen
 class Fetch:
-    """The bytes that a load must read from devices while nothing of its data is cached.
+    """The bytes that a load must read from devices while none of its data are cached.
 
-    At least `share` of the bytes that it reads in all, up to `most` bytes: what it reads again may be cached.
+    At least `share` of all bytes that it reads, up to `most` bytes: later reads of the same data may be cached.
     """
 
     share: float
@@ -124,7 +122,7 @@ class Fetch:
 
 @frozen
 class Device:
-    """The device beneath everything: its place, and how many bytes may be written to it for one experiment."""
+    """The lowest device: its place, and how many bytes one experiment may write to it."""
 
     name: str
     place: str
@@ -133,14 +131,13 @@ class Device:
 
 @frozen
 class Setup:
-    """A resource in one state: how it is made and unmade.
+    """A resource in one state, with the steps that make and remove it.
 
-    `signature` identifies the state and what that of everything beneath it is made of; `key` the resource (two setups
-    of one key are never there at once); `parent` is the key of the resource that it stands on, and `parts` are those of
-    others that it stands on as well. Setups of one `base`
-    are one resource in states that its `settings` bring into each other; without a base it is made anew for each.
-    What `is_ambient` bears upon more than what stands on it, so it is taken away where a trial does not need it.
-    What `is_place` is the same when it is made again.
+    `signature` identifies the state and the states of everything beneath it. `key` identifies the resource; two setups
+    with one key never exist at once. `parent` is the key of the resource beneath it, and `parts` are the keys of others
+    beneath it. Setups with one `base` are one resource in states between which its `settings` switch; without a base it
+    is made again for each state. A setup that `is_ambient` affects more than what is built on it, so it is removed
+    where a trial does not need it. A setup that `is_place` is the same when it is made again.
     """
 
     signature: str
@@ -158,26 +155,25 @@ class Setup:
 
     @property
     def is_a_unit(self) -> bool:
-        """Whether making it again may change what is measured on it, so that each making is one of a sample."""
+        """Whether making it again may change what is measured on it, so that each making is one unit of a sample."""
         return bool(self.creates) and not self.is_ambient and not self.is_place
 
     @property
     def beneath(self) -> tuple[str, ...]:
-        """The keys of all that it stands on."""
+        """The keys of everything directly beneath it."""
         return (*self.parts, *([self.parent] if self.parent is not None else []))
 
 
 @frozen
 class Trial:
-    """One measurement: a point of the space, one replicate of it, at its place in the order.
+    """One measurement: a point of the space, one replicate of it, and its position in the order.
 
-    `identity` names the point (not the replicate). `cache` is the protocol by which the caches were treated, and
-    `cache_state` what it verifies (`cold`, `hot` …; `as_is` where it verifies nothing). `setups` are the signatures
-    needed, parents first; `invalidates` are the keys of the resources that the measurement changes: they are made anew
-    before they are used again. `host` is the machine that carries it out, where it has a name. Trials in
-    a row that have the same levels of all factors which are hard to change are one `whole_plot`. `traits` are those
-    of its workload and of what that runs on by which results are judged. `fetch` is what a cold trial
-    must read from devices, where that is known.
+    `identity` identifies the point (not the replicate). `cache` is the cache protocol, and `cache_state` the state that
+    it verifies (`cold`, `hot` …; `as_is` if it verifies nothing). `setups` are the signatures needed, parents first.
+    `invalidates` has the keys of the resources that the measurement changes: they are made again before the next use.
+    `host` is the machine that carries the trial out, if it has a name. Consecutive trials with the same levels of all
+    hard-to-change factors are one `whole_plot`. `traits` are those of the workload and of everything below it by which
+    results are judged. `fetch` is what a cold trial must read from devices, if known.
     """
 
     number: int
@@ -209,7 +205,7 @@ def trial_place(identity: str, replicate: int) -> str:
 
 @frozen
 class Factor:
-    """A column: its shortest unique name, its full path, its type and (where they are few) its levels."""
+    """A column: its shortest unique name, its full path, its type and (if there are few) its levels."""
 
     name: str
     path: str
@@ -220,10 +216,10 @@ class Factor:
 
 @frozen
 class Guarded:
-    """A device that is not the run's own and is written to: its kind, the names by which it is armed, and its guards.
+    """A device that the run did not make and writes to: its kind, the names by which it is armed, and its guards.
 
-    With `ZLANG_LOOK` in their environment the steps change nothing: they print what is there, and fail, saying why,
-    where something stands in the way.
+    With `ZLANG_LOOK` in their environment the steps change nothing: they print the content of the device, and fail with
+    a reason if something prevents writing to it.
     """
 
     what: str
@@ -235,7 +231,7 @@ class Guarded:
 class Finding:
     """A finding of a rule about the experiment, at `FILE:LINE:COLUMN`.
 
-    Where it is allowed, `allowed` is the reason that was given; else it is empty.
+    `allowed` is the reason for which the program allows it; else it is empty.
     """
 
     code: str
@@ -251,16 +247,16 @@ class Finding:
 class Header:
     """The header of a plan. `plan` is the hash of everything that determines it, seed included.
 
-    A plan of several `hosts` is carried out by parts: `part` is the host whose trials these are (of all where it is
-    empty). The `design` takes `points` of the space, and leaves others out.
-    `whole_plot_factors` are the names of those that are hard to change, by which the `order` goes.
-    Each point is measured `repeat` times, or fewer if `until` says so, or down to `least_repeat` times if points
-    differ; of a `search` each level is there, and few are carried out. `expectations`, `tables` and `plots` are what
-    the experiment asks of its results, `findings` what the rules about measurements say of it, also what is allowed.
-    `settings` are what `--set` and `--profile` said, `metrics` what its readers declare: type, unit and direction of
-    all that a trial can have. `machines` are the hosts that are reached from where the plan is carried out, each with
-    the tools that it needs: each step names its own. `shared` is what some of them share, such as a switch: of those
-    that share it one works at a time.
+    A plan for several `hosts` is carried out in parts: `part` is the host whose trials these are (empty: all hosts).
+    The `design` takes `points` of the space, and leaves others out. `whole_plot_factors` are the names of the
+    hard-to-change factors, by which the `order` groups trials. Each point is measured `repeat` times, or fewer if
+    `until` says so, or down to `least_repeat` times if points differ. The plan has every level of a `search`, of which
+    a run measures few. `expectations`, `tables` and `plots` are what the experiment wants to know of its results;
+    `findings` are what the rules about measurements report, including what is allowed. `settings` are the values of
+    `--set` and `--profile`. `metrics` are those that its readers declare, with type, unit and direction: all that a
+    trial can have. `machines` are the hosts reached from the machine that runs the plan, each with the tools that it
+    needs; each step names its own. `shared` is what some of them share, such as a switch: machines that share it work
+    one at a time.
     """
 
     experiment: str
@@ -301,24 +297,24 @@ class Header:
 
     @property
     def at_most(self) -> int:
-        """The most trials that are carried out: a search does not need all."""
+        """The largest number of trials that are carried out: a search does not need all."""
         if self.search is None:
             return self.trials
         return self.trials // self.search.levels * len(bisection.longest(self.search.levels))
 
     @property
     def armed(self) -> tuple[str, ...]:
-        """The names of all that is written to and is not the run's own, each once."""
+        """The names of everything that is written to and that the run did not make, each once."""
         return tuple(dict.fromkeys(name for item in self.guarded for name in item.names))
 
     @property
     def is_sequential(self) -> bool:
-        """Whether it is decided while it is measured which of the trials are needed."""
+        """Whether the results decide, during the run, which of the trials are needed."""
         return self.until is not None or self.search is not None
 
     @property
     def counts(self) -> str:
-        """The number of trials, and its factors, in words."""
+        """The numbers of points, replicates and trials, in words."""
         parts = [f"{self.points:,} point{'s' if self.points != 1 else ''}"]
         if self.left_out:
             parts = [f"{self.points:,} of {self.points + self.left_out:,} points ({self.design})"]
@@ -339,7 +335,7 @@ class Header:
 
 @frozen
 class Plan:
-    """The header, and the items as often as they are asked for: each call of `items` begins a fresh stream."""
+    """The header, and a function that yields the items: each call of `items` begins a fresh stream."""
 
     header: Header
     items: Callable[[], Iterator[Setup | Trial]]

@@ -1,6 +1,6 @@
-"""The schedule of an experiment: which trial is when, before its steps are known.
+"""The schedule of an experiment: the order of its trials, before their steps are known.
 
-In: an experiment, a seed, an order. Out: `Slot`s, as they are asked for. Rule: the same input gives the same schedule.
+In: an experiment, a seed, an order. Out: `Slot`s, lazily. Rule: the same input gives the same schedule.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ T = TypeVar("T")
 
 
 class Slot(NamedTuple):
-    """One trial before its steps are known: its place and its point.
+    """One trial before its steps are known: its position and its point.
 
-    After the last trial of a block everything is made anew, where the order says so: it `ends_block`.
+    `ends_block` if everything is made again after it, because the order says so at the end of a block.
     """
 
     number: int
@@ -62,12 +62,12 @@ class Share:
     last: int
 
     def __str__(self) -> str:
-        """The name of the share, as plans and results have it."""
+        """The name of the share, as it appears in plans and results."""
         return f"{self.number}/{self.of}"
 
 
 class Schedule:
-    """The order of trials: the points that an experiment's design takes of its space, by whole plots."""
+    """The order of trials: the points that the design of an experiment selects from its space, by whole plots."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Schedule:
 
     @property
     def here(self) -> Here:
-        """The host whose part this is, the hosts that are reached, or the only host; None for a schedule of several."""
+        """The host of this part, or the reached hosts, or the only host; None for a schedule of several hosts."""
         if self.reached:
             return self.reached
         if self.part is None and len(self.hosts) == 1:
@@ -117,11 +117,11 @@ class Schedule:
         return self.part
 
     def draw(self, *drawn_for: str) -> str:
-        """The hash from which a seed is drawn for something."""
+        """The hash from which the seed of a given thing is drawn."""
         return digests.digest(str(self.seed), *drawn_for)
 
     def _hosts(self) -> tuple[str, ...]:
-        """The hosts that have trials; where these are too many to be looked at, those that could have any."""
+        """The hosts that have trials; if there are too many to examine, those that may have some."""
         names = hosts.names(self.experiment)
         if len(names) == 1 or self.trials > _LOOKED_AT:
             return names
@@ -129,7 +129,7 @@ class Schedule:
         return tuple(name for name in names if name in there)
 
     def slots(self) -> Iterator[Slot]:
-        """Every trial of the part that is planned, in order."""
+        """Every trial of the planned part, in order."""
         if self.share is not None:
             return islice(self._every_slot(), self.share.first - 1, self.share.last)
         if self.part is None or self.hosts == (self.part,):
@@ -137,7 +137,7 @@ class Schedule:
         return (slot for slot in self._every_slot() if self.part in hosts.names_at(self.experiment, slot.point))
 
     def shares(self, most: int) -> list[Schedule]:
-        """Cut the schedule between whole plots, into at most so many shares of about the same number of whole plots."""
+        """Cut the schedule between whole plots into at most `most` shares with about the same number of whole plots."""
         begins: list[int] = []
         last = None
         for slot in self.slots():
@@ -172,7 +172,7 @@ class Schedule:
             yield before
 
     def _with_ends(self, block: Sequence[Slot]) -> Iterator[Slot]:
-        """The trials of a block; it ends on each host after the last trial there."""
+        """The trials of a block; on each host, the last trial there ends it."""
         ends: set[int] = set()
         ended: set[str] = set()
         for slot in reversed(block):
@@ -183,7 +183,7 @@ class Schedule:
         yield from (slot._replace(ends_block=slot.number in ends) for slot in block)
 
     def _in_plots(self) -> Iterator[Slot]:
-        """Every trial in order, with the whole plots counted."""
+        """Every trial in order, with the whole plots numbered."""
         plot, last, has_plots = 0, None, self.order.has_plots
         for number, place in enumerate(self._places(), start=1):
             slot = self._slot(number, place, plot)
@@ -202,11 +202,11 @@ class Schedule:
 
     @cached_property
     def _uneven_places(self) -> tuple[Place, ...]:
-        """The places of all trials where some points are measured more often: at most `points.MOST_UNEVEN`."""
+        """The places of all trials if points have different replicates: at most `points.MOST_UNEVEN`."""
         return tuple(self._of_repeated(order(self._layout, self.order)))
 
     def _of_repeated(self, places: Iterator[Place]) -> Iterator[Place]:
-        """The places at which each point is measured as often as it says; blocks without trials are not counted."""
+        """Drop the places beyond each point's own number of replicates; blocks without trials are not numbered."""
         blocks: dict[int, int] = {}
         repeats = self.repeats
         for place in places:
@@ -218,7 +218,7 @@ class Schedule:
 
     @property
     def is_uneven(self) -> bool:
-        """Whether some points are measured more often than others."""
+        """Whether some points have more replicates than others."""
         return self.least_repeat < self.repeat
 
     @property
@@ -229,7 +229,7 @@ class Schedule:
         return self._layout.passes * (self.plots.count if self.order is Order.PLANNED else 1)
 
     def slot(self, number: int) -> Slot:
-        """The trial of a number; of one far away in an order without plots the whole plot (0) is not counted."""
+        """The trial with a number; far from the start of an order without plots, its whole plot is 0."""
         if number <= _LOOKED_AT or self.part is not None or self.is_uneven:
             return next(islice(self.slots(), number - 1, None))
         place = next(order(self._layout, self.order, number - 1))
@@ -261,7 +261,7 @@ class Schedule:
         return Slot(number, place.block, place.replicate, point, plot)
 
     def sampled(self, count: int) -> Iterator[tuple[float, Slot | None, Slot]]:
-        """Trials drawn from the order, each with the one before it, and how many trials it represents."""
+        """Draw trials from the order: the number of trials each represents, the one before it, and the trial itself."""
         if self.is_uneven:
             drawn = sampled_neighbours(self._uneven_places, self._whole_plot_of, self.seed, count)
         elif self.order is Order.AS_WRITTEN:
@@ -279,7 +279,7 @@ class Schedule:
         return tuple(map(self.plots.at(place.plot, place.point).get, self.hard_to_change))
 
     def carried_out(self) -> Schedule:
-        """The trials that are carried out, of a search as many as it may need at most."""
+        """The schedule of the trials that are carried out: at most as many rounds as a search may need."""
         if self.search is None:
             return self
         rounds = [(level,) for level in bisection.longest(self.search.levels)]
@@ -293,14 +293,14 @@ class Schedule:
 
     @property
     def whole(self) -> tuple[str, ...]:
-        """The names of the factors that are hard to change."""
+        """The names of the hard-to-change factors."""
         hard_to_change = [factor for path, factor in self.experiment.factors.items() if path in self.hard_to_change]
         return tuple(name for factor in hard_to_change for name in factor.columns)
 
     def _states(self, plot: int) -> tuple[Hashable, ...]:
-        """The states in which a plot needs what it stands on, parents first: what is made, then what is rewritten."""
+        """The states that a plot needs of its resources, parents first: those made, then those rewritten."""
         states: list[Hashable] = []
-        with suppress(ProgramError):  # said when the plot is planned
+        with suppress(ProgramError):  # reported when the plot is planned
             point = self.plots.at(plot, 0)
             before = treatment(self.experiment, point)
             for on in streams.targets(streams.at(self.experiment, point)):
@@ -321,7 +321,7 @@ class Schedule:
 
 
 class _Cells(Cache[int | None, dict[str, Scalar]]):
-    """The columns of each of a factor's levels, computed when they are needed."""
+    """The columns of each level of a factor, computed on demand."""
 
     def __init__(self, factor: FactorDef) -> None:
         super().__init__()
@@ -347,5 +347,5 @@ def _remembering(function: Callable[[K], T]) -> Callable[[K], T]:
 
 
 def resources_of(thing: Instance) -> list[Instance]:
-    """Give the resources in the chain that a thing stands on, and the thing itself, if it is one."""
+    """The resources in the chain below a thing, including the thing itself if it is a resource."""
     return [instance for instance in chain(thing) if instance.kind.role == "resource"]

@@ -1,8 +1,8 @@
-"""From declared things to setups: the states in which they are made, and the commands that make them.
+"""Turn declared things into setups: the states in which they are made, and the commands that make them.
 
-In: what a target stands on, with itself, parents first, at a point. Out: `Setup`s, and the steps of any action.
-Rule: what a resource is made of is its *core*: all that cannot be set while it stands, its own and that of what it
-stands on. What can be set belongs to its own state only, unless a command of what stands on it asks for it.
+In: a target and everything below it, parents first, at a point. Out: `Setup`s, and the steps of any action. Rule: the
+*core* of a resource is everything that cannot be set while it exists, for itself and for what is below it. A settable
+property belongs to the resource's own state only, unless a command of something built on it uses it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _WRAPPED = ("run", "together", "wait")
 
 
 class Setups:
-    """The setups of a plan; what many trials share is worked out once.
+    """The setups of a plan; what many trials share is computed once.
 
-    `draw` gives the hash from which a seed is drawn for what it is given.
+    `draw` returns the hash from which a seed is drawn for its argument.
     """
 
     def __init__(self, draw: Callable[..., str], here: Here) -> None:
@@ -42,9 +42,9 @@ class Setups:
     def of(
         self, resources: Sequence[Instance], treatment: Instance | None, named: Sequence[Instance] = ()
     ) -> tuple[Setup, ...]:
-        """The setups of resources, each standing on the one before; one of them gets the treatment.
+        """The setups of resources, each built on the one before; one of them gets the treatment.
 
-        `named` are the devices beside these that the treatment names.
+        `named` are the other devices that the treatment names.
         """
         setups: list[Setup] = []
         cores: dict[str, str] = {}
@@ -70,9 +70,9 @@ class Setups:
         return tuple(setups)
 
     def _setup(self, instance: Instance, carries: Sequence[str], below: str, keys: str) -> tuple[Setup, str]:
-        """A resource in its state, and its core; `below` is the core of what it stands on.
+        """A resource in its state, and its core; `below` is the core of what it is built on.
 
-        What carries one thing at a time is another for each thing that has to be made anew on it.
+        A resource that carries one thing at a time has another state for each thing that has to be made again on it.
         """
         place = (instance.digest, keys, below, *carries)
         cached = self._cache.get(place)
@@ -92,7 +92,7 @@ class Setups:
         unmade = tuple(self._steps(unmake, Action.TIDY, f"destroy-{instance.key}", frame))
         settings = tuple(_settings(instance, frame, self._here))
         core = digests.digest(_made_with(instance), keys, below, *carries, *sorted(names))
-        # A state that would be found elsewhere, or be unmade in another way, is no state of the same thing.
+        # A state with another place, or with other commands to remove it, belongs to another resource.
         base = digests.digest(core, *offered, *(step.command for step in unmade))
         setup = Setup(
             signature=_signature(base, instance) if settings else base[:12],
@@ -115,7 +115,7 @@ class Setups:
         return steps_of(action, verb, name, frame, self._here) if action else []
 
     def _treated(self, setup: Setup, treatment: Instance, on: Instance, named: Sequence[Instance]) -> tuple[Setup, str]:
-        """A setup followed by what puts it into the wanted state, and its core: made anew, it is treated anew."""
+        """A setup followed by its treatment, and its core: when it is made again, it is treated again."""
         main = "apply" if treatment.kind.role == "treatment" else "run"
         actions = [(name, hosts.action_of(treatment, name, at=on)) for name in ("prepare", main)]
         assert actions[-1][1] is not None, f"BUG: {treatment.kind.name} has nothing to do"
@@ -143,7 +143,7 @@ class Setups:
 
 
 def _shown_place(offered: Sequence[str]) -> str:
-    """The place that a thing is found by: what it offers first, and a name in that if it offers one."""
+    """The path that identifies a thing: the first that it offers, with a name below it if it offers one."""
     return "/".join([*offered[:1], *(name for name in offered[1:] if "/" not in name and "/" in offered[0])][:2])
 
 
@@ -157,14 +157,14 @@ def guards(devices: Iterable[Instance], here: Here, name: str = "guard") -> list
 
 
 class Held(Record):
-    """Devices that are held from their guard on: the steps that check and hold them, and those that look afterwards."""
+    """Devices held from their guard on: the steps that check and hold them, and those that verify it afterwards."""
 
     before: tuple[Step, ...]
     after: tuple[Step, ...]
 
 
 def hold(devices: Iterable[Instance], users: Iterable[Instance], here: Here) -> Held | None:
-    """Check devices and hold them for what uses them, if each can be held and nothing of that claims them itself."""
+    """Check devices and hold them for their users; None if one cannot be held, or if a user claims them itself."""
     held = list({device.key: device for device in devices}.values())
     if any(_claims(user) for user in users):
         return None
@@ -189,16 +189,16 @@ def _claims(user: Instance) -> bool:
 
 
 def may_write(thing: Instance, frame: Frame) -> bool:
-    """Whether something may write to what it is carried out on, also where only a user's own kind denies it.
+    """Whether something may write to its target; a user's own kind is not believed when it denies that.
 
-    A wrapper has the target in the words that it starts.
+    A wrapper has the target among the words of the command that it starts.
     """
     is_unknown = thing.kind.writes is None or any(each.kind.is_own for each in (thing, *thing.under))
     return leaves_changed(thing, frame) or (is_unknown and thing.kind.needs is not None)
 
 
 def _manual_setup(instance: Instance, below: str, keys: str) -> Setup | None:
-    """A manual step for a resource, as a setup below it, which survives when the resource is created again."""
+    """The manual step for a resource, as a setup below it, which survives when the resource is made again."""
     properties = instance.kind.properties
     manual = {name: requested for name in instance.values if (requested := properties[name].ask) is not None}
     if not manual or instance.is_given:
@@ -217,7 +217,7 @@ def _manual_setup(instance: Instance, below: str, keys: str) -> Setup | None:
 
 
 def _changeable(instance: Instance) -> Mapping[str, Value]:
-    """The values given to a resource that can be set while it stands."""
+    """The values of a resource that can be set while it exists."""
     if instance.is_given or hosts.action_of(instance, "change") is None:
         return {}
     properties = instance.kind.properties
@@ -236,7 +236,7 @@ def _settings(instance: Instance, frame: Frame, here: Here) -> Iterator[Setting]
 
 
 def _made_with(instance: Instance) -> str:
-    """The hash of what a resource is made with: of what can be set later, only which of it is given."""
+    """The hash of what a resource is made with; of properties that can be set later, only the names."""
     changeable, properties = _changeable(instance), instance.kind.properties
     parts = [
         name if name in changeable else f"{name}={digests.canonical(instance.values[name])}"
@@ -252,7 +252,7 @@ def _signature(base: str, instance: Instance) -> str:
 
 
 class _RecordedValues(Mapping[str, Value]):
-    """The values of a thing; when a property that can be set while it exists is read, that is noted."""
+    """The values of a thing; each read of a property that can be set while the thing exists is recorded."""
 
     def __init__(self, instance: Instance, names: set[str]) -> None:
         self._values, self._changeable = instance.values, _changeable(instance)
@@ -278,7 +278,7 @@ def _recording_reads(instance: Instance, names: set[str]) -> Instance:
 
 
 def carried_by(thing: Instance, resources: Sequence[Instance]) -> Instance | None:
-    """The first of some resources that stands on a thing."""
+    """The first of these resources that is built on a thing."""
     return next((each for each in resources if thing.key in {under.key for under in each.beneath}), None)
 
 
@@ -289,12 +289,12 @@ def drawn_frame(workload: Instance, on: Instance | None, drawn: str) -> Frame:
 
 @lru_cache(maxsize=1024)
 def _seed(drawn: str) -> Quantity:
-    """A seed of 31 bits, as fio takes it."""
+    """A seed of 31 bits, the range that fio accepts."""
     return Quantity(Fraction(int(drawn, 16) & 0x7FFFFFFF))
 
 
 def rehearsal_frame(protocol: Instance, workload: Instance, on: Instance, drawn: str) -> Frame:
-    """A frame of a protocol that rehearses the workload: its commands, in which `$SEED` stands for the seed."""
+    """The frame of a protocol that rehearses the workload: its commands, with `$SEED` in place of the seed."""
     frame = Frame(workload, on, {"seed": Variable("SEED")})
     texts: dict[str, Value] = {}
     for name in ("run", "round"):
@@ -309,8 +309,8 @@ def rehearsal_frame(protocol: Instance, workload: Instance, on: Instance, drawn:
 def steps_of(action: KindAction, verb: Action, name: str, frame: Frame, here: Here) -> list[Step]:
     """The commands of an action with their values filled in.
 
-    `here` is the machine that carries the plan out (nothing where it has no name): what is to be done on another one
-    is asked of a person. Where several are reached, or it is not known which one it is, each step says which is its.
+    `here` is the machine that carries the plan out (empty if it has no name); commands for any other machine become
+    manual steps. If several machines are reached, or the machine is unknown, each step names its own.
     """
     assert frame.instance is not None, f"BUG: {name} is of nothing"
     machine = frame.instance.origin or hosts.host_of(frame.target or frame.instance)
@@ -322,7 +322,7 @@ def steps_of(action: KindAction, verb: Action, name: str, frame: Frame, here: He
 
 
 def _request_on_host(steps: Sequence[Step], name: str, place: str, host: str) -> Step:
-    """The manual step that stands for commands on another machine; `host` keeps it from working for two trials."""
+    """The manual step that replaces commands on another machine; `host` keeps that machine from serving two trials."""
     shown = "\n".join(_shown_command(step) for step in steps)
     why = "; ".join(dict.fromkeys(step.why for step in steps if step.why))
     expect = "\n".join(step.expect for step in steps if step.expect is not None)
@@ -347,7 +347,7 @@ def _commands(action: KindAction, verb: Action, name: str, frame: Frame, host: s
     for i, command in enumerate(action.commands, start=1):
         timeout = command.timeout.value(frame) if command.timeout else None
         if command.request is not None:
-            # A person who is asked to verify something stands for it.
+            # A person who is asked to verify something vouches for it.
             expect = "" if action.name.startswith("verify") else None
             why = filled(command.request, frame)
             last = reader if i == len(action.commands) else None
@@ -380,7 +380,7 @@ def _commands(action: KindAction, verb: Action, name: str, frame: Frame, host: s
 
 
 def _wraps(action: KindAction, frame: Frame) -> Iterator[tuple[Instance, KindAction]]:
-    """The wrappers of a workload, the outermost first, each with what it does on the platform."""
+    """The wrappers of a workload, the outermost first, each with its action on the platform."""
     workload = frame.instance
     for wrapper in workload.under if workload is not None and action.name in _WRAPPED else ():
         wrap = hosts.action_of(wrapper, "wrap", at=workload.origin if workload and workload.origin else frame.target)
@@ -389,7 +389,7 @@ def _wraps(action: KindAction, frame: Frame) -> Iterator[tuple[Instance, KindAct
 
 
 def with_wrappers(reader: Reader | None, action: KindAction, frame: Frame, output: str) -> Reader | None:
-    """The reader of a workload, which also reads the metrics of what starts it."""
+    """The reader of a workload, extended by the metrics of its wrappers."""
     counts: list[object] = []
     for wrapper, wrap in _wraps(action, frame):
         for definition in wrap.readers:
@@ -404,7 +404,7 @@ def with_wrappers(reader: Reader | None, action: KindAction, frame: Frame, outpu
 
 
 def _wrapped(command: str, action: KindAction, frame: Frame) -> str:
-    """The command of a workload as its wrappers start it, the outermost first."""
+    """The command of a workload inside its wrappers, the outermost first."""
     for wrapper, wrap in reversed([*_wraps(action, frame)]):
         words = ("sh", "-c", command)
         command = wrap.commands[0].fill(Frame(wrapper, frame.target, {"command": words}))
@@ -416,7 +416,7 @@ def _step_name(name: str, action: KindAction, number: int) -> str:
 
 
 def filled(parts: tuple[str | Expr, ...], frame: Frame) -> str:
-    """A text of a kind with its values filled in, as it is, without quotes. Raises ProgramError."""
+    """Fill in the values of a kind's text, without quoting. Raises ProgramError."""
     pieces = []
     for part in parts:
         try:
@@ -428,7 +428,7 @@ def filled(parts: tuple[str | Expr, ...], frame: Frame) -> str:
 
 
 def _text_lines(value: Value) -> str:
-    """The text of a value; a list is a line for each."""
+    """The text of a value; a list has one line for each element."""
     return "\n".join(map(_text_lines, value)) if isinstance(value, tuple) else values.plain(value)
 
 

@@ -28,14 +28,14 @@ class Make:
 
 @frozen
 class Alter:
-    """Change a resource from the state `was` to another, and keep the resources on it."""
+    """Change a resource from the state `was` to another, and keep everything built on it."""
 
     was: Setup
     setup: Setup
 
     @property
     def settings(self) -> tuple[Setting, ...]:
-        """The settings that differ from those that are needed."""
+        """The settings whose value has to change."""
         return tuple(setting for setting in self.setup.settings if setting not in self.was.settings)
 
     @property
@@ -61,13 +61,13 @@ Change = Make | Alter | Unmake
 
 @frozen
 class State:
-    """The setups that stand, in the order in which they were made, and the keys of those that are stale."""
+    """The setups that exist, in the order in which they were made, and the keys of the stale ones."""
 
     standing: tuple[Setup, ...] = ()
     stale: frozenset[str] = frozenset()
 
     def changes(self, needed: Sequence[Setup]) -> tuple[Change, ...]:
-        """The steps, in order, after which every setup of `needed` (parents first) stands and is fresh."""
+        """The changes, in order, after which every setup of `needed` (parents first) exists and is fresh."""
         keys = {setup.key for setup in needed}
         for there in reversed(self.standing):
             if there.is_ambient and there.key not in keys:
@@ -91,7 +91,7 @@ class State:
         return tuple(changes)
 
     def has(self, setup: Setup) -> bool:
-        """Tell whether the setup stands as it is needed."""
+        """Whether the setup exists in the needed state."""
         there = self._standing_at(setup.key)
         return there is not None and there.signature == setup.signature and setup.key not in self.stale
 
@@ -116,12 +116,12 @@ class State:
                 return State(others, self.stale - {key})
 
     def invalidate(self, keys: Iterable[str]) -> State:
-        """Return the state after the resources with these keys became stale."""
+        """Return the state after the resources with these keys have become stale."""
         here = {there.key for there in self.standing}
         return State(self.standing, self.stale | here.intersection(keys))
 
     def teardown(self) -> tuple[Unmake, ...]:
-        """The steps, in order, that remove everything."""
+        """The changes, in order, that remove everything."""
         return tuple(Unmake(setup) for setup in reversed(self.standing))
 
     def _unmake_all_on(self, key: str) -> tuple[Unmake, ...]:
@@ -129,19 +129,19 @@ class State:
         return tuple(unmake for unmake in self.teardown() if unmake.setup.key in doomed)
 
     def _keys_on(self, key: str) -> frozenset[str]:
-        """The key, and those of all that stands on it."""
+        """The key, and the keys of everything built on it."""
         result = {key}
-        for there in self.standing:  # a setup is always made after what it stands on
+        for there in self.standing:  # a setup is always made after what it is built on
             if not result.isdisjoint(there.beneath):
                 result.add(there.key)
         return frozenset(result)
 
 
 class Walk:
-    """The states through which the trials of a plan go, one after the other.
+    """The sequence of states through which the trials of a plan pass.
 
-    The same setups are needed in the same state again and again, so each change is worked out once. In one plan a
-    setup's signature stands for it.
+    The same setups are needed in the same state again and again, so each change is computed once. Within one plan, a
+    setup's signature identifies it.
     """
 
     def __init__(self) -> None:
@@ -151,7 +151,7 @@ class Walk:
         ]()
 
     def enter(self, needed: Sequence[Setup]) -> tuple[Change, ...]:
-        """Return what changes before a trial that needs these setups."""
+        """Return the changes before a trial that needs these setups."""
         standing = tuple([there.signature for there in self.state.standing])
         key = standing, self.state.stale, tuple([setup.signature for setup in needed])
         cached = self._cached.get(key)
@@ -164,5 +164,5 @@ class Walk:
         return changes
 
     def leave(self, invalidated: Iterable[str]) -> None:
-        """Note the keys of what the trial has changed."""
+        """Record the keys of the resources that the trial changed."""
         self.state = self.state.invalidate(invalidated)

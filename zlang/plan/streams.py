@@ -1,9 +1,9 @@
 """Several streams at the same time, as one step: processes that begin together, and are all waited for.
 
-In: the streams of a trial, each with the frame in which its templates are filled in. Out: one `MEASURE` step, whose
-reader knows the streams. Rules: a kind with `together` carries all its streams out in one process, and says how;
-processes wait behind a gate, so that none begins before all are there. In commands a stream is called by its place:
-its name does not decide what is measured.
+In: the streams of a trial, each with the frame that fills in its templates. Out: one `MEASURE` step, whose reader knows
+the streams. Rules: a kind with `together` runs all its streams in one process, with its own command for this; processes
+wait behind a gate, so that none begins before all are ready. Commands name a stream by its position, so that its name
+does not affect the measurement.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ _LONGEST = (128 << 10) - 1
 _WAIT = 'eval "$GATE"'
 """The command that a tool which can wait runs just before it starts. For other tools, the shell waits first."""
 
-# A fifo is opened for reading when it is opened for writing: that is the gate. Until then each process has said that it
-# is there; what opens the gate later, because it was slow, finds it open. With `delay` in the environment, a tool waits
-# until so many seconds after that. An event is ended when the workloads are: its command runs in `timeout`, which ends
-# all that it started.
+# The gate is a fifo: opening it for reading blocks until it is opened for writing, after each process has reported
+# that it is ready; a slow process that opens it later finds it open. With `delay` in the environment, a tool waits
+# that many seconds more. An event ends with the workloads: its command runs in `timeout`, which ends everything that
+# it started.
 _GATE = """\
 gate=$OUT/gate
 mkdir -- "$gate" {directories} && mkfifo -- "$gate/ready" "$gate/open"{fifos} || exit 1
@@ -71,9 +71,9 @@ for each in $processes; do wait "$each" || code=$?; done
 {ending}rm -r -- "$gate"
 exit "$code"
 """
-# A signal ends `wait`, not the command that is waited for. One that reaches a process between fork and exec may be lost
+# A signal ends `wait`, not the command that it waits for. One that reaches a process between fork and exec may be lost
 # (dash), and one that reaches `timeout` while it forks ends it without its command (1 % of events that end at once,
-# on a busy machine): so it is sent each second until the event is gone, and then to what is left of `timeout`'s group.
+# on a busy machine): so it is sent each second until the event is gone, and then to the rest of `timeout`'s group.
 _HAPPEN = """\
 outlast() {{
   while wait "$child" 2>/dev/null; code=$?; kill -0 "$child" 2>/dev/null; do :; done
@@ -113,8 +113,8 @@ happen() {{
   exit "$code"
 }}
 """
-# Several machines begin at one instant, which each is told by its own clock once all are ready. Between looking at the
-# clock and sleeping time goes by, most while machines are being told: so each looks again shortly before.
+# Several machines begin at one instant: once all are ready, each gets it in the time of its own clock. Time passes
+# between reading the clock and sleeping, most while machines are being told: so each looks again shortly before.
 _MEETING = """\
 : >"$gate/met"
 read -r instant <"$gate/instant"
@@ -124,7 +124,7 @@ for early in 100000000 0; do
   test "$left" -le 0 || sleep "$((left / 1000000000)).${part#1}"
 done
 """
-# A machine on which only events happen is told when the workloads have ended on the others.
+# A machine with events only is told when the workloads on the others have ended.
 _AWAIT_OTHERS = """\
 until test -e "$gate/over"; do sleep 0.1 2>/dev/null || sleep 1; done
 """
@@ -142,7 +142,7 @@ for each in $events; do wait "$each" || code=$?; done
 
 
 class _Process(Record):
-    """One process of a trial: where it runs, its steps, and the readers of each of its streams, one for each part."""
+    """One process of a trial: its machine, its steps, and the readers of each of its streams, one for each part."""
 
     place: str
     steps: tuple[Step, ...]
@@ -155,7 +155,7 @@ class _Process(Record):
 
 
 class _Event(Record):
-    """An event of a trial: when it begins, how, and the command that lasts as long as it does. Times are in seconds."""
+    """An event of a trial: when and how it begins, and the command that lasts as long. Times are in seconds."""
 
     at: str
     start: str
@@ -175,9 +175,9 @@ def measure(
     events: Sequence[Frame],
     here: Here,
 ) -> list[Step]:
-    """The steps that carry out streams and events, one on each machine; what reads all of them is of the last one.
+    """The steps that run streams and events, one on each machine; the last one reads the results of all.
 
-    Raises ProgramError where they cannot be begun together.
+    Raises ProgramError if they cannot begin together.
     """
     groups = _by_process(streams)
     is_gated = len(groups) > 1 or bool(events)
@@ -240,12 +240,12 @@ def _require_short(experiment: Experiment, text: str, streams: int) -> None:
 
 
 def _lasting(stream: Stream) -> dict[str, object]:
-    """The duration of a stream with a schedule, pauses included."""
+    """The duration arguments of a stream with a schedule, pauses included."""
     return {"lasts": float(lasts(stream.workload, stream.on))} if stream.workload.scheduled else {}
 
 
 def _by_process(streams: Sequence[Stream]) -> list[tuple[int, ...]]:
-    """Group streams by the process that carries them out: those of one kind that supports this, on one machine.
+    """Group streams by process: streams of one kind that supports this, on one machine, share one.
 
     A wrapper that counts does so for a whole process, so a stream with such a wrapper has its own process.
     """
@@ -262,7 +262,7 @@ def _by_process(streams: Sequence[Stream]) -> list[tuple[int, ...]]:
 
 
 def _process(numbers: Sequence[int], frames: Sequence[Frame], here: Here, *, is_gated: bool, is_cut: bool) -> _Process:
-    """A process for these streams; one that has to be cut at events is carried out as if there were several."""
+    """The process for these streams; a process that must be split at events gets sections, as several streams do."""
     if is_gated and all(map(_knows_gate, frames)):
         frames = [Frame(f.instance, f.target, {**f.context, "gate": (_WAIT,)}) for f in frames]
     first = frames[numbers[0]]
@@ -287,7 +287,7 @@ def _process(numbers: Sequence[int], frames: Sequence[Frame], here: Here, *, is_
         ((number, (reader, *parts)),) = readers
         counted = with_wrappers(reader, action, frames[number], output)
         readers = [(number, (counted, *parts))] if counted else readers
-    # Whatever takes longest, its own time has to be enough.
+    # The timeout covers the stream that takes longest.
     every = [frame for own in sections.values() for frame in own]
     longest = max(sum(step.timeout for step in _commands(action, frame, here)) for frame in every)
     steps = [replace(step, timeout=max(step.timeout, longest)) for step in steps]
@@ -295,14 +295,14 @@ def _process(numbers: Sequence[int], frames: Sequence[Frame], here: Here, *, is_
 
 
 def _knows_gate(frame: Frame) -> bool:
-    """Whether the wrappers of a workload start it with what the shell has, such as the descriptors of the gate."""
+    """Whether the wrappers of a workload pass on the shell's open descriptors, such as those of the gate."""
     under = frame.instance.under if frame.instance else ()
     traits = ((wrapper, wrapper.kind.traits.get(_KEEPS)) for wrapper in under)
     return all(trait is not None and trait.value(Frame(wrapper, frame.target)) is True for wrapper, trait in traits)
 
 
 def _in_sections(frame: Frame, number: int) -> list[Frame]:
-    """The sections of one stream: one, or as many as there are parts of its schedule."""
+    """The sections of one stream: one for each part of its schedule, or a single one."""
     assert frame.instance is not None, "BUG: a stream without a workload"
     name = place_of(number)
     parts = parts_of(frame.instance, frame.target)
@@ -316,14 +316,14 @@ def _in_sections(frame: Frame, number: int) -> list[Frame]:
 
 
 def _commands(action: KindAction, frame: Frame, here: Here) -> list[Step]:
-    """The steps of a process as if it were of this stream alone."""
+    """The steps of a process that runs this stream alone."""
     return steps_of(
         action, Action.MEASURE, _NAME, Frame(frame.instance, frame.target, {**frame.context, "sections": ()}), here
     )
 
 
 def _section(kind: Kind, frame: Frame) -> tuple[Value, ...]:
-    """The words that a section adds to the command of the process that it shares."""
+    """The words that a section adds to the command of its shared process."""
     assert kind.section is not None, f"BUG: {kind.name} has no section"
     words = kind.section.value(frame)
     return words if isinstance(words, tuple) else (words,)
@@ -341,7 +341,7 @@ def _require_together(experiment: Experiment, streams: Sequence[Stream], process
 
 
 def _require_reached(experiment: Experiment, events: Sequence[Frame], here: Here) -> None:
-    """Raise ProgramError where a person would have to begin an event on another machine."""
+    """Raise ProgramError if a person would have to begin an event on another machine."""
     for frame in events:
         step = _happening(frame, here)[0]
         if step.action is Action.ASK:
@@ -362,7 +362,7 @@ def _happening(frame: Frame, here: Here) -> list[Step]:
 
 
 def _gated(processes: Sequence[_Process], events: Mapping[int, _Event], *, has_others: bool) -> str:
-    """The processes behind a gate, each with its output in a directory of its own, and what happens meanwhile."""
+    """The script that starts processes behind a gate, each with its own output directory, and runs the events."""
     begun = []
     for process in processes:
         text = " && ".join(
@@ -388,7 +388,7 @@ def _gated(processes: Sequence[_Process], events: Mapping[int, _Event], *, has_o
 
 
 def _event(frame: Frame, here: Here) -> _Event:
-    """An event as text; a workload is an event whose command goes on for as long as it takes."""
+    """An event as shell text; a workload used as an event lasts as long as its command runs."""
     event = frame.instance
     assert event is not None, "BUG: an event without a kind"
     is_workload = event.kind.role == "workload"
@@ -409,5 +409,5 @@ def _steps_of(frame: Frame, name: str, here: Here) -> list[Step]:
 
 
 def _as_text(steps: Sequence[Step]) -> str:
-    """Commands one after the other, each in a shell of its own."""
+    """Join commands that run in order, each in a shell of its own."""
     return " && ".join(f"sh -c {values.quote(step.command)}" for step in steps) or ":"

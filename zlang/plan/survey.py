@@ -1,7 +1,7 @@
-"""Sampling of a plan: `Schedule` -> `SampledTrial`s, over which an estimate adds up.
+"""Sampling of a plan: `Schedule` -> `SampledTrial`s, which an estimate adds up.
 
-Rule: all trials of a plan of up to `EXACT`; of a longer one `DRAWN` places, each with the weight of those that it
-stands for. The trials in `but`, by their place, were measured before and are not carried out.
+Rule: all trials of a plan of up to `EXACT`; of a longer one `DRAWN` places, each with the number of places that it
+represents as its weight. The trials in `but`, by their place, were measured before and are not carried out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DRAWN = 150
 class SampledTrial:
     """The changes before a trial, and the trial, if there is one; it represents `weight` trials.
 
-    The trial may be that of another replicate, which takes the same steps.
+    The trial may belong to another replicate, which takes the same steps.
     """
 
     weight: float
@@ -32,7 +32,7 @@ class SampledTrial:
 
 
 def sample(builder: Builder, schedule: Schedule, but: Container[str] = ()) -> Iterator[SampledTrial]:
-    """Give each trial that may be carried out, or a sample of them, and at last what is removed."""
+    """Give each trial that may be carried out, or a sample of them, and last the teardown."""
     schedule = schedule.carried_out()
     return (_every_trial if schedule.trials <= EXACT else _drawn_trials)(builder, schedule, but)
 
@@ -63,5 +63,5 @@ def _drawn_trials(builder: Builder, schedule: Schedule, but: Container[str]) -> 
             walk.enter(setups)
             walk.leave(trial.invalidates)
         changes = walk.enter(needed)
-        yield SampledTrial(weight, changes, drawn if is_left else None)  # whichever is the first finds nothing made
+        yield SampledTrial(weight, changes, drawn if is_left else None)  # the first trial always finds nothing made
     yield SampledTrial(1, walk.state.teardown(), None)

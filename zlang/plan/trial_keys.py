@@ -1,4 +1,4 @@
-"""The trials of a schedule without their commands: their keys, and trials that are the same measurement."""
+"""The trials of a schedule without their commands: their keys, and duplicate measurements."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def trial_keys(schedule: Schedule) -> Iterator[TrialKey]:
 
 
 def trial_keys_by_values(schedule: Schedule) -> Iterator[TrialKey]:
-    """The same, distinguished by the values that they use: several times as fast.
+    """The trials in order, with keys made from the values that they use: several times as fast as `trial_keys`.
 
-    Between programs that declare the same kinds these tell what identities tell.
+    Between programs that declare the same kinds, these keys distinguish the same trials as identities do.
     """
     for slot in schedule.slots():
         key = trial_config(schedule.experiment, slot.point).key
@@ -30,10 +30,10 @@ def trial_keys_by_values(schedule: Schedule) -> Iterator[TrialKey]:
 
 
 def twins(schedule: Schedule) -> tuple[int, int] | None:
-    """The numbers of the first two trials that are one measurement, if there are any: one identity, one replicate.
+    """The numbers of the first two trials that are the same measurement (one identity, one replicate), if any.
 
-    In one program the values that a point reaches decide its commands, so these need not be made, unless a name is
-    that of two kinds, of which commands tell whether they do the same.
+    Within one program, the values that a point uses decide its commands, so the commands need not be built. The
+    exception is a name that two kinds share: only their commands tell whether they do the same.
     """
     experiment = schedule.experiment
     kinds = {thing.kind for thing, _ in hosts.used_by(experiment)}

@@ -1,6 +1,6 @@
 """The work of a trial: the setups that it needs, and its steps around those of the cache protocol.
 
-In: `TrialConfig`. Out: `Setup`s and `Step`s; what many trials share is made once. Raises ProgramError where a point
+In: a `TrialConfig`. Out: `Setup`s and `Step`s; what many trials share is built once. Raises ProgramError where a point
 cannot be carried out.
 """
 
@@ -28,7 +28,7 @@ Prepared = tuple[tuple[Setup, ...], tuple[Step, ...]]
 
 
 class _StepsAround(Record):
-    """The steps around those of a workload: looks before the caches are treated, and what surrounds the measurement."""
+    """The steps around those of a workload: observations before cache treatment, and steps around the measurement."""
 
     looks: tuple[Step, ...]
     before: tuple[Step, ...]
@@ -37,7 +37,7 @@ class _StepsAround(Record):
 
 
 class _Course(Record):
-    """The steps of a trial around those of its workloads: guards, and those before and after the measurement."""
+    """The steps of a trial around those of its workloads: guards, and the steps before and after the measurement."""
 
     guards: tuple[Step, ...]
     before: tuple[Step, ...]
@@ -47,7 +47,7 @@ class _Course(Record):
 class TrialSteps:
     """The setups and the steps of an experiment's trials.
 
-    `here` is the machine that carries them out, as in `setups.steps_of`. `draw` gives the hash from which a seed is
+    `here` is the machine that carries them out, as in `setups.steps_of`. `draw` returns the hash from which a seed is
     drawn.
     """
 
@@ -62,7 +62,7 @@ class TrialSteps:
         self.exposure = Exposure(experiment, here)
 
     def require_possible(self, config: TrialConfig) -> None:
-        """Raise ProgramError where a workload or a collector cannot be carried out at a point."""
+        """Raise ProgramError if a workload or a collector cannot be carried out at a point."""
         shape = config.shape
         if shape is None:
             self._require_each_possible(config)
@@ -101,7 +101,7 @@ class TrialSteps:
     def _course(
         self, config: TrialConfig, protocol: tuple[Step, ...], frames: Sequence[Frame], events: Sequence[Frame]
     ) -> _Course:
-        """The steps around those of the workloads, made once for all trials of a shape."""
+        """The steps around those of the workloads, built once for all trials with the same structure."""
         place = config.shape, bool(protocol)
         cached = self._courses.get(place)
         if cached is not None:
@@ -110,13 +110,13 @@ class TrialSteps:
         workloads = [stream.workload for stream in config.streams]
         users = (*workloads, config.protocol, *config.collectors, *config.during)
         held = hold(exposed, users, self._here) if exposed else None
-        # A protocol may rehearse the workload, so what is written to is guarded before that, too.
+        # A protocol may rehearse the workload, so devices to be written to are guarded before that, too.
         again = guards(exposed, self._here, "guard-again") if protocol and not held else []
         around = self._steps_around(config)
         ended = self._ended(events) if events else ()
         course = _Course(
             held.before if held else tuple(guards(exposed, self._here)),
-            # What looks at the target may read of it, so that the caches are treated after that.
+            # Looking at the target may read from it, so the caches are treated after that.
             (*around.looks, *protocol, *again, *around.before),
             (*around.after, *ended, *(held.after if held else ()), *around.looks_after),
         )
@@ -125,7 +125,7 @@ class TrialSteps:
         return course
 
     def _steps_around(self, config: TrialConfig) -> _StepsAround:
-        """The steps of collectors and of caches that are counted, which trials with the same surroundings share."""
+        """The steps of collectors and of counted caches, which trials with the same surroundings share."""
         cached = self._around.get(config.surroundings)
         if cached is None:
             looks = [replace(step, reader=None) for step in self._look_steps(config, "before", Action.PREPARE)]
@@ -139,7 +139,7 @@ class TrialSteps:
         return cached
 
     def event_frames(self, config: TrialConfig) -> tuple[Frame, ...]:
-        """The frames in which the templates of events are filled."""
+        """The frames that fill in the templates of events."""
         if not config.during:
             return ()
         frames = []
@@ -149,7 +149,7 @@ class TrialSteps:
         return tuple(frames)
 
     def _ended(self, events: Sequence[Frame]) -> Iterator[Step]:
-        """Verify that each event happened, and end it: also if the measurement failed."""
+        """The steps that verify that each event happened, and end it, even if the measurement failed."""
         for frame in events:
             assert frame.instance is not None, "BUG: an event without a kind"
             for name, state, verb, word in (
@@ -160,7 +160,7 @@ class TrialSteps:
                 yield from self._steps(action, verb, f"{word}-{frame.instance.key}", frame) if action else ()
 
     def frames(self, config: TrialConfig, replicate: int, own: str) -> tuple[Frame, ...]:
-        """The frame of each workload's templates; each replicate draws offsets, or replays those of the first."""
+        """The frame of each workload's templates; each replicate draws new offsets, or replays those of the first."""
         frames = []
         for number, stream in enumerate(config.streams):
             drawn_for = [] if stream.workload.replays else [str(replicate)]
@@ -217,7 +217,7 @@ class TrialSteps:
         return cached
 
     def _setups_of_targets(self, config: TrialConfig) -> Iterable[Setup]:
-        """The setups of all targets, each once. Raises ProgramError where one target cannot be there with another."""
+        """The setups of all targets, each once. Raises ProgramError if two targets cannot exist together."""
         treatment = config.before
         by_treatment = self.exposure.named_devices(config, naming.with_wrappers((treatment,))) if treatment else []
         setups: dict[str, Setup] = {}
@@ -235,7 +235,7 @@ class TrialSteps:
         return setups.values()
 
     def _require_one_state(self, config: TrialConfig) -> None:
-        """Raise ProgramError where two targets would need a thing in two states at the same time."""
+        """Raise ProgramError if two targets need a thing in two states at the same time."""
         states: dict[str, tuple[str, str, bool]] = {}
         for target in config.targets if len(config.targets) > 1 else ():
             site = treatment_site(config.before, target) if config.before else None
@@ -269,7 +269,7 @@ class TrialSteps:
             subject = Action.VERIFY if verb == Action.VERIFY else Action.FLUSH
             yield from self._steps(own, subject, f"{phase}-{protocol.key}", frame)
             return
-        # To look at a file is to read its inode, so what is beneath is looked at first.
+        # Looking at a file reads its inode, so the resources beneath it are looked at first.
         result = []
         for instance in resources if state else reversed(resources):
             action = hosts.action_of(instance, verb, state)
@@ -291,7 +291,7 @@ class TrialSteps:
                 yield from _numbered(steps, instance, config)
 
     def _look_steps(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
-        """The looks of collectors, before the protocol and after the measurement."""
+        """The observations of collectors, before the protocol and after the measurement."""
         for instance in config.collectors:
             targets = _targets(instance, config) if instance.kind.needs else ()
             looks = [self._look(instance, target, when, verb) for target in targets or (config.on,)]
@@ -303,7 +303,7 @@ class TrialSteps:
         return self._steps(action, verb, f"{collector.key}-{when}", Frame(collector, target)) if action else ()
 
     def _count_steps(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
-        """Count the bytes that a resource with a cache of its own has read, before and after a cold measurement."""
+        """The steps that count the bytes read by resources with a cache, before or after a cold measurement."""
         beneath = {thing.key: thing for target in config.targets for thing in chain(target)}
         for instance in beneath.values() if config.is_cold else ():
             action = hosts.action_of(instance, "look", COLD)
@@ -311,7 +311,7 @@ class TrialSteps:
                 yield from self._steps(action, verb, f"{COUNTED}{instance.key}-{when}", Frame(instance))
 
     def _prepare(self, number: int, frame: Frame, frames: Sequence[Frame]) -> Sequence[Step]:
-        """The commands with which a workload prepares itself before it is measured."""
+        """The commands that prepare a workload before it is measured."""
         assert frame.instance is not None, "BUG: a measurement without a workload"
         action = hosts.action_of(frame.instance, "prepare", at=frame.target)
         name = "prepare" if len(frames) == 1 else f"prepare-{place_of(number)}"
@@ -331,7 +331,7 @@ class TrialSteps:
 
 
 def _require_reached(collector: Instance, steps: Iterable[Step]) -> None:
-    """Raise ProgramError where a person would have to observe another machine: nobody could end that in time."""
+    """Raise ProgramError if a person would have to observe another machine: nobody could end that in time."""
     if collector.origin is not None and any(step.action is Action.ASK for step in steps):
         assert collector.span is not None, f"BUG: {collector.key} was declared nowhere"
         host = collector.origin.label
@@ -346,14 +346,14 @@ def _target(thing: Instance, config: TrialConfig) -> Instance | None:
 
 
 def _targets(thing: Instance, config: TrialConfig) -> tuple[Instance, ...]:
-    """The targets of a collector or an event: of a trial on several machines those of its own, if it has some there."""
+    """The targets of a collector or an event; in a trial on several machines, those on its own machine, if any."""
     targets = streams.targets(config.streams)
     machine = thing.origin.key if thing.origin else ""
     return tuple(on for on in targets if (host := hosts.host_of(on)) and host.key == machine) or targets
 
 
 def _numbered(steps: Iterable[Step], collector: Instance, config: TrialConfig) -> Iterator[Step]:
-    """The steps of a collector; where several machines have it, their readers know which of the trial's it is."""
+    """The steps of a collector; if several machines have it, their readers know the machine's number in the trial."""
     keys = [streams.key_in_program(each) for each in config.collectors]
     key = streams.key_in_program(collector)
     number = list(dict.fromkeys(keys)).index(key) if key != collector.key else None
@@ -365,7 +365,7 @@ def _numbered(steps: Iterable[Step], collector: Instance, config: TrialConfig) -
 
 
 def _one_after_the_other(steps: Sequence[Step]) -> Step:
-    """A step that does what several do, each in a shell of its own."""
+    """One step that does the work of several in order, each in a shell of its own."""
     first, *others = steps
     if not others:
         return first
@@ -374,6 +374,6 @@ def _one_after_the_other(steps: Sequence[Step]) -> Step:
 
 
 def _require_on_host(thing: Instance, host: Instance | None) -> None:
-    """Raise ProgramError where a thing's host lacks something of it."""
+    """Raise ProgramError if a thing's host lacks something that the thing requires."""
     for finding in hosts.lacking(thing, host):
         raise ProgramError(finding)

@@ -1,9 +1,9 @@
 """A plan as JSON lines: `Plan` -> lines, and lines -> `Plan`.
 
-The first line is `{"header": …}`; then one `{"setup": …}` or `{"trial": …}` a line, in plan order. What a plan comes to
-on a machine, `{"outlook": …}`, is not part of it: it can stand after the header, and is skipped when a plan is read.
-Rule: `load(dump(plan))` gives the same items; neither holds more than one item at a time; what is not a whole plan of
-this format is refused with one sentence that says where.
+The first line is `{"header": …}`; then one `{"setup": …}` or `{"trial": …}` a line, in plan order. The line
+`{"outlook": …}`, the estimate for one machine, is not part of the plan: it may follow the header, and is skipped when a
+plan is read. Rule: `load(dump(plan))` gives the same items; neither holds more than one item at a time; input that is
+not a complete plan in this format is refused with one sentence that gives the place.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def dump(plan: Plan, outlook: Outlook | None = None) -> Iterator[bytes]:
 
 
 def load(lines: Callable[[], Iterable[bytes]], name: str) -> Plan:
-    """Read a plan from `lines`, which starts the file again at each call; messages call it `name`."""
+    """Read a plan from `lines`, which reopens the file at each call; messages call it `name`."""
     header = _header(lines, name)
     return Plan(replace(header, format=FORMAT), lambda: _items(lines, header, name))
 
@@ -54,7 +54,7 @@ def schema() -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """One of these: the header in the first line, what is left to do of it here, then setups and trials."""
+    """One of these: the header in the first line, the outlook for this machine, then setups and trials."""
 
     header: Header | None = None
     outlook: Outlook | None = None
@@ -99,7 +99,7 @@ def _parse(line: bytes, number: int, name: str, written_in: int = FORMAT) -> _Li
 
 
 def _with_present_names(line: bytes) -> bytes:
-    """Give the fields of a line of format 1 their present names."""
+    """Rename the fields of a line of format 1 to their current names."""
     whole = orjson.loads(line)
     for part in whole.values() if isinstance(whole, dict) else ():
         for before, now in _NAMES_IN_FORMAT_1.items():
