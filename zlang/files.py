@@ -172,7 +172,7 @@ def scratch(parent: Path) -> Iterator[Path]:
 
 
 def _make_held(parent: Path) -> tuple[Path, int]:
-    """Make a scratch directory and lock it; if another process took it for abandoned meanwhile, make another one."""
+    """Make a scratch directory and lock it; if another process has meanwhile removed it as abandoned, make another."""
     import fcntl
     import tempfile
 

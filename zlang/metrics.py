@@ -44,7 +44,7 @@ QUIET, AFTER, PHASE = "quiet", "after", "phase"
 
 
 def overlap(events: Iterable[str]) -> str:
-    """The phase in which several events go on, in whichever order a trial lists them; that of a single event is its."""
+    """Name the phase in which these events overlap, in whatever order they are listed; one event gives its own name."""
     return "+".join(sorted(events))
 
 

@@ -1,1 +1,1 @@
-"""A results database in, tables out. Rule: every figure comes with its n and its uncertainty."""
+"""Reports from a results database. Rule: every figure comes with its n and its uncertainty."""

@@ -1,7 +1,7 @@
-"""A figure of a run against one of another run, in each combination of the factors that an expectation is about.
+"""Comparisons of a figure between two runs, in each combination of the factors that an expectation names.
 
-In: two runs and an `ExpectedRatio`. Out: a `ComparedCombination` for each combination that both have. Rule: runs are
-compared by `compare.compare_runs`, as `zlang compare` does.
+In: two runs and an `ExpectedRatio`. Out: a `ComparedCombination` for each combination that both runs have. Rule: runs
+are compared by `compare.compare_runs`, as `zlang compare` does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from zlang.store.query import run_query
 
 @dataclass(frozen=True, slots=True)
 class ComparedCombination:
-    """The levels of a combination, its sides, and the ratio of the first to the second; else `why` there is none."""
+    """The levels of a combination, its two sides, and the ratio of the first to the second, or `why` there is none."""
 
     levels: tuple[Cell, ...]
     sides: tuple[Side, ...]
@@ -33,10 +33,10 @@ class ComparedCombination:
 
 
 def compared(trials: Trials, other: Trials, expected: ExpectedRatio) -> list[ComparedCombination]:
-    """The figure of a run against that of another, in each combination that both have."""
+    """Compare a figure of a run with that of another run, in each combination that both have."""
     ones = _rows(trials, expected.term, expected.matched)
     others = _rows(other, expected.other, expected.matched)
-    places = range(len(expected.by))  # the first of those that are matched
+    places = range(len(expected.by))  # the first of the matching ones
     combinations: dict[tuple[Cell, ...], None] = {}
     for left in dict.fromkeys(tuple(row.levels[i] for i in places) for row in ones):
         for right in dict.fromkeys(tuple(row.levels[i] for i in places) for row in others):
@@ -52,7 +52,7 @@ def compared(trials: Trials, other: Trials, expected: ExpectedRatio) -> list[Com
 
 
 def _rows(trials: Trials, term: Term, by: Sequence[FactorRef]) -> list[Row]:
-    """The trials that count and have the figure, with the levels of these factors."""
+    """The valid trials that have the figure, with the levels of these factors."""
     levels = [formulas.level(trials, item) for item in by]
     joined = margins.percentile_join(term, 0) if term.op == "percentile" else ""
     own = f"trial, coalesce(measured_in, run), replicate, position, block, coalesce(host, ''), {design.SETUPS}"
@@ -64,7 +64,7 @@ def _rows(trials: Trials, term: Term, by: Sequence[FactorRef]) -> list[Row]:
 
 
 def _are_alike(levels: Sequence[Cell], others: Sequence[Cell]) -> bool:
-    """Whether two combinations agree in as many levels as both name; what is absent agrees with any level."""
+    """Whether two combinations agree in every level that both name; an absent factor agrees with any level."""
     return all(a is None or b is None or a == b for a, b in zip(levels, others, strict=False))
 
 
@@ -102,7 +102,7 @@ def _ratio(runs: tuple[str, str], sides: Sequence[Sequence[Row]]) -> tuple[Ratio
 
 
 def _design(rows: Sequence[Row], places: Sequence[int]) -> Design:
-    """Trials by the factors in these places; their figure has the same name in both runs."""
+    """The design of these trials over the factors at these places; the figure has the same name in both runs."""
     factors = tuple(TableColumn(str(place), "word", "") for place in places) or (TableColumn("all", "word", ""),)
     kept = tuple(replace(row, levels=tuple(row.levels[i] for i in places) or ("",)) for row in rows)
     return Design(metric="figure", unit="", factors=factors, levels=(), rows=kept)

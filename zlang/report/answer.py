@@ -1,4 +1,4 @@
-"""The answer that results give to the question of an experiment, in sentences.
+"""The answer of the results to the question of an experiment, in sentences.
 
 In: the trials of a run in a database. Out: verdicts, comparisons and sources of variance, each computed once, and
 sentences about them. Rule: a sentence has the interval and n of its figure.
@@ -25,7 +25,7 @@ MOST_ANSWERS = 3
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The parts of the answer, each computed once; `why` says why there are no comparisons.
+    """The parts of the answer, each computed once; `why` is the reason if there are no comparisons.
 
     `named_factors` are the columns of the factors that the clauses of the experiment name.
     """
@@ -40,9 +40,9 @@ class Answered:
 
     @property
     def usual_plot(self) -> str:
-        """The plot of an experiment that asks for none: the metric over the factors of its questions.
+        """The default plot of an experiment without one: the metric over the factors of its questions.
 
-        Those that matter most come after them.
+        After these come the factors with the largest effect.
         """
         sizes = {item.name: len(levels) for item, levels in zip(self.read.factors, self.read.levels, strict=True)}
         names = [*self.named_factors, *(item.name for item in self.sources)]
@@ -66,7 +66,7 @@ class Answered:
 
 
 def answer_of(trials: Trials) -> Answered:
-    """The results of an experiment, in sentences."""
+    """Compute everything that the answer needs from the results of an experiment."""
     judged, read = judging.judge(trials), design.read(trials)
     named_factors = clauses.named_factors(trials)
     sentences = [sentence.strip() for sentence in stopping.sentences(trials)]
@@ -80,22 +80,22 @@ def answer_of(trials: Trials) -> Answered:
 
 
 def in_sentences(answered: Answered) -> Iterator[str]:
-    """The outcome of each expectation and search, and the largest differences of each factor, in a sentence each."""
+    """A sentence for the outcome of each expectation and search, and for the largest differences of each factor."""
     yield from map(outcome, answered.judged)
     yield from map(sentence, answered.sentences[:MOST_ANSWERS])
     yield from _differences(answered)
 
 
 def sentence(text: str) -> str:
-    """With a capital letter and a full stop; a level such as `way=3` at its beginning stays as it is."""
+    """Return the text with a capital letter and a full stop; a level such as `way=3` at its beginning is kept."""
     first, *_ = text.split(maxsplit=1)
     return f"{text}." if "=" in first else f"{text[:1].upper()}{text[1:]}."
 
 
 def outcome(judged: judging.Judged) -> str:
-    """The verdict, in how many combinations it holds, and the margin in the first of these.
+    """Return the verdict, the number of combinations in which it holds, and the margin in the first of these.
 
-    The table of expectations says which combinations were left out.
+    The table of expectations lists the omitted combinations.
     """
     title = visible(judged.expectation.title)
     alike = [item for item in judged.findings if item.verdict == judged.verdict]
@@ -107,7 +107,7 @@ def outcome(judged: judging.Judged) -> str:
     at = judging.levels_in_words(judged, item)
     margin = item.margin or item.why
     n = min((side.n for side in item.sides), default=0)
-    # That it is inconclusive may have a reason that its interval, or the lack of one, does not tell.
+    # The interval, or its absence, does not always show why a verdict is inconclusive.
     why = [item.why] if item.why and item.why not in margin else []
     figures = f"{margin} (n = {n})" if n else margin
     if item.margin.endswith(")"):
@@ -158,7 +158,7 @@ def _distance(pair: tuple[compare.Comparison, ratios.Ratio]) -> float:
 
 
 def _sentence_of_factor(metric: str, pairs: Sequence[tuple[compare.Comparison, ratios.Ratio]]) -> str:
-    """The differences of the levels of a factor from its first level."""
+    """Describe how the levels of a factor differ from its first level."""
     ((against, _), *_) = pairs
     parts = [
         f"{compare.distance(ratio)} with {item.second} ({_interval(ratio, item.comparisons)})" for item, ratio in pairs
@@ -167,7 +167,7 @@ def _sentence_of_factor(metric: str, pairs: Sequence[tuple[compare.Comparison, r
 
 
 def _sentence_of_dependence(metric: str, item: interactions.Dependence) -> str:
-    """The two levels of another factor at which the effect of a factor differs most."""
+    """Name the two levels of another factor between which the effect of a factor differs most."""
     parts = [
         f"{compare.distance(ratio)} if `{item.other}` = {level} ({_interval(ratio, item.comparisons)})"
         for level, ratio in (item.least, item.greatest)
@@ -182,7 +182,7 @@ def _interval(ratio: ratios.Ratio, comparisons: int) -> str:
 
 
 def _interval_of_pair(compared: Sequence[compare.Comparison]) -> str:
-    """The interval of the ratio of two levels, in parentheses; nothing for more levels, or for a very wide interval."""
+    """The interval of the ratio of two levels, in parentheses; empty for more levels, or for a very wide interval."""
     (item, *more) = compared
     ends = item.ratio.interval(item.comparisons) if item.ratio and not more else None
     if ends is None or not 0 < ends[1] < _WIDEST * ends[0]:
@@ -191,7 +191,7 @@ def _interval_of_pair(compared: Sequence[compare.Comparison]) -> str:
 
 
 def _by_verdict(compared: Sequence[compare.Comparison]) -> dict[str, list[str]]:
-    """Factors without a significant difference, by the sentence about them."""
+    """Group the factors without a significant difference by the sentence about them."""
     result: dict[str, list[str]] = {}
     for name in dict.fromkeys(item.factor for item in compared):
         verdicts = {item.verdict for item in compared if item.factor == name}

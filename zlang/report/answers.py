@@ -1,6 +1,6 @@
 """The tables and plots of an experiment, filled from the database: those of its program, and those of a command.
 
-Rule: a figure is of one run, and a caveat says where rows or points differ by more than they name.
+Rule: a figure comes from one run, and a caveat says where rows or points differ by more than the factors they name.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _table(trials: Trials, table: Table) -> Summary:
     if all(len(row) <= 1 for row in counts):
         columns = (*factors, count_column(factors), *measured)
         rows = tuple((*levels, max(n, default=0), *own) for (levels, _, own), n in zip(answered, counts, strict=True))
-    else:  # each figure is of another number of values
+    else:  # each figure has its own number of values
         pairs = [(TableColumn(f"n({column.name})", "count", ""), column) for column in measured]
         columns = (*factors, *(column for pair in pairs for column in pair))
         rows = tuple((*levels, *(cell for each in own for cell in (each.n, each))) for levels, _, own in answered)
@@ -95,7 +95,7 @@ def _table(trials: Trials, table: Table) -> Summary:
 
 
 def _unmeasured_caveat(trials: Trials, measures: Sequence[Measure], answered: Sequence[_Answer]) -> str:
-    """A caveat if trials count and none has a value, such as a percentile that the tool did not report."""
+    """A caveat if there are valid trials but none has a value, such as a percentile that the tool did not report."""
     if not any(own_trials for _, own_trials, _ in answered):
         return ""
     empty = [measure for n, measure in enumerate(measures) if not any(own[n].n for _, _, own in answered)]
@@ -112,7 +112,7 @@ _OF_STREAMS = "zlang sql 'select host, stream, metric, value from metrics where 
 
 
 def _of_streams(trials: Trials) -> frozenset[str]:
-    """The metrics for which streams have values."""
+    """The metrics that have values for single streams."""
     runs = [trials.run, *trials.others]
     wanted = "SELECT DISTINCT metric FROM stream_metrics WHERE valid AND list_contains(?, run)"
     return frozenset(str(name) for (name,) in run_query(trials.db, wanted, [runs]).rows)
@@ -139,9 +139,9 @@ def _mixed_rows_caveat(trials: Trials, table: Table) -> str:
 
 
 def _lacking_caveat(trials: Trials, measures: Sequence[Measure], by: Sequence[FactorRef]) -> str:
-    """A caveat if rows pool different levels of a factor, because a combination was not measured or does not count.
+    """A caveat if rows pool different levels of a factor because some combination has no valid measurement.
 
-    A factor that only some trials have is not one that rows could have alike.
+    Factors that only some trials have are ignored: rows cannot be balanced over them.
     """
     names = _pooled(trials, measures, by)
     if not names or not by or OF_PHASES in by:
@@ -168,7 +168,7 @@ def plots(trials: Trials) -> list[Drawn]:
 
 
 def asked_now(trials: Trials, text: str) -> list[Drawn]:
-    """The data of a plot of the command line: `METRIC over bs by rw`. Raises ProgramError, RunError."""
+    """The data of a plot requested on the command line: `METRIC over bs by rw`. Raises ProgramError, RunError."""
     result = [item for item in drawn(trials, _resolve_asked(trials, "plot", text, Plot)) if item.has_values]
     if not result:
         raise RunError("there is nothing to draw", EMPTY)
@@ -176,7 +176,7 @@ def asked_now(trials: Trials, text: str) -> list[Drawn]:
 
 
 def table_now(trials: Trials, text: str) -> Summary:
-    """The table of a clause on the command line: `METRIC, p99(LATENCY) by rw`. Raises ProgramError."""
+    """The table requested on the command line: `METRIC, p99(LATENCY) by rw`. Raises ProgramError."""
     return _table(trials, _resolve_asked(trials, "table", text, Table))
 
 
@@ -196,28 +196,28 @@ def _resolve_asked(trials: Trials, word: str, text: str, kind: type[T]) -> T:
 
 
 def _unmeasured_metric(finding: Diagnostic) -> str:
-    """The metric of the library with a name, if the results have none of that name."""
+    """The name of the library's metric that a finding is about, if the results have no metric of that name."""
     name = finding.span.text
     declared = (of_trial for metrics in library.load().readers.values() for of_trial in (*metrics, *in_trials(metrics)))
     return name if finding.code is Code.UNKNOWN_NAME and any(metric.name == name for metric in declared) else ""
 
 
 def with_log_axis(plots: Sequence[Drawn]) -> list[Drawn]:
-    """The same with use a logarithmic axis for the measures. Raises RunError."""
+    """Return the plots with a logarithmic axis for the measures. Raises RunError."""
     if any(plot.form not in {Form.LINES, Form.POINTS} for plot in plots):
         raise RunError("only lines, bars and points have a logarithmic axis", "leave out --log")
     return [replace(plot, plot=replace(plot.plot, is_log=True), ends=None) for plot in plots]
 
 
 def fields(plots: Sequence[Drawn]) -> list[Drawn]:
-    """The same as fields in colours, which shows two factors at once. Raises RunError."""
+    """Return the plots as heat maps, which show two factors at once. Raises RunError."""
     if any(len(plot.plot.by) != 1 or plot.form not in {Form.LINES, Form.FIELDS} for plot in plots):
         raise RunError("a heat map needs two factors", "for example: zlang plot 'METRIC over FACTOR by FACTOR' --heat")
     return [replace(plot, form=Form.FIELDS) for plot in plots]
 
 
 def _words(trials: Trials) -> Vocabulary:
-    """The names that a question may use: the metrics and factors that the experiment has in the database."""
+    """The names that a question can use: the metrics and factors of the experiment in the database."""
     rows = run_query(
         trials.db,
         'SELECT name, path, type FROM "columns" WHERE experiment = ? AND role = ?',
@@ -243,7 +243,7 @@ def _words(trials: Trials) -> Vocabulary:
 
 
 def drawn(trials: Trials, plot: Plot) -> list[Drawn]:
-    """The data of one plot; each factor is a plot of its own."""
+    """The data of a plot; a plot over `factors` gives one for each factor."""
     columns = (plot.over, *plot.by, *((plot.facet,) if plot.facet else ()))
     pooled = _pooled(trials, plot.measures, columns)
     note = f"pooled over {', '.join(f'`{name}`' for name in pooled)}" if pooled else ""
@@ -265,7 +265,7 @@ _Answer = tuple[tuple[Cell, ...], int, tuple[Estimate, ...]]
 def _answered(
     trials: Trials, measures: Sequence[Measure], by: Sequence[FactorRef]
 ) -> tuple[tuple[Measure, ...], list[_Answer]]:
-    """The measures, and what they come to at each combination of levels, and in each phase if `by` has them."""
+    """The measures, and their values in each combination of levels, and in each phase if `by` has phases."""
     if OF_PHASES not in by:
         combinations = evaluate(trials, [measure.term for measure in measures], by, every=True)
         values = _estimates(trials, combinations, measures, by)
@@ -291,7 +291,7 @@ def _answered(
 
 
 def _pooled(trials: Trials, measures: Sequence[Measure], columns: Sequence[FactorRef]) -> list[str]:
-    """The factors with several levels that a table or plot does not name."""
+    """The factors with several levels over which a table or plot pools because it does not name them."""
     named = {path for factor in columns for path in factor.paths}
     named.update(path for measure in measures for path in mentioned(measure.term))
     names = [name for path, (name, _) in trials.factors.items() if path not in named]
@@ -302,7 +302,7 @@ def _pooled(trials: Trials, measures: Sequence[Measure], columns: Sequence[Facto
 
 
 def _has_value(trials: Trials, measures: Sequence[Measure]) -> str:
-    """The condition in SQL that a trial counts and has a value of one of the measures, if columns show that."""
+    """The SQL condition that a trial is valid and has a value of one of the measures, if columns show that."""
     terms = [measure.term for measure in measures]
     curves = {f"{term.name}_{PERCENTILES[0][0]}" for term in terms if term.op == "distribution"}
     names = curves.union(*map(metrics_of, terms))
@@ -315,7 +315,7 @@ def _has_value(trials: Trials, measures: Sequence[Measure]) -> str:
 def _estimates(
     trials: Trials, combinations: Sequence[Combination], measures: Sequence[Measure], by: Sequence[FactorRef]
 ) -> list[tuple[Estimate, ...]]:
-    """Each measure in each combination; shares are in percent."""
+    """Estimate each measure in each combination; shares are in percent."""
     terms = list(dict.fromkeys(measure.term for measure in measures if measure.term.op == "median"))
     samples: dict[tuple[Cell, ...], list[TrialTerms]] = {}
     for sample in margins.samples(trials, terms, by) if terms else ():
@@ -333,9 +333,10 @@ def _estimates(
 
 
 def _row_estimates(rows: Sequence[Sequence[TrialTerms]], term: int, *, is_named: bool) -> list[Estimate]:
-    """The middle of each row's values: of one combination as in a summary, of several the mean over all of them.
+    """Estimate the centre of each row's values: for one combination as in a summary, for several the mean over them.
 
-    Who names the median gets it, with an interval where it has one, as do values without a geometric mean (zeros).
+    A measure that names the median gets it, with an interval if there is one; so do values without a geometric mean
+    (zeros).
     """
     kept = [[sample for sample in row if sample.values[term] is not None] for row in rows]
     values = [[value for sample in row if (value := sample.values[term]) is not None] for row in kept]
@@ -358,7 +359,7 @@ def _row_estimates(rows: Sequence[Sequence[TrialTerms]], term: int, *, is_named:
 
 
 def _value(combination: Combination, result: object, measure: Measure) -> Estimate:
-    """A measure that has no interval."""
+    """The value of a measure in a combination, without an interval."""
     sides = [side for side in combination.sides if side.term in set(aggregates(measure.term))]
     value = float(result) if isinstance(result, int | float) else None
     return Estimate(min(side.n for side in sides), value, None, None)

@@ -1,4 +1,4 @@
-"""The questions of a run's experiment: its clauses as they were written, and the metric that they are about."""
+"""The questions of a run's experiment: its clauses as written, and the metrics that they ask about."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 def stored_clauses(trials: Trials, clause: str, kind: type[T]) -> list[T]:
-    """The clauses of one kind that the run's experiment has, as they were written."""
+    """The clauses of one kind in the run's experiment, as written."""
     rows = run_query(
         trials.db, "SELECT definition FROM clauses WHERE run = ? AND clause = ? ORDER BY position", [trials.run, clause]
     ).rows
@@ -41,8 +41,8 @@ def stored_clauses(trials: Trials, clause: str, kind: type[T]) -> list[T]:
 
 
 def stored_expectations(trials: Trials) -> list[ExpectedRatio | Expectation]:
-    """The expectations that the run's experiment has, as they were written."""
-    kind: Any = AnyExpectation  # a union is not a class
+    """The expectations of the run's experiment, as written."""
+    kind: Any = AnyExpectation  # a union is not a class, so it cannot be passed as a kind
     return stored_clauses(trials, "expect", kind)
 
 
@@ -54,10 +54,10 @@ def _adapter(kind: type[T]) -> TypeAdapter[T]:
 
 
 def primary(trials: Trials) -> list[str]:
-    """The metric that a question is about which names none, and the others that may be meant, by their columns.
+    """The default metric of a question that names none, then the other candidates, by their columns.
 
-    It is the first that an `expect`, a `table`, a `plot`, a `find` or an `until` names, else what the workload is
-    usually judged by. One that is the same in every trial is not an answer.
+    It is the first metric that an `expect`, a `table`, a `plot`, a `find` or an `until` names, else the usual metric of
+    the workload. A metric that is the same in every trial is not a candidate.
     """
     metrics = _measured(trials)
     usual = usual_metrics(trials.db, trials.rows, list(dict.fromkeys(metrics.values())))
@@ -65,19 +65,19 @@ def primary(trials: Trials) -> list[str]:
 
 
 def named(trials: Trials) -> list[str]:
-    """The columns of the metrics that the clauses name and that were measured, those of `expect` first."""
+    """The columns of the measured metrics that the clauses name, those of `expect` first."""
     metrics = _measured(trials)
     return list(dict.fromkeys(metrics[name] for name in _named(trials) if name in metrics))
 
 
 def _measured(trials: Trials) -> dict[str, str]:
-    """The columns of the metrics that were measured, by the names that clauses have for them."""
+    """The columns of the metrics that were measured, by their names in clauses."""
     names = {*trials.measured, ELAPSED.name}
     return {name: metric for name, (metric, _) in trials.metrics.items() if name in names}
 
 
 def _named(trials: Trials) -> Iterator[str]:
-    """The metrics of the clauses, in their order; of a percentile that of each trial."""
+    """The names of the metrics in the clauses, in order; a percentile stands for the percentile of each trial."""
     for expectation in stored_clauses(trials, "expect", Expectation):
         yield from metrics_of(expectation.term)
     tables, plots = stored_clauses(trials, "table", Table), stored_clauses(trials, "plot", Plot)
@@ -92,7 +92,7 @@ def _named(trials: Trials) -> Iterator[str]:
 
 
 def named_factors(trials: Trials) -> list[str]:
-    """The columns of the factors that the clauses name, those that an `expect` compares first."""
+    """The columns of the factors that the clauses name, starting with those that an `expect` compares."""
     names = [trials.factors[path][0] for path in _named_paths(trials) if path in trials.factors]
     return list(dict.fromkeys(names))
 
@@ -111,7 +111,7 @@ def _named_paths(trials: Trials) -> Iterator[str]:
 
 
 def metrics_of(term: Term) -> Iterator[str]:
-    """The metrics in a formula, those of single trials that percentiles are like among them."""
+    """The metrics in a formula, including the per-trial metrics that correspond to its percentiles."""
     if term.op == "metric":
         yield term.name
     if term.op == "percentile":

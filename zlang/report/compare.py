@@ -1,6 +1,6 @@
-"""Comparisons of levels: ratios with intervals, and a verdict in words.
+"""Comparisons of the levels of factors: ratios with intervals, and verdicts in words.
 
-In: a `Design`. Out: `Comparison`s. Rules: the second level is compared with the first. Levels that are set up are
+In: a `Design`. Out: `Comparison`s. Rules: the second level is compared with the first. Levels that need a setup are
 compared over setups, all others over trials (`strata`). A level that was set up only once gets no verdict. Intervals of
 several comparisons are simultaneous.
 """
@@ -46,7 +46,7 @@ _ONE_RUN = "each run was carried out once: whatever else changed between them is
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The second level of a factor against the first (or two runs): the ratio, what it means, and what to mind."""
+    """The second level of a factor (or run) compared with the first: the ratio, what it means, and its caveats."""
 
     metric: str
     factor: str
@@ -64,13 +64,13 @@ class Comparison:
 
     @property
     def is_significant(self) -> bool:
-        """Whether the interval excludes that they are alike."""
+        """Whether the interval excludes a ratio of 1."""
         interval = self.ratio.interval(self.comparisons) if self.ratio else None
         return interval is not None and not interval[0] <= 1 <= interval[1]
 
 
 def factors(design: Design, by: str | None, pair: Sequence[str]) -> list[Comparison]:
-    """Levels of one factor, or of each: the two that are named, or every other one against the first."""
+    """Compare levels of one factor, or of each factor: the two named levels, or every other level with the first."""
     wanted = _sides(design, by, pair)
     result = []
     for i, (first, second), sides in wanted:
@@ -81,7 +81,7 @@ def factors(design: Design, by: str | None, pair: Sequence[str]) -> list[Compari
 
 
 def is_set_up_once(design: Design, by: str) -> bool:
-    """Whether a level of a factor was set up only once: then there is no verdict on it."""
+    """Whether a level of a factor was set up only once, which rules out a verdict on it."""
     every = (_judged(sides, _other_factors(design, sides, (i,))) for i, _, sides in _sides(design, by, ()))
     return any(judged.is_of_one_setup for judged in every)
 
@@ -89,7 +89,7 @@ def is_set_up_once(design: Design, by: str) -> bool:
 def _sides(
     design: Design, by: str | None, pair: Sequence[str]
 ) -> list[tuple[int, tuple[Cell, Cell], tuple[list[Row], list[Row]]]]:
-    """The factors to compare, each with two levels, and the trials that count of both."""
+    """The factors to compare, each with two levels and the valid trials at both."""
     candidates = {factor.name: i for i, factor in enumerate(design.factors)}
     if not candidates:
         raise without_factors(design, _OF_RUNS)
@@ -109,7 +109,7 @@ def _sides(
 
 
 def factor_named(design: Design, name: str) -> str:
-    """The factor of that name, or the only one whose name ends in it: `cache` for `reads_cache`. Raises RunError."""
+    """The factor of that name, or the only one whose name ends with it: `cache` for `reads_cache`. Raises RunError."""
     names = [factor.name for factor in design.factors]
     result = [each for each in names if each == name] or [each for each in names if each.endswith(f"_{name}")]
     if len(result) > 1:
@@ -123,7 +123,7 @@ def factor_named(design: Design, name: str) -> str:
 
 
 def factor_of(design: Design, pair: Sequence[str]) -> str:
-    """The factor that has both levels. Raises RunError where none or several have."""
+    """Find the factor that has both levels. Raises RunError if none has, or several have."""
     result = [factor.name for i, factor in enumerate(design.factors) if {*pair} <= {*_levels(design, i)}]
     if len(result) > 1:
         raise RunError(f"{' and '.join(result)} have the levels {' and '.join(pair)}", f"say which: --by {result[0]}")
@@ -139,7 +139,7 @@ def factor_of(design: Design, pair: Sequence[str]) -> str:
 
 
 def selections(design: Design, pair: Sequence[str], by: str | None) -> Comparison:
-    """Two groups of trials, each named by some of its levels: `read`, or `write, bs=4KiB`.
+    """Compare two groups of trials, each named by some of its levels: `read`, or `write, bs=4KiB`.
 
     Raises RunError.
     """
@@ -159,13 +159,13 @@ def selections(design: Design, pair: Sequence[str], by: str | None) -> Compariso
 
 
 def is_selection(design: Design, pair: Sequence[str], by: str | None) -> bool:
-    """Whether one of the two is more than a level of one factor."""
+    """Whether one of the two names more than a level of one factor."""
     places = [i for i, factor in enumerate(design.factors) if by in {None, factor.name}]
     return any({"=", ","} & {*text} and not any(text in _levels(design, i) for i in places) for text in pair)
 
 
 def _selection(design: Design, text: str, by: str | None) -> dict[int, Cell]:
-    """The level of each factor that is named, `LEVEL` or `FACTOR=LEVEL`, by the place of the factor."""
+    """Parse `LEVEL` and `FACTOR=LEVEL` into the level of each named factor, by the place of the factor."""
     result: dict[int, Cell] = {}
     names = {factor.name: i for i, factor in enumerate(design.factors)}
     for part in map(str.strip, text.split(",")):
@@ -189,14 +189,14 @@ def _selection(design: Design, text: str, by: str | None) -> dict[int, Cell]:
 
 
 def _levels(design: Design, factor: int) -> dict[str, Cell]:
-    """The levels of a factor by what they are called: `4096`, and `4KiB`."""
+    """The levels of a factor by each of their names: `4096`, and `4KiB`."""
     type_ = design.factors[factor].type
     levels = design.levels[factor]
     return {str(level): level for level in levels} | {wording.level(level, type_): level for level in levels}
 
 
 def _levels_in_words(design: Design) -> str:
-    """The first levels of each factor: `the levels are rw = read, write; bs = 4KiB, 64KiB`."""
+    """List the first levels of each factor: `the levels are rw = read, write; bs = 4KiB, 64KiB`."""
     parts = []
     for column, levels in zip(design.factors, design.levels, strict=True):
         shown = [wording.level(level, column.type) for level in levels[:_MOST_LEVELS]]
@@ -221,7 +221,7 @@ def _compared(
     shown: tuple[str, str],
     comparisons: int,
 ) -> Comparison:
-    """The second side against the first, which differ in the `chosen` factors and are called as `shown`."""
+    """Compare the second side with the first; they differ in the `chosen` factors and are named as `shown`."""
     if verdict := not_positive(sides, shown):
         return _without_ratio(design.metric, name, shown, comparisons, verdict)
     judged = _judged(sides, _other_factors(design, sides, chosen))
@@ -244,7 +244,7 @@ def _compared(
 
 
 def _other_factors(design: Design, sides: Sequence[Sequence[Row]], chosen: Sequence[int]) -> list[int]:
-    """The factors in which two sides match; one that exists only beside one of the two cannot match them."""
+    """The factors by whose levels two sides are matched; a factor that exists on one side only cannot match them."""
     return [
         i
         for i in range(len(design.factors))
@@ -266,7 +266,7 @@ def _without_ratio(metric: str, factor: str, sides: tuple[str, str], comparisons
 
 
 def not_positive(sides: Sequence[Sequence[Row]], names: Sequence[str]) -> str:
-    """The reason why two sides have no ratio if some values have no logarithm; else nothing.
+    """The reason why two sides have no ratio if some values have no logarithm; else empty.
 
     Without these trials, the side with the most zeros would have the largest mean.
     """
@@ -281,7 +281,7 @@ def not_positive(sides: Sequence[Sequence[Row]], names: Sequence[str]) -> str:
 
 
 def _note_on(judged: Difference, *, is_repeated: bool) -> str:
-    """Explain how a ratio was judged, or what to do to get one."""
+    """Explain how a ratio was judged, or how to get one."""
     if judged.ratio is None:
         return f"{_ALL_COMBINATIONS}; {_BY_EFFECTS}" if is_repeated else f"{_ALL_COMBINATIONS}; {_REPEAT}"
     if is_repeated:
@@ -290,7 +290,7 @@ def _note_on(judged: Difference, *, is_repeated: bool) -> str:
 
 
 def _judged(sides: Sequence[Sequence[Row]], others: Sequence[int]) -> Difference:
-    """The second of two sides against the first, in the combinations of the other factors."""
+    """Judge the second of two sides against the first, in the combinations of the other factors."""
     rows = [*sides[0], *sides[1]]
     numbers = [0] * len(sides[0]) + [1] * len(sides[1])
     return strata.difference(
@@ -302,7 +302,7 @@ def _judged(sides: Sequence[Sequence[Row]], others: Sequence[int]) -> Difference
 
 
 def compare_runs(runs: tuple[str, str], item: Design, other: Design) -> Comparison:
-    """The second of two runs against the first, at the points that both have."""
+    """Compare the second of two runs with the first, at the points that both have."""
     if item.metric != other.metric:
         raise RunError(
             f"the runs have different primary metrics: `{item.metric}` and `{other.metric}`",
@@ -373,19 +373,19 @@ def verdict_on(ratio: Ratio | None, comparisons: int, design: Design) -> str:
 
 
 def _comparatives(unit: str, better: str) -> tuple[str, str]:
-    """The words for more and less of a metric; it is a speed only if that is better: not retries per second."""
+    """The words for more and less of a metric: faster and slower only for speeds, which retries per second are not."""
     if not better or SCALARS[scalar_of(unit)].faster != better:
         return "higher", "lower"
     return ("faster", "slower") if better == "higher" else ("slower", "faster")
 
 
 def end(ratio: float) -> str:
-    """An end of an interval in three decimals, or what it is beyond: that of a very wide one has no exact digits."""
+    """An end of an interval in three decimals, or a bound that it exceeds if the interval is very wide."""
     return f"< {_TINY}" if ratio < _TINY else f"> {_HUGE:,}" if ratio > _HUGE else f"{ratio:.3f}"
 
 
 def distance(ratio: Ratio) -> str:
-    """The distance of the second value from the first: `56 % lower`, `2.3 times as high`."""
+    """The difference of the second value from the first in words: `56 % lower`, `2.3 times as high`."""
     value = exp(ratio.log)
     if value >= 2:  # noqa: PLR2004 - from here on, a multiple is easier to read
         return f"{_times(value)} times as high"
@@ -404,12 +404,12 @@ def _span(low: str, high: str) -> str:
 
 
 def _times(ratio: float) -> str:
-    """`1.04`, `3.4`, `120`: as many digits as tell it from one."""
+    """A ratio with the digits that distinguish it from one: `1.04`, `3.4`, `120`."""
     return f"{ratio:.2f}" if ratio < 1.095 else f"{ratio:.2g}" if ratio < 10 else f"{ratio:,.0f}"  # noqa: PLR2004
 
 
 def _with_article(number: str) -> str:
-    """The number after `a`, or after `an` where it is spoken with a vowel: `an 8`, `an 11`, `an 18`, `an 80`."""
+    """The number with `a`, or with `an` if it is pronounced with a vowel: `an 8`, `an 11`, `an 18`, `an 80`."""
     return f"{'an' if number.startswith('8') or number.partition('.')[0] in {'11', '18'} else 'a'} {number}"
 
 

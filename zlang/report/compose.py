@@ -1,4 +1,4 @@
-"""The report of a run: question, results, comparisons, caveats, timeline, method, trials, reproduction.
+"""Composition of the report of a run: question, results, comparisons, caveats, timeline, method, trials, reproduction.
 
 In: the trials of a run in a database, its plan, and the findings about its program. Out: a `Document`.
 Rules: a figure has its n, its interval if there is one, and a link to its trials; a trial has links to its raw files.
@@ -80,9 +80,9 @@ class RecordedRun:
 
 @dataclass(frozen=True, slots=True)
 class _Point:
-    """The trials of one identity, and the levels of all factors by the name of their column.
+    """The trials of one point, and the levels of all factors by their column names.
 
-    If `is_listed`, the report lists its trials, and links lead to its `anchor`.
+    If it `is_listed`, the report lists its trials, and links lead to its `anchor`.
     """
 
     number: int
@@ -92,12 +92,12 @@ class _Point:
 
     @property
     def anchor(self) -> str:
-        """The name of its anchor, for links."""
+        """The anchor of the point, for links."""
         return f"point-{self.number}"
 
 
 def document_of(trials: Trials, recorded: RecordedRun | None) -> Document:
-    """The report of a run; `recorded` is None if the run folder is missing. Raises RunError."""
+    """Compose the report of a run; `recorded` is None if the run folder is missing. Raises RunError."""
     answered = answer.answer_of(trials)
     points = _points(trials, answered.read.metric)
     draw = _Artist(trials, points)
@@ -139,7 +139,7 @@ def _subtitle(trials: Trials) -> str:
 
 
 def _bounded(block: Block) -> Block:
-    """The same block with a table that a browser can show; a note says what it omits, and `data` has all rows."""
+    """Return the block with its table cut to a size that a browser can show; a note says so, `data` has all rows."""
     match block:
         case document.DocumentTable() if len(block.data) > _MOST_ROWS:
             note = f"The first {_MOST_ROWS:,} of {len(block.data):,} rows; `zlang report --format csv` writes them all."
@@ -155,7 +155,7 @@ def _bounded(block: Block) -> Block:
 def _table(
     title: str, heads: Sequence[str], rows: Sequence[Sequence[object]], numeric: frozenset[int] = frozenset()
 ) -> document.DocumentTable:
-    """A table that shows its data, numbers in as many digits as mean something."""
+    """Make a table of data, with numbers rounded to their significant digits."""
     shown = tuple(tuple(Cell(_cell_text(value)) for value in row) for row in rows)
     return document.DocumentTable(
         title=title, columns=tuple(heads), rows=shown, names=tuple(heads), data=tuple(map(tuple, rows)), numeric=numeric
@@ -180,7 +180,7 @@ def _cell_text(value: object) -> str:
 
 
 def _question(trials: Trials, recorded: RecordedRun | None) -> Iterator[Block]:
-    """The title asks the question; without one the comment at the head of the program does."""
+    """The title, which asks the question, or else the comment at the head of the program."""
     if not trials.title:
         yield from _comment(recorded)
 
@@ -236,7 +236,7 @@ def _uncounted(count: int) -> str:
 
 
 def _stopped(trials: Trials, points: Sequence[_Point], sentences: Sequence[str]) -> Iterator[Block]:
-    """The steps of each search, and the outcomes of `find` and of `repeat … until`."""
+    """The steps of each search, and the outcomes of `find` and `repeat … until`."""
     course = stopping.course(trials)
     if course is not None:
         factors = [partial(_first_present, [column.name]) for column in course.columns[: len(trials.factors)]]
@@ -266,14 +266,14 @@ def _expectations(judged: Sequence[judging.Judged]) -> document.DocumentTable:
 
 @dataclass(frozen=True, slots=True)
 class _Artist:
-    """Makes figures of plots; a level has the same colour in all of them."""
+    """Draws plots as figures; a level has the same colour in all of them."""
 
     trials: Trials
     points: Sequence[_Point]
     palette: drawing.Palette = field(default_factory=drawing.Palette)
 
     def figure(self, drawn: Drawn) -> Figure:
-        """The pictures of a plot, and its figures as a table."""
+        """The pictures of a plot, and its numbers as a table."""
         columns = [TableColumn(item.name, item.type, "") for item in drawn.columns]
         measured = [TableColumn(item.name, "estimate", UNITS.get(item.type, "")) for item in drawn.plot.measures]
         text = Summary(
@@ -296,19 +296,19 @@ class _Artist:
         return Figure(title, tuple(zip(captions, specs, strict=True)), table, drawing.caption(drawn))
 
     def figures_of(self, clause: str) -> Iterator[Figure]:
-        """A plot that the program does not ask for; nothing if it would be empty."""
+        """The figures of a plot that the program does not request; none if it would be empty."""
         yield from map(self.figure, _plots_now(self.trials, clause))
 
 
 def _plots_now(trials: Trials, clause: str) -> list[Drawn]:
     try:
         return answers.asked_now(trials, clause)
-    except (ProgramError, RunError):  # a name that the language has for something else, or nothing to show
+    except (ProgramError, RunError):  # a name with another meaning in the language, or nothing to show
         return []
 
 
 def _level_finder(trials: Trials, factor_ref: FactorRef) -> FindLevel | None:
-    """The function that finds the level of a row for a point; None for a column that is not a factor."""
+    """Return a function from a row to its level of a factor; None for a column that is not a factor."""
     if not factor_ref.values:
         names = [trials.factors[path][0] for path in factor_ref.paths if path in trials.factors]
         return partial(_first_present, names) if names else None
@@ -320,7 +320,7 @@ def _level_finder(trials: Trials, factor_ref: FactorRef) -> FindLevel | None:
 def _summary(
     title: str, details: Summary, by: Sequence[FindLevel | None], points: Sequence[_Point]
 ) -> document.DocumentTable:
-    """A table whose figures link to their points; `by` finds the levels of each factor."""
+    """A table of a summary whose figures link to their points; `by` finds the levels of each factor."""
     places: dict[tuple[object, ...], list[_Point]] = {}
     for point in points:
         places.setdefault(tuple(find(point.levels) for find in by if find), []).append(point)
@@ -462,7 +462,7 @@ def _method(trials: Trials, recorded: RecordedRun | None) -> Iterator[Block]:
         )
     facts = _asked_of(trials, "run, name, trim(value, chr(10)) FROM facts WHERE", "ORDER BY ALL")
     yield from map(Paragraph, _machines([(str(run), str(name), str(value)) for run, name, value in facts]))
-    # A fact about a tool is where to get it.
+    # The facts about a tool say where to get it.
     own = [fact for fact in facts if not str(fact[1]).startswith("tool ")]
     short = [fact for fact in own if len(str(fact[2])) <= _LONG and "\n" not in str(fact[2])]
     if short:
@@ -493,7 +493,7 @@ def _is_version(name: str, text: str) -> bool:
 
 
 def _machines(facts: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-    """Each machine in a sentence."""
+    """Describe each machine in a sentence."""
     machines: dict[str, dict[str, str]] = {}
     for run, name, value in facts:
         machines.setdefault(run, {})[name] = value
@@ -517,7 +517,7 @@ def _machines(facts: Sequence[tuple[str, str, str]]) -> Iterator[str]:
 
 
 def _asked_of(trials: Trials, question: str, end: str) -> list[tuple[object, ...]]:
-    """The rows that answer a query about the runs of the trials; `question` ends in WHERE."""
+    """Run a query about the runs of the trials; `question` ends in WHERE, and `end` follows the condition."""
     runs = ", ".join(map(literal, (trials.run, *trials.others)))
     return list(run_query(trials.db, f"SELECT {question} run IN ({runs}) {end}").rows)
 
@@ -547,7 +547,7 @@ def _points(trials: Trials, metric: str) -> list[_Point]:
 
 
 def _shown_metrics(trials: Trials, usual: str) -> list[str]:
-    """The columns of the metrics that the clauses name, and of the default one."""
+    """The columns of the metrics that the clauses name, and of the default metric."""
     return list(dict.fromkeys([*clauses.named(trials), trials.metrics[usual][0]]))
 
 
@@ -619,13 +619,13 @@ def _measured_as(value: object, unit: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _RawFiles:
-    """The raw output of a trial: the `place` of its directory, and names in it, the main one first."""
+    """The raw output of a trial: the `place` of its directory, and the names of its files, the main one first."""
 
     place: str
     names: tuple[str, ...]
 
     def links(self) -> tuple[Link, ...]:
-        """A link to the directory, and to each file in it."""
+        """Links to the directory and to each file in it."""
         ends = ("", *self.names[1:]) if self.names else ()
         return tuple(Link(end or "all", quote(f"{self.place}/{end}")) for end in ends)
 
@@ -633,7 +633,7 @@ class _RawFiles:
 def _raw_files(
     trials: Trials, points: Sequence[_Point], recorded: RecordedRun | None
 ) -> Callable[[dict[str, object]], _RawFiles]:
-    """A function from a trial's row to its raw output, for runs whose folder exists."""
+    """Return a function from a trial's row to its raw output, for runs whose folder exists."""
     none = _RawFiles("", ())
     if recorded is None:
         return lambda _: none

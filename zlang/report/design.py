@@ -1,8 +1,8 @@
-"""The trials of a run as an experiment: logarithms of one metric with their levels, blocks and places in the order.
+"""The trials of a run as a designed experiment: logarithms of one metric with levels, blocks and run order.
 
-In: a database and a metric. Out: `Design`. Rules: only trials that count and have a value are in it, those without a
-logarithm by themselves; a factor is one only where it has two levels; a trial knows what it stood on, so that levels
-which were set up are compared over setups, not over trials.
+In: a database and a metric. Out: `Design`. Rules: it holds only valid trials with a value, and keeps values without a
+logarithm apart; a column is a factor only if it has two levels or more; a trial knows its setups, so that levels that
+need a setup are compared over setups, not over trials.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _STOOD_ON = (
 
 @frozen
 class Row:
-    """One trial: `log` is the natural logarithm of its value (-inf if it is not positive), `levels` those of factors.
+    """One trial: `log` is the natural logarithm of its value (-inf if it is not positive), `levels` its factor levels.
 
-    `setups` are the numbers of what the run had made for it, from the bottom upwards.
+    `setups` are the numbers of the setups that it ran on, from the bottom upwards.
     """
 
     trial: str
@@ -50,10 +50,10 @@ class Row:
 
 @frozen
 class Design:
-    """The trials of a run, or of two, by one metric; those whose value has no logarithm are `not_positive`.
+    """The trials of one run or two with one metric; those whose value has no logarithm are `not_positive`.
 
-    `levels` are those of each factor: numbers ascending, words as the program has them. `others` are the metrics that
-    might have been meant as well, where none was named. `better` is `higher`, `lower` or, where nobody said, empty.
+    `levels` has those of each factor: numbers ascending, words in the order of the program. `others` are the other
+    candidate metrics if none was named. `better` is `higher`, `lower` or, if not declared, empty.
     """
 
     metric: str
@@ -67,12 +67,12 @@ class Design:
 
     @property
     def counting(self) -> tuple[Row, ...]:
-        """All trials, whatever their value."""
+        """All valid trials, including those whose value is not positive."""
         return (*self.rows, *self.not_positive)
 
 
 def read(trials: Trials, metric: str | None = None) -> Design:
-    """The design of a run. Raises RunError where there is no such metric, or nothing was measured by it."""
+    """Read the design of a run. Raises RunError if there is no such metric, or no value of it."""
     measured = {*trials.measured, "elapsed"}
     units = {column: shown for column, shown in trials.metrics.items() if column in measured}
     name, *others = [metric] if metric else primary(trials)
@@ -124,7 +124,7 @@ def without_factors(design: Design, hint: str) -> RunError:
 
 
 def source(trials: Trials) -> str:
-    """The source of trials in SQL; one that was taken over belongs to the blocks and setups of the run that made it."""
+    """The SQL source of trials; a reused trial belongs to the blocks and setups of the run that measured it."""
     return (
         f"{trials.rows} t LEFT JOIN main.reused USING (run, trial, replicate) LEFT JOIN ({_STOOD_ON}) s "
         "ON of_run = coalesce(measured_in, run) AND of_trial = trial AND of_replicate = replicate"
@@ -132,7 +132,7 @@ def source(trials: Trials) -> str:
 
 
 def _levels(db: Path, factors: Sequence[str], rows: str) -> list[tuple[Cell, ...]]:
-    """The levels of each factor that trials have, in order."""
+    """The levels that occur of each factor, in order."""
     columns = [quoted(name) for name in factors]
     lists = ", ".join(f"list(DISTINCT {column} ORDER BY {column}) FILTER ({column} IS NOT NULL)" for column in columns)
     result = run_query(db, f"SELECT {lists} {rows}").rows[0] if columns else ()
@@ -140,7 +140,7 @@ def _levels(db: Path, factors: Sequence[str], rows: str) -> list[tuple[Cell, ...
 
 
 def row_of(result: Sequence[object]) -> Row:
-    """A trial as it is selected: what it is, what it stood on, its value, its levels."""
+    """Convert a selected row into a trial: its identity, its setups, its value, its levels."""
     trial, run, replicate, position, block, host, setups, value, *levels = result
     counts = [int(str(n)) if n is not None else 0 for n in (replicate, position, block)]
     number = float(str(value))
@@ -160,9 +160,9 @@ def row_of(result: Sequence[object]) -> Row:
 
 
 def groups(rows: Sequence[Row]) -> list[tuple[Hashable, ...]]:
-    """For each trial its block, and what it stood on at each depth; None where it has none.
+    """For each trial, its block and its setup at each depth; None where it has none.
 
-    A block in which a point comes twice is not one: of a random order all trials have the same.
+    Blocks in which a point occurs twice are ignored: in a fully random order all trials are in one block.
     """
     points = [(row.run, row.block, row.trial) for row in rows]
     repeated = {run for (run, _, _), count in Counter(points).items() if count > 1}

@@ -1,6 +1,6 @@
-"""A report as plain data: sections of texts, tables and figures, before it is a page, Markdown or CSV files.
+"""A report as plain data: sections of texts, tables and figures, from which pages, Markdown and CSV files are made.
 
-Rule: nothing in it is markup. What people named is text here, and each form escapes it in its own way.
+Rule: it contains no markup. Names that people chose are plain text here, and each format escapes them in its own way.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from functools import partial
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A text that leads somewhere: `#anchor` within the report, or a path relative to it."""
+    """A text with a target: `#anchor` within the report, or a path relative to it."""
 
     text: str
     href: str
@@ -20,7 +20,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The content of a table's cell: a text, its link, and more texts with links."""
+    """The content of a table cell: a text, its link, and more texts with links."""
 
     shown: str
     href: str = ""
@@ -29,9 +29,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class DocumentTable:
-    """A table as it is shown, and the plain `names` and `data` of the same, for CSV.
+    """A table as it is shown, with its plain `names` and `data` for CSV.
 
-    `anchors` are what links call the rows by, where there are any.
+    `anchors` are the link targets of the rows, if there are any.
     """
 
     title: str
@@ -46,9 +46,9 @@ class DocumentTable:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A plot: its pictures, each a caption and a Vega-Lite specification, and the figures in them as a table.
+    """A plot: its pictures, each a caption and a Vega-Lite specification, and their numbers as a table.
 
-    `note` is what stands beneath the pictures.
+    `note` is shown below the pictures.
     """
 
     title: str
@@ -59,7 +59,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A text whose lines stay as they are: a program, a command, what a tool printed."""
+    """A preformatted text: a program, a command, or the output of a tool."""
 
     title: str
     text: str
@@ -78,7 +78,7 @@ Block = DocumentTable | Figure | Listing | Paragraph
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Blocks under a heading; `anchor` is what links call it by."""
+    """Blocks under a heading; `anchor` is its link target."""
 
     anchor: str
     title: str
@@ -87,19 +87,19 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A report: its title, what it is of in a line, and its sections."""
+    """A report: its title, a line that says what it reports on, and its sections."""
 
     title: str
     about: str
     sections: tuple[Section, ...]
 
     def with_tables_for_figures(self, why: str) -> Document:
-        """The same with the figures of each plot as a table; `why` stands before the first one of a section."""
+        """Return the document with a table in place of each plot; `why` precedes the first one of a section."""
         return replace(self, sections=tuple(map(partial(_with_tables, why), self.sections)))
 
     @property
     def tables(self) -> list[DocumentTable]:
-        """All tables, those of figures among them, in order."""
+        """All tables in order, including those of figures."""
         blocks = [block for section in self.sections for block in section.blocks]
         return [
             block if isinstance(block, DocumentTable) else block.table

@@ -1,9 +1,9 @@
-"""The pictures of a plot: what `answers.Drawn` holds, as lines of points that `terminal` and `vega` draw.
+"""The pictures of a plot: the data of `Drawn` as lines of points, which `terminal` and `vega` draw.
 
-Rules: a point is a median (or another aggregate) and its bar the 95 % interval, where there is one. Numbers are joined
-by lines, and those that are powers of two of each other have a logarithmic axis; words, which have no order, are bars.
-The colour-blind can distinguish the colours (Okabe and Ito, https://jfly.uni-koeln.de/color/), and each line has a
-mark of its own; a level has the same colour in all plots of a `Palette`. Zero is on the axis.
+Rules: a point is a median (or another aggregate) and its error bar the 95 % interval, if there is one. Numeric levels
+are joined by lines, on a logarithmic axis if they differ by powers of two; words, which have no order, are drawn as
+bars. Colour-blind people can distinguish the colours (Okabe and Ito, https://jfly.uni-koeln.de/color/), and each line
+has its own mark; a level has the same colour in all plots of a `Palette`. Zero is on the axis.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LATENCY = "latency"
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One measure at one level of the facet: lines of points, by how the line is called.
+    """One measure at one level of the facet: lines of points, by the names of the lines.
 
     `least` and `most` are the ends of its axis, the same for all levels of the facet.
     """
@@ -52,12 +52,12 @@ class Picture:
     marks: tuple[tuple[float, str], ...] = ()
 
     def named(self, title: str) -> str:
-        """A title with the level of the facet."""
+        """The title with the level of the facet added."""
         return f"{title}, {self.facet}" if self.facet else title
 
 
 def load_library(name: str) -> Library:
-    """A library that draws. Raises RunError where it is not installed."""
+    """Import a library that draws. Raises RunError if it is not installed."""
     try:
         return import_module(name)
     except ImportError:
@@ -65,12 +65,12 @@ def load_library(name: str) -> Library:
 
 
 def draws_in_pages() -> bool:
-    """Whether the library that draws in a page is installed."""
+    """Whether the library that draws in HTML pages is installed."""
     return find_spec("vl_convert") is not None
 
 
 def pictures(drawn: Drawn) -> list[Picture]:
-    """A picture for each measure and each level of the facet, of those that have values."""
+    """A picture for each measure at each level of the facet, omitting those without values."""
     plot = drawn.plot
     names = 1 + len(plot.by)
     made: dict[tuple[int, Cell], Picture] = {}
@@ -118,30 +118,30 @@ def lines_of(drawn: Drawn) -> list[str]:
 
 
 class Palette:
-    """A colour and a mark for each line: the same wherever it is drawn."""
+    """Assigns each line a colour and a mark that are the same in every plot."""
 
     def __init__(self) -> None:
         self._places: dict[tuple[str, str], int] = {}
 
     def places(self, drawn: Drawn) -> dict[str, int]:
-        """The place of each line of a plot among the colours; the more lines, the more often a colour comes again."""
+        """The place of each line of a plot among the colours, which repeat if there are more lines than colours."""
         by = ", ".join(item.name for item in drawn.plot.by)
         return {name: self._places.setdefault((by, name), len(self._places)) for name in lines_of(drawn)}
 
 
 def scale(picture: Picture) -> tuple[float, str]:
-    """The unit of an axis, and how much of the unit of its values it is."""
+    """The unit of an axis, and its size in the unit of the values."""
     size, unit = wording.step(picture.most, picture.unit)
     return size, "IOPS" if picture.type == "iops" and unit == SCALARS["iops"].unit else unit
 
 
 def has_bars(drawn: Drawn) -> bool:
-    """Whether a plot is over words: they have no order, so it has bars instead of lines."""
+    """Whether a plot has bars instead of lines because it is over words, which have no order."""
     return drawn.form is Form.LINES and not is_number(drawn.plot.over, [row[0] for row in drawn.rows])
 
 
 def _value_range(drawn: Drawn, measure: int) -> tuple[float, float]:
-    """Zero and all values of a measure, with the parts of their intervals that leave the values visible."""
+    """The range of a measure's axis: zero, all values, and as much of their intervals as leaves the values visible."""
     if drawn.ends is not None:
         return drawn.ends
     result = [[cell for cell in row if isinstance(cell, Estimate)][measure] for row in drawn.rows]
@@ -157,7 +157,7 @@ def _value_range(drawn: Drawn, measure: int) -> tuple[float, float]:
 
 
 def caption(drawn: Drawn) -> str:
-    """The meaning of its points, and whether the axis cuts intervals."""
+    """A caption that explains the points, and says if the axis cuts off intervals."""
     has_cuts = drawn.form is not Form.FIELDS and any(map(is_cut, pictures(drawn)))
     cut = "intervals at the edge of the plot extend beyond it" if has_cuts else ""
     return "; ".join(text for text in (drawn.note, cut) if text)
@@ -187,19 +187,19 @@ def is_logarithmic(levels: Sequence[Cell]) -> bool:
 
 
 def line_offset(place: int, lines: int, span: float) -> float:
-    """The distance of a line from the middle of the lines."""
+    """The offset of a line from the middle of all lines, so that their error bars do not overlap."""
     return (place - (lines - 1) / 2) * _DODGE * span
 
 
 def on_axis(over: FactorRef, level: Cell) -> str:
-    """A level as the axis shows it: that of a factor exactly, what was measured in a few digits."""
+    """A level as the axis shows it: exactly for a factor, in a few digits for a measured value."""
     if not over.paths and over.type == "duration" and isinstance(level, int | float):
         return wording.measured(level, "s")
     return wording.level(level, over.type)
 
 
 def sorted_levels(levels: Sequence[Cell]) -> list[Cell]:
-    """Each level once: numbers ascending, others as they come."""
+    """The distinct levels: numbers ascending, others in their order."""
     distinct = list(dict.fromkeys(levels))
     numbers = [level for level in distinct if isinstance(level, int | float)]
     return [*sorted(numbers)] if len(numbers) == len(distinct) else distinct

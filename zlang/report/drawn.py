@@ -17,7 +17,7 @@ EMPTY = "no trial that counts has a value for this plot"
 
 
 class Form(Enum):
-    """A form of plot: points joined by lines, points alone, curves of many points, or shaded fields."""
+    """A form of plot: points joined by lines, points alone, curves of many points, or a heat map."""
 
     LINES = "lines"
     POINTS = "points"
@@ -27,10 +27,10 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The data of a plot: its rows are the levels of `columns` and then an estimate for each measure.
+    """The data of a plot: each row has the levels of `columns`, then an estimate for each measure.
 
-    `middle` is what an estimate is, where it does not say that itself. `ends` are those of the axis, where several
-    plots share it. `note` is what its points stand for, where that is not one trial or level each.
+    `middle` names the statistic of the estimates if they do not name it themselves. `ends` are those of an axis that
+    several plots share. `note` says what a point represents if that is not one trial or level.
     """
 
     plot: Plot

@@ -1,9 +1,10 @@
-"""The sources of a metric's variance: main effects, interactions of two factors, the rest, and repetitions.
+"""Analysis of variance of a metric: main effects, two-factor interactions, higher interactions, and replication.
 
-In: a `Design`. Out: `Effect`s whose shares are of the whole sum of squares of logarithms. Rules: each effect is what it
-adds to a model of all others that do not contain it (type II, so combinations may lack); it is tested against the
-units to which it was given (setups, blocks or trials), less what the groups differ by that they are within; a factor
-that exists under some levels of another only is nested in them. `bench/verdicts.py` measures how often p is too small.
+In: a `Design`. Out: `Effect`s, each with its share of the total sum of squares of logarithms. Rules: an effect is what
+a term adds to a model of all others that do not contain it (type II, so combinations may be missing). It is tested
+against the variance between the units to which it was applied (setups, blocks or trials), without the differences
+between the groups that contain these units. A factor that exists only under some levels of another is nested in them.
+`bench/verdicts.py` measures how often p is too small.
 """
 
 from __future__ import annotations
@@ -60,12 +61,12 @@ class Effect:
 
     @property
     def tested_against(self) -> str:
-        """The variance with which it is compared; empty if it is not tested."""
+        """The variance against which the effect is tested; empty if it is not tested."""
         return "setups" if self.is_of_setups else "replicates" if self.p is not None else ""
 
 
 def effects(design: Design) -> list[Effect]:
-    """All sources of variance, the greatest first, those that are no effect at the end. Raises RunError."""
+    """All sources of variance: effects from the largest to the smallest, then the other sources. Raises RunError."""
     names = [factor.name for factor in design.factors]
     if not names:
         raise without_factors(design, "the program needs a choice, `a | b`")
@@ -76,7 +77,7 @@ def effects(design: Design) -> list[Effect]:
     terms = [*mains, *itertools.combinations(range(len(names)), 2)]
     model = _Model([row.levels for row in design.rows], [row.log for row in design.rows], terms)
     if any(model.added(main, terms)[1] < model.added(main, mains)[1] for main in mains):
-        terms = mains  # of a few combinations interactions would explain what is a factor's own
+        terms = mains  # with few combinations, interactions would explain variance that belongs to a single factor
     total = model.residual(())[0]
     if not total:
         raise RunError(f"`{design.metric}` does not vary", "name another with --metric")
@@ -101,7 +102,7 @@ def effects(design: Design) -> list[Effect]:
         result.append(Effect(design.metric, name, higher / total, rest_df - cells_df, p))
     shared = 1 - sum(item.share for item in result) - cells / total
     if shared > _LEAST:
-        # If combinations are missing, variance that either of two factors can explain belongs to neither.
+        # If combinations are missing, variance that either of two factors could explain is attributed to neither.
         result.append(Effect(design.metric, CONFOUNDED, shared, 0, None))
     if cells_df > within_df:
         result.append(Effect(design.metric, "blocks", max(cells - within, 0.0) / total, cells_df - within_df, None))
@@ -115,7 +116,7 @@ def chance(p: float) -> str:
 
 
 def notes(design: Design, all_effects: Sequence[Effect]) -> list[str]:
-    """The gaps in an analysis of variance, and what to type to fill them."""
+    """Notes on the gaps in an analysis of variance, and what to type to fill them."""
     result = []
     once = [item.name for item in all_effects if item.is_of_setups and item.p is None]
     if not any(item.df for item in all_effects if item.name == REPLICATES):
@@ -163,7 +164,7 @@ def _confounded(design: Design, levels: Sequence[tuple[Cell, ...]]) -> list[tupl
 
 
 class _Strata:
-    """The units to which each term was given, with a model of their means."""
+    """The strata of a design: the units to which each term was applied, with a model of their means."""
 
     def __init__(self, design: Design, terms: Sequence[_Term]) -> None:
         self._design, self._terms = design, terms
@@ -175,9 +176,9 @@ class _Strata:
         self._within_branches: dict[frozenset[int], _Strata] = {}
 
     def chance(self, term: _Term) -> tuple[float | None, bool]:
-        """The probability that chance alone gives as much as a term, from its units; and whether these are setups.
+        """The probability that chance alone explains as much as a term, and whether the units of the test are setups.
 
-        Trials without one of its factors say nothing about it, and may have units of another kind.
+        Trials without one of its factors are left out: they have no information about it, and may have other units.
         """
         if partial := frozenset(self._partial.intersection(term)):
             rows = tuple(row for row in self._design.rows if all(row.levels[i] is not None for i in partial))
@@ -201,7 +202,7 @@ class _Strata:
         return _p_value(squares, df, *error), any(kinds)
 
     def chance_of_others(self) -> float | None:
-        """The probability that chance alone gives as much as interactions of more factors than any term has."""
+        """The probability that chance alone explains as much as the interactions of more factors than any term has."""
         model, _, own = self._models.get(()) or self._models.setdefault((), self._model(()))
         removed = _removed(own, model.levels)
         (remaining, df), (error, error_df) = model.residual(tuple(self._terms), removed), model.within(removed)
@@ -226,9 +227,9 @@ class _Strata:
 
 
 def _removed(own: Sequence[tuple[Hashable, ...]], levels: Sequence[tuple[Cell, ...]]) -> Sequence[Hashable]:
-    """The smallest groups within which units are compared: most of the units share theirs with another.
+    """Return the smallest groups within which units are compared: most units share theirs with another unit.
 
-    Where many units have none to be compared with, larger groups in which all combinations occur tell more.
+    If many units would be alone in their group, larger groups in which all combinations occur give more information.
     """
     result: Sequence[Hashable] = []
     for depth in range(len(own[0]), 0, -1):
@@ -256,14 +257,14 @@ def _have_alike_levels(own: Sequence[Hashable], levels: Sequence[tuple[Cell, ...
 
 
 def _removed_blocks(own: Sequence[tuple[Hashable, ...]]) -> list[Hashable]:
-    """The blocks that are taken out; none where there are no blocks."""
+    """The blocks whose differences are removed; empty if there are no blocks."""
     return [pair[0] for pair in own] if any(pair[0] is not None for pair in own) else []
 
 
 def _is_constant(
     levels: Sequence[tuple[Cell, ...]], own: Sequence[tuple[Hashable, ...]], kind: int, factor: int
 ) -> bool:
-    """Whether a factor has one level in each group of a kind."""
+    """Whether a factor has only one level within each group of a kind."""
     cells: dict[Hashable, Cell] = {}
     return any(item[kind] is not None for item in own) and all(
         cells.setdefault(item[kind], level[factor]) == level[factor]
@@ -282,7 +283,7 @@ def _p_value(squares: float, df: int, error: float, error_df: int) -> float | No
 
 @dataclass(frozen=True, slots=True)
 class _Triangle:
-    """Effects and logarithms without what `blocks` differ by; `columns` are those of each term."""
+    """Effects and logarithms after removal of the means of `blocks`; `columns` are those of each term."""
 
     effects: NDArray[np.float64]
     logs: NDArray[np.float64]
@@ -291,7 +292,7 @@ class _Triangle:
 
 
 class _Model:
-    """Sums of squares that are left when some effects are taken out of the logarithms."""
+    """A linear model of the logarithms, which gives the sums of squares that remain after some effects are removed."""
 
     def __init__(self, levels: Sequence[tuple[Cell, ...]], logs: Sequence[float], terms: Sequence[_Term]) -> None:
         import numpy as np
@@ -328,7 +329,7 @@ class _Model:
         return max(less - more, 0.0), less_df - more_df
 
     def residual(self, terms: tuple[_Term, ...], blocks: Sequence[Hashable] = ()) -> tuple[float, int]:
-        """The residual squares of these effects and blocks, and their degrees of freedom."""
+        """The residual sum of squares after these effects and blocks, and its degrees of freedom."""
         import numpy as np
 
         place = (terms, bool(blocks))
@@ -341,9 +342,9 @@ class _Model:
         return self._residuals[place]
 
     def _triangle(self, blocks: Sequence[Hashable]) -> _Triangle:
-        """All effects and the logarithms, less the means of blocks, turned into a few rows (QR).
+        """Reduce all effects and the logarithms, less the means of blocks, to a few rows (QR).
 
-        Sums of squares stay the same, so no model has to go through the trials again.
+        Sums of squares are unchanged, so no model has to process the trials again.
         """
         import numpy as np
 
@@ -363,7 +364,7 @@ class _Model:
             numbers = _numbered(blocks or [0] * len(self._logs))
             whole = np.hstack([*made, self._logs[:, None]])
             matrix = _without_group_means(whole, numbers)
-            # What is constant in every block is rounding errors now, which would count as a parameter.
+            # Columns that are constant in every block are only rounding errors now, which would count as parameters.
             sizes, remaining = (np.linalg.norm(each, axis=0) for each in (whole, matrix))
             matrix[:, remaining < _SMALL * sizes] = 0
             reduced = np.asarray(np.linalg.qr(matrix, mode="r"))
@@ -373,7 +374,7 @@ class _Model:
         return self._triangles[bool(blocks)]
 
     def within(self, blocks: Sequence[Hashable]) -> tuple[float, int]:
-        """The squares within combinations, apart from their blocks, and their degrees of freedom."""
+        """The sum of squares within combinations, adjusted for blocks, and its degrees of freedom."""
         if bool(blocks) not in self._within:
             self._within[bool(blocks)] = self._pure_error(blocks)
         return self._within[bool(blocks)]
@@ -397,7 +398,7 @@ class _Model:
 
 
 def _numbered(keys: Sequence[Hashable]) -> NDArray[np.int64]:
-    """For each key its number; equal keys have the same."""
+    """Number the keys; equal keys have the same number."""
     import numpy as np
 
     numbers: dict[Hashable, int] = {}
@@ -405,7 +406,7 @@ def _numbered(keys: Sequence[Hashable]) -> NDArray[np.int64]:
 
 
 def _without_group_means(values: NDArray[np.float64], places: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Values less the mean of their group."""
+    """The values less the means of their groups."""
     import numpy as np
 
     sums = np.zeros((int(places.max()) + 1, *values.shape[1:]))

@@ -1,7 +1,7 @@
-"""Rows in, text out: CSV, JSON (also a line for each row), Markdown and LaTeX.
+"""Rows as text: CSV, JSON (also as one line for each row), Markdown and LaTeX.
 
-Rule: no value that DuckDB can give stops the output or is silently changed: what a format has no word for is written
-as text (`NaN`, `Infinity`, a blob in hexadecimal); NULL is empty in CSV and Markdown and null in JSON. In CSV, Markdown
+Rule: no value from DuckDB stops the output or is silently changed. A value that a format cannot express is written as
+text (`NaN`, `Infinity`, a blob in hexadecimal); NULL is empty in CSV and Markdown and null in JSON. In CSV, Markdown
 and LaTeX a control or invisible character is shown as its escape; JSON escapes them its own way; Parquet is exact.
 """
 
@@ -29,7 +29,7 @@ _EXECUTED = ("=", "+", "-", "@", "\t")
 
 
 def as_csv(columns: Sequence[str], rows: Rows) -> str:
-    """RFC 4180, with a line for the columns' names and bare newlines."""
+    """CSV as in RFC 4180, with a header line, but with bare newlines."""
     lines = _Lines()
     writer = csv.writer(lines, lineterminator="\r\n")
     writer.writerow(map(_cell_of_csv, columns))
@@ -38,13 +38,13 @@ def as_csv(columns: Sequence[str], rows: Rows) -> str:
 
 
 def _cell_of_csv(value: object) -> str:
-    """One value; text that a spreadsheet would execute has an apostrophe before it."""
+    """One value; text that a spreadsheet would execute is prefixed with an apostrophe."""
     text = visible(cell(value), _BREAKS)
     return f"'{text}" if isinstance(value, str) and text.startswith(_EXECUTED) else text
 
 
 class _Lines:
-    """CSV, a line at a time: with a terminator of its own, csv would not quote a carriage return."""
+    """Collects CSV line by line: with another line terminator, the csv module would not quote a carriage return."""
 
     def __init__(self) -> None:
         self.kept: list[str] = []
@@ -54,13 +54,13 @@ class _Lines:
 
 
 def as_json(columns: Sequence[str], rows: Rows) -> str:
-    """An array of one object a row, one row a line."""
+    """A JSON array with an object for each row, one row per line."""
     lines = [_object(columns, row) for row in rows]
     return "[" + ",\n ".join(lines) + "]\n"
 
 
 def as_ndjson(columns: Sequence[str], rows: Rows) -> str:
-    """One object a row, each on a line of its own."""
+    """A JSON object for each row, each on its own line."""
     return "".join(_object(columns, row) + "\n" for row in rows)
 
 
@@ -69,7 +69,7 @@ def _object(columns: Sequence[str], row: Sequence[object]) -> str:
 
 
 def as_latex(columns: Sequence[str], rows: Rows) -> str:
-    """A `tabular` with the rules of booktabs; columns of numbers stand to the right."""
+    """A `tabular` with the rules of booktabs; columns of numbers are right-aligned."""
     kept = [list(row) for row in rows]
     sides = "".join("r" if _is_numeric([row[n] for row in kept]) else "l" for n in range(len(columns)))
     lines = [" & ".join(_cell_of_latex(cell(value)) for value in row) + " \\\\\n" for row in kept]
@@ -80,7 +80,7 @@ def as_latex(columns: Sequence[str], rows: Rows) -> str:
 
 
 def as_markdown(columns: Sequence[str], rows: Rows) -> str:
-    """A table of GitHub's Markdown; columns of numbers stand to the right."""
+    """A table in GitHub's Markdown; columns of numbers are right-aligned."""
     kept = [list(row) for row in rows]
     rules = ["---:" if _is_numeric([row[n] for row in kept]) else "---" for n in range(len(columns))]
     lines = [[_cell_of_markdown(c) for c in columns], rules]
@@ -98,7 +98,7 @@ FORMATS: Mapping[str, Callable[[Sequence[str], Rows], str]] = {
 
 
 def cell(value: object) -> str:
-    """One value as text, as short as it can be read back."""
+    """One value as the shortest text that reads back as the same value."""
     match value:
         case None:
             return ""
@@ -125,7 +125,7 @@ def _float(value: float) -> str:
 
 
 def _json(value: object) -> object:
-    """The value in what JSON has: 64-bit numbers, text, lists and objects."""
+    """The value in the types of JSON: 64-bit numbers, text, lists and objects."""
     match value:
         case None | bool() | str():
             return value
@@ -150,7 +150,7 @@ def _json(value: object) -> object:
 
 
 def _decimal(value: Decimal) -> float | str:
-    """A number where a reader with 64-bit floating point gets the same digits, else text."""
+    """A number if a 64-bit floating-point reader gets the same digits, else text."""
     near = float(value)
     return near if Decimal(repr(near)) == value else str(value)
 

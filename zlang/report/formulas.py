@@ -1,7 +1,7 @@
-"""Formulas over the trials of a run, worked out by the database: `answers.Term` in, SQL and its rows out.
+"""Formulas over the trials of a run, evaluated by the database: terms become SQL, whose rows are the results.
 
-Rules: only trials that count are aggregated, and how many were tried is told too. Everything is in base units. Where a
-factor does not exist it is NULL; a `where` keeps only what is true.
+Rules: only valid trials are aggregated; the number of attempted trials is returned too. Everything is in base units. A
+factor is NULL where it does not exist; a `where` keeps only rows for which it is true.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _OPERATORS = {"==": "=", "!=": "<>"}
 
 @frozen
 class Trials:
-    """One run's trials in a database, and what their columns are called and measured in.
+    """One run's trials in a database, with the names and units of their columns.
 
-    `factors` are by path, `metrics` by name, with what every trial has beside those that were `measured`. `others` are
+    `factors` are by path, `metrics` by name: those that were `measured`, and those that every trial has. `others` are
     the runs of the other hosts of its plan, each with its part of the trials.
     """
 
@@ -50,10 +50,10 @@ class Trials:
 
 @frozen
 class Side:
-    """An aggregate in one combination: its value, of how many trials that count, of how many that were tried.
+    """An aggregate in one combination: its value, the number of valid trials, and the number of attempted trials.
 
-    `values` are those of the trials, for a median. None in `tried` says that there is no such trial. A verdict rests on
-    its `middle`: the geometric mean of these trials, or the mean, as its `statistic` says.
+    `values` are those of the trials, for a median. `tried` is None if there is no such trial. A verdict rests on
+    `middle`, the geometric mean or the mean of these trials, as `statistic` says.
     """
 
     term: Term
@@ -67,7 +67,7 @@ class Side:
 
 @frozen
 class Combination:
-    """A combination of levels: what each formula gives, and the aggregates in them."""
+    """A combination of levels: the value of each formula, and the aggregates in it."""
 
     levels: tuple[object, ...]
     trials: int
@@ -76,10 +76,10 @@ class Combination:
 
 
 def evaluate(trials: Trials, terms: Sequence[Term], by: Sequence[FactorRef], *, every: bool) -> list[Combination]:
-    """The values of the formulas in each combination of the levels of `by`.
+    """Evaluate the formulas in each combination of the levels of `by`.
 
-    With `every` there is one for each combination that was tried. Else those of one aggregate are matched with those of
-    the others, and a factor that does not exist on one side (NULL) matches any level of it on the other.
+    With `every`, the result has each combination that was attempted. Else the combinations of one aggregate are matched
+    with those of the others, and a factor that does not exist on one side (NULL) matches any level on the other.
     """
     result = list(dict.fromkeys(part for term in terms for part in aggregates(term)))
     keys = [f'"level {i}"' for i in range(len(by))]  # no factor or metric has such a name
@@ -117,12 +117,12 @@ def _as_int(value: object) -> int | None:
 
 
 def is_of_some(aggregate: Term) -> bool:
-    """Whether an aggregate is of those trials only for which a condition holds."""
+    """Whether an aggregate covers only the trials that meet a condition."""
     return len(aggregate.terms) > (aggregate.op != "percentile")
 
 
 def _aggregate(trials: Trials, term: Term, keys: Sequence[str]) -> str:
-    """Key columns, the value, of how many, of how many tried, and the values themselves for a median."""
+    """The SQL of an aggregate: key columns, the value, the numbers of valid and attempted trials, a median's values."""
     subject = f"({_sql(trials, term.terms[0], ())})"
     counted = f"FILTER (valid AND {subject} IS NOT NULL)"
     value = f"{_NAMES.get(term.op, term.op)}({subject}) {counted}"
@@ -133,7 +133,7 @@ def _aggregate(trials: Trials, term: Term, keys: Sequence[str]) -> str:
 
 
 def _percentile(trials: Trials, term: Term, keys: Sequence[str]) -> str:
-    """The same for a percentile: of the histograms of all trials that count, added up."""
+    """The SQL of a percentile, from the summed histograms of all valid trials."""
     own = "".join(f"{key}, " for key in keys)
     value = f"latency_percentile(ns, ios, {100 * float(term.value or 0)!r}) / {parts_of(NANOSECONDS)}"
     return (
@@ -170,14 +170,14 @@ def _group_by_sql(keys: Sequence[str]) -> str:
 
 
 def _select_all(count: int, keys: Sequence[str]) -> str:
-    """All combinations, each with the aggregates of its own."""
+    """The SQL of all combinations, each with its aggregates."""
     joins = [f"LEFT JOIN a{i} ON true{_same(keys, 'g', f'a{i}')}" for i in range(count)]
     own = [*(f"g.{key}" for key in keys), "g.trials", *(_side_columns(f"a{i}", i) for i in range(count))]
     return f"j AS (SELECT {', '.join(own)} FROM g {' '.join(joins)})"
 
 
 def _select_matched(count: int, keys: Sequence[str]) -> str:
-    """The combinations of the first aggregate, matched with those of each other in turn."""
+    """The SQL of the combinations of the first aggregate, matched with those of each other aggregate in turn."""
     made = [f"j0 AS (SELECT {', '.join([*keys, _side_columns('a0', 0)])} FROM a0)"]
     for i in range(1, count):
         same = [f"(x.{key} = y.{key} OR x.{key} IS NULL OR y.{key} IS NULL)" for key in keys]
@@ -193,7 +193,7 @@ def _side_columns(table: str, i: int) -> str:
 
 
 def level(trials: Trials, factor_ref: FactorRef) -> str:
-    """A level of a factor in SQL."""
+    """The SQL of a factor's level."""
     if factor_ref.values:
         columns = [quoted(trials.factors[path][0]) if path in trials.factors else "NULL" for path in factor_ref.paths]
         cases = " ".join(_case(columns, item) for item in factor_ref.values)
@@ -209,7 +209,7 @@ def _case(columns: Sequence[str], item: LevelsWithValue) -> str:
 
 
 def _sql(trials: Trials, term: Term, terms: Sequence[Term]) -> str:
-    """The formula; aggregates are columns by their place in `found`."""
+    """The SQL of a formula; aggregates are columns numbered by their place in `terms`."""
     if term in terms:
         return f"v{terms.index(term)}"
     match term.op:

@@ -1,7 +1,7 @@
-"""Interactions: the effect of one factor depends on the level of another, so a mean over all levels is no answer.
+"""Interactions: the effect of one factor depends on the level of another, so a mean over all levels would mislead.
 
-In: a `Design` and its sources of variance. Out: `Dependence`s. Rules: chance alone gives such an interaction less than
-once in 20 runs (Bonferroni over all pairs of factors), and the ratios at two levels differ by a tenth or more.
+In: a `Design` and its sources of variance. Out: `Dependence`s. Rules: chance alone gives such an interaction in less
+than 1 of 20 runs (Bonferroni over all pairs of factors), and the ratios at two levels differ by 10 % or more.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _MATTERS = 1.1
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """A level of a factor against its first level, where the ratio is least and where it is greatest.
+    """A level of a factor against its first level: the smallest and the largest ratio between them.
 
-    `least` and `greatest` are levels of the other factor, each with the ratio there.
+    `least` and `greatest` are the levels of the other factor at which these occur, each with its ratio.
     """
 
     factor: str
@@ -45,9 +45,9 @@ class Dependence:
 def dependences(
     design: Design, sources: Sequence[effects.Effect], compared: Sequence[Comparison]
 ) -> Iterator[Dependence]:
-    """The interactions that matter, the greatest first: how the effect of a compared factor depends on another one.
+    """The important interactions, the largest first: how the effect of a compared factor depends on another factor.
 
-    If both are compared, it is the one with a significant difference, or the first.
+    If both factors are compared, it is the one with a significant difference, or the first.
     """
     factors = dict.fromkeys(item.factor for item in sorted(compared, key=lambda item: not item.is_significant))
     tested = [source for source in sources if len(source.factors) > 1 and source.p is not None]

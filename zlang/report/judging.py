@@ -1,10 +1,10 @@
 """Verdicts on the expectations of an experiment, from the database.
 
-Rules: a verdict is of one run. An expectation is judged in each combination of the factors that it does not mention:
-it passes where the 95 % interval of its margin excludes the limit, fails where that excludes it the other way, and is
-else inconclusive, as where a side has no value or was not repeated, or the figures that are shown say the opposite. All
-together it fails if it fails anywhere (the intervals are simultaneous for that), passes if it passes everywhere, and is
-else inconclusive.
+Rules: a verdict is about one run. An expectation is judged in each combination of the factors that it does not mention.
+It passes if the 95 % interval of its margin lies on the expected side of the limit, and fails if the interval lies on
+the other side. Otherwise it is inconclusive, as it is if a side has no value or was not replicated, or if the figures
+shown say the opposite. Overall it fails if it fails anywhere (for this the intervals are simultaneous), passes if it
+passes everywhere, and is otherwise inconclusive.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Verdict(StrEnum):
 class JudgedCombination:
     """The verdict in one combination: its levels, the sides of the comparison, why it is inconclusive, and its margin.
 
-    The `margin` is how far the sides are apart, with its 95 % interval, in words.
+    The `margin` says in words how far the sides are apart, with its 95 % interval.
     """
 
     levels: tuple[Cell, ...]
@@ -67,9 +67,9 @@ class JudgedCombination:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An expectation with its verdict, all together and in each combination of the levels of `by`.
+    """An expectation with its overall verdict, and the verdict in each combination of the levels of `by`.
 
-    The combinations that are `left_out` cannot have what it is about: a workload that only writes reads nothing.
+    The combinations that are `left_out` cannot have the metric: a workload that only writes has no read latency.
     """
 
     expectation: Expectation
@@ -79,7 +79,7 @@ class Judged:
 
 
 def judge(trials: Trials, against: str | None = None) -> list[Judged]:
-    """Every expectation of the run's experiment; what is compared with a run is compared with `against`, if it can be.
+    """Judge every expectation of the run's experiment; one that compares runs uses `against` if it can.
 
     Raises RunError.
     """
@@ -91,7 +91,7 @@ def judge(trials: Trials, against: str | None = None) -> list[Judged]:
 
 
 def _judged_ratio(trials: Trials, expected: ExpectedRatio, against: Trials | None) -> Judged:
-    """An expectation that compares runs: with the given one if it is of that experiment, else with the latest."""
+    """Judge an expectation that compares runs: with the given run if it is of that experiment, else with the latest."""
     is_previous = expected.experiment == PREVIOUS
     experiment = trials.experiment if is_previous else expected.experiment
     if against is None or against.experiment != experiment or against.run == trials.run:
@@ -109,7 +109,7 @@ def _judged_ratio(trials: Trials, expected: ExpectedRatio, against: Trials | Non
 
 
 def _latest_of(trials: Trials, experiment: str, *, is_earlier: bool) -> Trials | None:
-    """The latest run of an experiment, other than this one; with `is_earlier` of those before it."""
+    """The latest other run of an experiment; with `is_earlier`, the latest before this one."""
     query = "SELECT run FROM runs WHERE experiment = ? ORDER BY last_session DESC NULLS LAST, run DESC"
     names = [str(name) for (name,) in run_query(trials.db, query, [experiment]).rows]
     if is_earlier and trials.run in names:
@@ -145,7 +145,7 @@ def _verdict_on_margin(op: str, margin: Margin, combinations: int, looks: int = 
 
 
 def _verdict_of(findings: Sequence[JudgedCombination]) -> Verdict:
-    """The verdict on all combinations together."""
+    """The overall verdict on all combinations."""
     verdicts = {finding.verdict for finding in findings}
     if Verdict.FAIL in verdicts:
         return Verdict.FAIL
@@ -167,7 +167,7 @@ def _judged(trials: Trials, expectation: Expectation) -> Judged:
 
 
 def _places_without_value(trials: Trials, expectation: Expectation) -> list[tuple[Sequence[Cell], bool]]:
-    """The levels of trials, and whether none there can have what an expectation is about: what only writes, reads."""
+    """The levels of trials, each with whether no trial there can have the metric, such as reads of a pure writer."""
     terms = list(aggregates(expectation.term))
     exact = [name for term in terms for part in term.terms for name in metrics_of(part)]
     distributions = [distribution_of(term) for term in terms if term.op == "percentile"]
@@ -190,8 +190,8 @@ def _places_without_value(trials: Trials, expectation: Expectation) -> list[tupl
 class Judge:
     """Judges one expectation in each combination.
 
-    If it `is_within_setups`, verdicts hold for what was set up, even once. They hold together at so many `looks` at
-    growing data.
+    If it `is_within_setups`, verdicts hold for the setups that were made, even for a single one. They are simultaneous
+    over this many interim `looks` at growing data.
     """
 
     term: Term
@@ -225,7 +225,7 @@ class Judge:
     def _verdict(
         self, term: Term, own: Sequence[TrialTerms], by_term: Mapping[Term, float | None], shown: list[Margin]
     ) -> Verdict:
-        """The verdict on a condition, of these trials; `shown` gets the margins that it rests on."""
+        """The verdict of these trials on a condition; the margins that it rests on are appended to `shown`."""
         if term.op in {"and", "or"}:
             decisive = Verdict.FAIL if term.op == "and" else Verdict.PASS
             parts = [self._verdict(part, own, by_term, shown) for part in term.terms]
@@ -256,7 +256,7 @@ _OPPOSITE = {
 
 
 def _is_contradicted(comparison: Term, leaf: Leaf, verdict: Verdict) -> bool:
-    """Whether the figures that are shown say the opposite of a verdict on geometric means."""
+    """Whether the figures shown contradict a verdict on geometric means."""
     if verdict is Verdict.INCONCLUSIVE:
         return False
     left, right = (evaluation.evaluate(part, leaf) for part in comparison.terms)
@@ -281,7 +281,7 @@ def _holds(op: str, interval: tuple[float, float]) -> bool | None:
 
 
 def _is_without_value(levels: Sequence[Cell], places: Sequence[tuple[Sequence[Cell], bool]]) -> bool:
-    """Whether no trial of a combination can have a value."""
+    """Whether no trial of a combination can have a value of the metric."""
     own = [is_so for place, is_so in places if all(_matches_level(*pair) for pair in zip(place, levels, strict=True))]
     return bool(own) and all(own)
 
@@ -319,7 +319,7 @@ def figures_in_words(finding: JudgedCombination) -> str:
 
 
 def sides_in_words(finding: JudgedCombination) -> str:
-    """The sides of a comparison: `max(speed) = 110 (n = 3)`."""
+    """The sides of a comparison in words: `max(speed) = 110 (n = 3)`."""
     return ", ".join(f"{_named(side)} = {_number(side)}" for side in finding.sides)
 
 
@@ -335,7 +335,7 @@ def omission(judged: Judged) -> str:
 
 
 def levels_in_words(judged: Judged, finding: JudgedCombination) -> str:
-    """The levels of a combination: `bs=4KiB, iodepth=8`."""
+    """The levels of a combination in words: `bs=4KiB, iodepth=8`."""
     levels = zip(judged.expectation.by, finding.levels, strict=True)
     return ", ".join(
         f"{factor.name}={wording.level(level, factor.type)}" for factor, level in levels if level is not None
@@ -352,7 +352,7 @@ def _with_middle(side: Side, margins: Sequence[Margin]) -> Side:
 
 
 def _named(side: Side) -> str:
-    """The statistic of a side that is shown: that on which the verdict rests, if there is one."""
+    """The name of a side's statistic as shown: the one on which the verdict rests, if there is one."""
     name = side.term.name
     if side.middle is None or side.term.op == "mean":
         return name

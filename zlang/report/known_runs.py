@@ -1,6 +1,6 @@
 """The runs of a database, and the trials of one of them.
 
-In: a database, and the name of a run or none. Out: its `Trials`, and what is wrong with the run as a whole.
+In: a database, and the name of a run or none. Out: its `Trials`, and the problems of the run as a whole.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ def example(trials: Trials) -> tuple[str, str]:
     names = [name for name, _ in trials.factors.values()]
     counts = ", ".join(f"count(DISTINCT {quoted(name)})" for name in names)
     levels = run_query(trials.db, f"SELECT {counts} FROM {trials.rows}").rows[0] if names else ()
-    # Another run of the same experiment may have had other factors.
+    # Other runs of the same experiment may have had other factors.
     varying = [name for name, count in zip(names, levels, strict=True) if isinstance(count, int) and count > 1]
     return primary(trials)[0], next(iter(varying or names), "FACTOR")
 
 
 def invalid(trials: Trials) -> int:
-    """The number of trials of a run that were carried out and do not count."""
+    """The number of trials of a run that were carried out but are not valid."""
     ((count,),) = run_query(trials.db, "SELECT invalid FROM runs WHERE run = ?", [trials.run]).rows
     return count if isinstance(count, int) else 0
 
 
 def damage(trials: Trials) -> list[tuple[str, str]]:
-    """The problems of a run as a whole, and of the other parts of its plan: run and sentence."""
+    """The problems of a run as a whole, and of the other parts of its plan: pairs of run and sentence."""
     sql = "SELECT run, problem FROM problems WHERE trial IS NULL AND list_contains(?, run) ORDER BY ALL"
     rows = run_query(trials.db, sql, [[trials.run, *trials.others]]).rows
     return [(str(run), str(problem)) for run, problem in rows]
 
 
 def has_runs(db: Path, names: Sequence[str]) -> bool:
-    """Whether any of the names is that of a run."""
+    """Whether any of the names is the name of a run."""
     known_names = {str(name) for (name,) in run_query(db, "SELECT run FROM runs").rows}
     return any(Path(name).name in known_names for name in names)
 
 
 def trials_of(db: Path, run: str | None) -> Trials:
-    """The trials of a run, or of the one that was worked on last. Raises RunError."""
+    """The trials of a run, or of the run with the latest activity. Raises RunError."""
     runs = run_query(
         db,
         "SELECT run, experiment, title, repeat, plan, part FROM runs ORDER BY last_session DESC NULLS LAST, run DESC",
@@ -68,7 +68,7 @@ def trials_of(db: Path, run: str | None) -> Trials:
     factors = {str(path): (str(n), str(unit)) for path, n, unit, role, _ in catalogue if role == "factor"}
     trial = {str(n): (str(n), str(unit)) for _, n, unit, role, _ in catalogue if role == "trial"}
     known_metrics = [(str(path), str(n), str(unit)) for path, n, unit, role, _ in catalogue if role == "metric"]
-    # One that has the name of something that every trial has is called otherwise in the database.
+    # A metric with the name of a column that every trial has gets another name in the database.
     metrics = {name: (n, unit) for path, n, unit in known_metrics for name in (n, path, column(path))}
     schema = str(catalogue[0][4]) if catalogue else experiment
     times = repeat if isinstance(repeat, int) else 1
@@ -87,7 +87,7 @@ def trials_of(db: Path, run: str | None) -> Trials:
 
 
 def _runs_of_other_parts(parts: Mapping[str, tuple[object, object]], run: str) -> tuple[str, ...]:
-    """The latest run of each other part of the same plan, where a run is that of one part; the latest come first.
+    """If a run covers one part of a plan, the latest run of each other part, the most recent first.
 
     A part is a host, or one of several shares: `3/16`.
     """

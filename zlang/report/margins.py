@@ -1,10 +1,10 @@
-"""By how much a comparison of an expectation holds, with the interval in which that lies.
+"""Margins: by how much the comparison in an expectation holds, with an interval.
 
 In: a run's trials, a comparison, a combination of levels. Out: a `Margin`. Rules: medians and percentiles are judged
-by the geometric mean of trials, means by the mean; two sides are compared as in `strata`, and one side with a limit
-over what was set up, or over blocks; combinations of the other factors count alike.
-What has no distribution over trials (`count`, `max`, `min`, `stddev`) counts as it is. `bench/expectations.py` measures
-how often a verdict is wrong.
+by the geometric mean of trials, means by the mean. Two sides are compared as in `strata`; one side is compared with a
+limit over setups, or over blocks. Combinations of the other factors have equal weights. Statistics without a
+distribution over trials (`count`, `max`, `min`, `stddev`) are used as they are. `bench/expectations.py` measures how
+often a verdict is wrong.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ _SET_UP_ONCE = f"set up only once; {wording.SET_UP_AGAIN}"
 class Margin:
     """The left side over the right one, or their difference where one is not positive; on a scale where 0 is the limit.
 
-    Without an error `why` says why it has none. `subject` names the sides, and `middle` what is compared of them: of
-    each aggregate this is among `middles`.
+    Without an error, `why` says why there is none. `subject` names the sides, and `middle` the statistic by which they
+    are compared; `middles` has its value for each aggregate.
     """
 
     is_ratio: bool
@@ -58,7 +58,7 @@ class Margin:
     middles: tuple[tuple[Term, float, str], ...] = ()
 
     def interval(self, comparisons: int = 1) -> tuple[float, float]:
-        """The 95 % interval, simultaneous with so many others (Bonferroni)."""
+        """The 95 % interval, simultaneous over this many comparisons (Bonferroni)."""
         if self.error is None:
             return -math.inf, math.inf
         if self.error < _ROUNDING:
@@ -70,7 +70,7 @@ class Margin:
         return f"{self.named(f'{self.subject} =')} (by {self.middle})"
 
     def named(self, subject: str) -> str:
-        """Its value and interval, after what it is called."""
+        """The margin in words: its subject, value and interval."""
         low, high = self.interval()
         shown = [wording.digits(exp(end) if self.is_ratio else end) for end in (self.value, low, high)]
         return f"{subject} {shown[0]}" + (f" [{shown[1]} … {shown[2]}]" if self.error is not None else "")
@@ -87,7 +87,7 @@ class TrialTerms:
 
 
 def samples(trials: Trials, terms: Sequence[Term], by: Sequence[FactorRef]) -> list[TrialTerms]:
-    """Every trial that counts."""
+    """Every valid trial, with its value in each aggregate."""
     factors = [quoted(name) for name, _ in trials.factors.values()]
     levels = [formulas.level(trials, item) for item in by]
     values = [formulas.of_trial(trials, term, n) for n, term in enumerate(terms)]
@@ -110,7 +110,7 @@ def samples(trials: Trials, terms: Sequence[Term], by: Sequence[FactorRef]) -> l
 
 
 def percentile_join(term: Term, number: int) -> str:
-    """A join that gives each trial its own percentile."""
+    """The SQL join that gives each trial its own percentile."""
     percent = repr(100 * float(term.value or 0))
     return (
         f" LEFT JOIN (SELECT run AS p{number}_run, trial AS p{number}_trial, replicate AS p{number}_replicate, "
@@ -130,9 +130,10 @@ def margin(
     *,
     is_within_setups: bool = False,
 ) -> Margin | None:
-    """The margin of a comparison, of these samples; `matched` are the factors by which sides are matched.
+    """The margin of a comparison over these samples; `matched` are the factors by which the sides are matched.
 
-    With a limit it is, if it `is_within_setups`, that of what was set up once. None where a side has no value.
+    A comparison with a limit that `is_within_setups` is about these setups only, even a single one. None if a side has
+    no value.
     """
     used = [n for n, term in enumerate(terms) if term.op in INFERRED and term in set(aggregates(comparison))]
     scales = {
@@ -175,7 +176,7 @@ def margin(
 
 @frozen
 class _Sides:
-    """The two sides of a comparison, where aggregates have given places on their scales."""
+    """The two sides of a comparison as functions of the aggregates' places on their scales."""
 
     comparison: Term
     terms: Sequence[Term]
@@ -183,7 +184,7 @@ class _Sides:
     leaf_of: Leaf
 
     def at(self, places: Mapping[int, float]) -> list[object]:
-        """The values of both sides."""
+        """The values of both sides at these places."""
 
         def leaf(term: Term) -> object:
             n = self.terms.index(term)
@@ -192,14 +193,14 @@ class _Sides:
         return [evaluate(part, leaf) for part in self.comparison.terms]
 
     def distance(self, places: Mapping[int, float], *, is_ratio: bool) -> float | None:
-        """The distance of the left side from the right one: the logarithm of their ratio, or their difference."""
+        """The distance of the left side from the right: the logarithm of their ratio, or their difference."""
         left, right = self.at(places)
         if not isinstance(left, int | float) or not isinstance(right, int | float):
             return None
         return math.log(left / right) if is_ratio and left > 0 and right > 0 else float(left - right)
 
     def slopes(self, places: Mapping[int, float], *, is_ratio: bool) -> dict[int, float] | None:
-        """The slope of the distance with respect to the place of each aggregate."""
+        """The derivative of the distance with respect to the place of each aggregate."""
         slopes = {}
         for n, place in places.items():
             step = _STEP * max(1.0, abs(place))
@@ -214,7 +215,7 @@ _WHERE = " where "
 
 
 def _subject(comparison: Term, operator: str) -> str:
-    """Both sides: by the levels in which they differ where all else is the same, else as they were written."""
+    """Name both sides: by the levels in which they differ if all else is equal, else as they were written."""
     every = list(dict.fromkeys(aggregates(comparison)))
     conditions = {term: term.name.partition(_WHERE)[2].removesuffix(")") for term in every}
     measures = {term.name.partition(_WHERE)[0] for term in every}
@@ -229,7 +230,7 @@ _LEVEL = re.compile(r" (?:==|is(?! not)) ")
 
 
 def _label(condition: str) -> str:
-    """A condition in short: `store=ext4`; in parentheses where it has several parts."""
+    """A condition in short form: `store=ext4`; in parentheses if it has several parts."""
     text = _LEVEL.sub("=", condition)
     return f"({text})" if " " in text else text
 
@@ -239,7 +240,7 @@ def _side(term: Term, names: Mapping[Term, str], type_: str) -> str:
     if term in names:
         return names[term]
     if term.op == "value":
-        # Shares of the database are percent.
+        # Shares in the database are percentages.
         is_share = type_ == "share" and isinstance(term.value, int | float)
         text = wording.level(100 * float(str(term.value)) if is_share else term.value, type_)
         return f"({text})" if "/" in text else text
@@ -248,7 +249,7 @@ def _side(term: Term, names: Mapping[Term, str], type_: str) -> str:
 
 
 def geometric_mean(own: Sequence[TrialTerms], aggregate: int) -> Margin | None:
-    """The logarithm of the geometric mean of positive values over all combinations of the factors."""
+    """The logarithm of the geometric mean over all combinations of the factors; the values must be positive."""
     added = [
         _Added(sample, {aggregate: math.log(value)})
         for sample in own
@@ -266,13 +267,13 @@ def geometric_mean(own: Sequence[TrialTerms], aggregate: int) -> Margin | None:
 
 @frozen
 class _Scale:
-    """The scale on which values of an aggregate are added up: logarithms, or the values themselves."""
+    """The scale on which values of an aggregate are averaged: logarithms, or the values themselves."""
 
     is_log: bool
 
     @property
     def name(self) -> str:
-        """The statistic, as tables call it."""
+        """The name of the statistic in tables."""
         return "geomean" if self.is_log else "mean"
 
     def of(self, value: float) -> float:
@@ -284,7 +285,7 @@ class _Scale:
 
 @frozen
 class _Added:
-    """A sample, and what it adds to each of the aggregates that it is of, on their scales."""
+    """A sample, and what it contributes to each of its aggregates, on their scales."""
 
     sample: TrialTerms
     values: Mapping[int, float]
@@ -319,9 +320,9 @@ def _of_pair(
     added: Sequence[_Added],
     matched: Sequence[int],
 ) -> Margin:
-    """The margin of two sides; `without` is added to the product of their difference and the slope.
+    """The margin of two sides: their difference times the slope, plus `without`.
 
-    That of `all_trials` is another one if a side has combinations, or trials of a setup, that the other lacks.
+    The margin of `all_trials` differs from it if a side has combinations, or trials of a setup, that the other lacks.
     """
     observed = [
         Observation(pair.index(n), entry.sample.groups, tuple(entry.sample.levels[i] for i in matched), entry.values[n])
@@ -342,9 +343,9 @@ def _of_pair(
 def _of_several(
     margin: Margin, slopes: Mapping[int, float], added: Sequence[_Added], *, is_within_setups: bool = False
 ) -> Margin:
-    """The margin of aggregates of any trials: each trial by what it adds to all of them.
+    """The margin of aggregates of any trials, with each trial's contributions to all of them added up.
 
-    Of what was set up once nothing is known, unless it `is_within_setups`: then it is that of this setup.
+    If something was set up only once, the error is unknown, unless the margin `is_within_setups`, that is, about them.
     """
     levels: dict[int, set[Hashable]] = {n: set() for n in slopes}
     for item in added:
@@ -365,7 +366,7 @@ def _of_several(
 
 
 def _is_set_up_once(parts: _Parts, kinds: Sequence[int]) -> bool:
-    """Whether all trials of a part, of which there are several, stood on the same setup."""
+    """Whether a part has several trials that all ran on the same setup."""
     placed = [(key, sample.groups) for key, ones in parts.items() for sample, _ in ones]
     units: dict[_Part, set[int]] = defaultdict(set)
     for (key, _), unit in zip(placed, strata.components([own for _, own in placed], kinds), strict=True):
@@ -377,9 +378,9 @@ def _is_set_up_once(parts: _Parts, kinds: Sequence[int]) -> bool:
 def _error_over_units(parts: _Parts, kinds: Sequence[int]) -> tuple[float, float] | None:
     """The standard error of the sum of the means of all parts, and its degrees of freedom.
 
-    Trials that share a group of these kinds are one unit, and units are independent. The variance is that over units
-    which is not biased by few of them (CR2; Bell and McCaffrey, Survey Methodology 28, 2002); parts that share no unit
-    have variances of their own (Welch). A part of one trial is taken to vary as the others do.
+    Trials that share a group of these kinds are one unit, and units are independent. The variance over units is the one
+    that is unbiased for few units (CR2; Bell and McCaffrey, Survey Methodology 28, 2002); parts that share no unit
+    have their own variances (Welch). A part of one trial is assumed to vary as the others do.
     """
     repeated = {key: ones for key, ones in parts.items() if len(ones) > 1}
     placed = [(key, sample.groups, value) for key, ones in repeated.items() for sample, value in ones]
