@@ -1,4 +1,4 @@
-"""The interface to the parts of a check. Here all of them run; `increments` skips those whose result is known."""
+"""The interface to the steps of a check. This version runs all of them; `increments` skips those with known results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SubjectResult = tuple[tuple[Diagnostic, ...], str]
 
 
 class Afresh:
-    """Carries out every part of a check."""
+    """Runs every step of a check."""
 
     paths: frozenset[str] = frozenset()
     """The paths of factors that a part would have noted, had it been carried out."""
@@ -32,7 +32,7 @@ class Afresh:
         return parse.program(source)
 
     def begin(self, names: ProgramNames, root: Module) -> None:
-        """Take a program whose files were read."""
+        """Start with a program whose files have been read."""
 
     def entry(self, name: str, resolve: Callable[[str], object]) -> None:
         """Resolve a named entry."""
@@ -44,17 +44,17 @@ class Afresh:
         return check()
 
     def findings(self, experiment: Experiment, subject: str, find: Callable[[], SubjectResult]) -> SubjectResult:
-        """Find what there is to say of an experiment; a subject has findings of its own."""
+        """Find the problems of an experiment; each subject has its own findings."""
         del experiment, subject
         return find()
 
     def place(self, experiment: Experiment, span: Span) -> Span:
-        """A place that an experiment names, in the text as it is now."""
+        """Return the current place of text that an experiment refers to."""
         del experiment
         return span
 
     def end(self, findings: Findings) -> None:
-        """Take note that all names and experiments were checked."""
+        """Finish, after all names and experiments have been checked."""
 
 
 AFRESH = Afresh()

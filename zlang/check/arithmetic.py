@@ -15,7 +15,7 @@ LONGEST_LIST = 10_000
 
 
 def equal(left: Value, right: Value) -> bool | None:
-    """Whether two values are the same; unknown where one is absent."""
+    """Whether two values are equal; None (unknown) if one is absent."""
     if isinstance(left, Absent) or isinstance(right, Absent):
         return None
     if isinstance(left, Instance) and isinstance(right, Instance):
@@ -24,14 +24,14 @@ def equal(left: Value, right: Value) -> bool | None:
 
 
 def compare(operator: str, left: Value, right: Value) -> bool | None:
-    """Any comparison; unknown where a side is absent."""
+    """Compare two values; None (unknown) if one is absent."""
     if operator in {"==", "!="}:
         same = equal(left, right)
         return same if same is None or operator == "==" else not same
     if isinstance(left, Absent) or isinstance(right, Absent):
         return None
     if isinstance(left, Quantity) and isinstance(right, Quantity):
-        item, other = left.amount, right.amount  # whole numbers are compared in a quarter of the time of fractions
+        item, other = left.amount, right.amount  # four times as fast as fractions
         return _ORDER[operator](item.numerator * other.denominator, other.numerator * item.denominator)
     raise ValueProblem(f"{show(left)} and {show(right)} cannot be ordered")
 
@@ -45,7 +45,7 @@ _ORDER: dict[str, Callable[[int, int], bool]] = {
 
 
 def arithmetic(operator: str, left: Value, right: Value) -> Value:
-    """`+ - * / % of` on quantities, `+` on lists; absent where a side is. Raises ValueProblem, ZeroDivisionError."""
+    """Apply `+ - * / % of` to quantities, `+` to lists; absent if a side is. Raises ValueProblem, ZeroDivisionError."""
     if isinstance(left, Absent) or isinstance(right, Absent):
         return ABSENT
     if isinstance(left, tuple) and isinstance(right, tuple) and operator == "+":
@@ -53,7 +53,7 @@ def arithmetic(operator: str, left: Value, right: Value) -> Value:
     if not (isinstance(left, Quantity) and isinstance(right, Quantity)):
         raise ValueProblem(f"`{operator}` is for numbers")
     item, other = left.dimension, right.dimension
-    # A property that has a unit is a bare number in templates.
+    # In templates, a property with a unit is a bare number.
     if operator in {"+", "-", "%"} and item != other and units.NUMBER not in {item, other}:
         raise ValueProblem(
             f"`{operator}` needs two values of the same type, not {units.name_of(item)} and {units.name_of(other)}"
@@ -72,7 +72,7 @@ def arithmetic(operator: str, left: Value, right: Value) -> Value:
 
 
 def bounded_list(items: tuple[Value, ...]) -> Value:
-    """A list that is not too long; absent where one of its values is. Raises ValueProblem."""
+    """Return the items as a list; absent if an item is. Raises ValueProblem if the list is too long."""
     if any(isinstance(item, Absent) for item in items):
         return ABSENT
     if len(items) > LONGEST_LIST:
@@ -87,7 +87,7 @@ def _bounded(amount: Fraction) -> Fraction:
 
 
 def result_dimension(operator: str, left: units.Dimension, right: units.Dimension) -> units.Dimension:
-    """The dimension of a product, a quotient, or a share of something."""
+    """Return the dimension of a product, a quotient or a share."""
     sign = -1 if operator == "/" else 1
     share = (left.share and right == units.NUMBER and operator in {"*", "/"}) or (
         right.share and left == units.NUMBER and operator == "*"

@@ -1,4 +1,4 @@
-"""Calls: of a function, of a word that carries a value, and `has(property)`."""
+"""Calls: of functions, of words that carry a value, and of `has(property)`."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Ex
 
 
 def _report_unknown(context: Context, node: tree.Call, expected: Type | None) -> None:
-    """Report a function that nothing declares."""
+    """Report a call of an undeclared function."""
     name = str(node.function)
     candidates = [
         *context.scope.names(),
@@ -117,7 +117,7 @@ def _report_unknown(context: Context, node: tree.Call, expected: Type | None) ->
 
 
 def _of_kind(context: Context, node: tree.Call) -> str:
-    """The hint for a kind that is called with what is declared."""
+    """Return the hint for a kind that is called like a function."""
     kind = context.scope.kind(node.function)
     if kind is None:
         elsewhere = context.scope.kind_hint(str(node.function))
@@ -132,7 +132,7 @@ def _of_kind(context: Context, node: tree.Call) -> str:
 
 
 def _as_one_word(node: tree.Call, expected: Type | None) -> str:
-    """A hint where the number is a part of the word, as in `gzip(9)`, or the word has no value."""
+    """Return the hint for a number that is part of the word, as in `gzip(9)`, or for a word that takes no value."""
     written = [f"{node.function}{sign}{argument.span.text}" for argument in node.arguments for sign in ("", "-", "_")]
     words = {word.name for word in expected.words} if expected and len(node.arguments) == 1 else set()
     meant = next((word for word in (*written, str(node.function)) if word in words), "")
@@ -140,7 +140,7 @@ def _as_one_word(node: tree.Call, expected: Type | None) -> str:
 
 
 def _are_accepted(context: Context, node: tree.Call, function: Function, arguments: list[Expr]) -> bool:
-    """Whether a function takes these arguments; what it does not take is reported."""
+    """Whether a function takes these arguments; report those that it does not take."""
     name, most = str(node.function), len(function.takes)
     if not most - function.optional <= len(arguments) <= most and not (function.many and arguments):
         result = f"{len(arguments)} arguments" if len(arguments) != 1 else "one argument"
@@ -166,14 +166,14 @@ def _are_accepted(context: Context, node: tree.Call, function: Function, argumen
 
 
 def _declared(context: Context, node: tree.Call) -> Expr | None:
-    """The value of a call of a function that the program declares; None for any other function."""
+    """Return the value of a call of a function that the program declares; None for any other function."""
     resolved = context.scope.lookup(node.function.path[0], node.function.span)
     for part in node.function.path[1:]:
         resolved = (
             resolved.member(part, node.function.span) if resolved is not None and resolved.member is not None else None
         )
     if resolved is not None and resolved.call is None and resolved.type.is_partial:
-        return resolved  # something is wrong with it, and was said
+        return resolved  # the error has been reported already
     if resolved is None or resolved.call is None:
         return None
     if node.where is not None:
@@ -183,7 +183,7 @@ def _declared(context: Context, node: tree.Call) -> Expr | None:
 
 
 def _resolve_variant(context: Context, node: tree.Call, variants: Sequence[Variant]) -> Expr:
-    """Resolve a word with the value that it carries; `variants` differ in what they carry."""
+    """Resolve a word and the value that it carries; `variants` differ in the type of that value."""
     if len(node.arguments) != 1:
         result, name = f"{len(node.arguments)} values", variants[0].name
         is_list = any(each.has_thing for each in variants) and node.arguments
@@ -207,7 +207,7 @@ def _resolve_variant(context: Context, node: tree.Call, variants: Sequence[Varia
 
 
 def _can_carry(context: Context, variant: Variant, type_: Type) -> bool:
-    """Whether a word can carry a value of a type: one of its scalar, or things that offer what it asks for."""
+    """Whether a word can carry a value of a type: its scalar, or things with the required offers."""
     assert variant.field is not None, f"BUG: {variant.name} carries nothing"
     if type_.unknown or not variant.has_thing:
         return Type(frozenset({variant.field[1]})).accepts(type_)

@@ -1,7 +1,7 @@
 """Tree to program: imports, names, types, kinds, experiments.
 
-In: a source, what `--set` and `--profile` say, and a function that reads another file. Out: a `Program` and all
-findings. Nothing here touches a file itself.
+In: a source, the values of `--set` and `--profile`, and a function that reads other files. Out: a `Program` and all
+findings. This module does not access files itself.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ class Checked(Record):
 
 
 class Overrides(Record):
-    """The overrides of the command line: values of params by name, and a profile."""
+    """The overrides of the command line: the values of params by name, and a profile."""
 
     values: Mapping[str, str] = MappingProxyType({})
     profile: str | None = None
 
 
 def program(source: Source, read: Read, overrides: Overrides | None = None, work: Afresh = AFRESH) -> Checked:
-    """Check a whole program. `read` gives the text of an imported file and raises OSError.
+    """Check a whole program. `read` returns the text of an imported file and raises OSError.
 
-    `work` may know entries from a check before, without overrides. Then this raises UnsureError.
+    `work` may hold entries from an earlier check without overrides. In that case this raises UnsureError.
     """
     return _Checker(source, read, overrides or Overrides(), work).run()
 
@@ -65,7 +65,7 @@ class _Checker:
         self.experiments: dict[str, Experiment] = {}
 
     def run(self) -> Checked:
-        """Check everything; stop early where there is enough to say, or where names go too deep to be followed."""
+        """Check everything; stop early once there are enough findings, or where names are nested too deeply."""
         try:
             self._check()
         except TooManyFindings:
@@ -116,7 +116,7 @@ class _Checker:
     def _amended(
         self, entry: tree.ExperimentDef, root: Module, report: Callable[[Diagnostic], None]
     ) -> tree.ExperimentDef:
-        """The experiment with what it takes from the one that it amends: fields of its own take their place."""
+        """Return the experiment with the fields of the one that it amends; its own fields take precedence."""
         declared = _experiments_in(root)
         items, title, chain = list(entry.items), entry.title, [entry.name.text]
         while entry.base is not None:
@@ -139,7 +139,7 @@ class _Checker:
         return tree.ExperimentDef(first.span, first.name, title, tuple(items))
 
     def _unused_choices(self, paths: Iterable[str]) -> None:
-        """Named choices whose levels no experiment measures."""
+        """Report named choices whose levels no experiment measures."""
         used = {path.partition(".")[0] for experiment in self.experiments.values() for path in experiment.factors}
         unused = {path.partition(".")[0] for path in paths} - used if self.experiments else ()
         for name, entry in self.root.entries.items():
@@ -149,7 +149,7 @@ class _Checker:
                 self.modules.findings.report(Code.UNUSED_CHOICE.at(entry.name.span, name=name, hint=hint))
 
     def _hosts(self, experiment: Experiment) -> SubjectResult:
-        """Find what a thing needs and its host lacks. This takes time if things have many forms."""
+        """Find the needs of things that their hosts do not meet. This takes time if things have many forms."""
         findings: list[Diagnostic] = []
         every = (experiment.on, experiment.with_, experiment.before, experiment.run, experiment.collect)
         reached = [expr.type | (expr.type.element or NOTHING) for expr in every if expr]
@@ -167,7 +167,7 @@ class _Checker:
 
 
 def _experiments_in(root: Module) -> Mapping[str, tree.ExperimentDef]:
-    """The experiments of a file by name, in their order; of several with one name the first."""
+    """Return the experiments of a file by name, in order; if several share a name, the first of them."""
     experiments = [entry for entry in root.written.entries if isinstance(entry, tree.ExperimentDef)]
     result: dict[str, tree.ExperimentDef] = {}
     for entry in experiments:

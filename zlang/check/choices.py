@@ -1,4 +1,4 @@
-"""Choices, ranges, lists and zips: what makes factors, and the labels of their levels."""
+"""Choices, ranges, lists and zips: the expressions that make factors, and the labels of their levels."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def resolve_choice(context: Context, node: tree.Choice, expected: Type | None, p
 
 
 class _Labels:
-    """The labels of the branches of a choice, each used once."""
+    """The labels of the branches of a choice, each unique."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -49,7 +49,7 @@ class _Labels:
         self.places: dict[str, Span] = {}
 
     def of(self, option: tree.Expr) -> str:
-        """The label of a branch: the one that it is given, or the name or the kind of its value."""
+        """Return the label of a branch: its own label, or else the name or the kind of its value."""
         given = given_label(self.context, option.items) if isinstance(option, tree.Anonymous | tree.Amend) else None
         if given is not None:
             if given[0] in self.places:
@@ -61,7 +61,7 @@ class _Labels:
 
 
 def _report_repeated_levels(context: Context, options: list[Expr]) -> None:
-    """A finding for a level that is the same as one before it: both would be the same trials."""
+    """Report each level that repeats an earlier one: both would be the same trials."""
     seen: dict[Value, Span] = {}
     for option in options:
         text = option.span.text
@@ -87,7 +87,7 @@ def _label_of(option: tree.Expr) -> str:
 
 
 def given_label(context: Context, items: tuple[tree.Item, ...]) -> tuple[str, Span] | None:
-    """The `label` among the properties of a branch; a finding where it is none."""
+    """Return the `label` among the properties of a branch; report one that is not a valid label."""
     for item in items:
         if not isinstance(item, tree.Field) or item.name.text != "label":
             continue
@@ -113,7 +113,7 @@ def given_label(context: Context, items: tuple[tree.Item, ...]) -> tuple[str, Sp
 
 
 def _unique_label(label: str, taken: dict[str, int]) -> str:
-    """Number a label that is taken already."""
+    """Add a number to a label that is already taken."""
     unique = label
     while unique in taken:
         taken[label] += 1
@@ -123,7 +123,7 @@ def _unique_label(label: str, taken: dict[str, int]) -> str:
 
 
 def resolve_range(context: Context, node: tree.Range, path: Path) -> Expr:
-    """Resolve a range: a factor whose levels are computed when they are needed."""
+    """Resolve a range: a factor whose levels are computed on demand."""
     ends = resolve_ends(context, node)
     if ends is not None and not all(end.is_constant for end in ends):
         return resolve_dependent_range(context, node, ends, path)
@@ -154,7 +154,7 @@ def resolve_range(context: Context, node: tree.Range, path: Path) -> Expr:
 
 
 def resolve_list(context: Context, node: tree.ListOf, expected: Type | None, path: Path | None) -> Expr:
-    """Resolve a list; with a path, an item may be a choice. What is alone in a list is called as it is without."""
+    """Resolve a list; with a path, an item may be a choice. A single item keeps its own label."""
     element = expected.element if expected else None
     if element is not None and element.variant("none") is not None:
         _report_none(context, node)
@@ -186,13 +186,13 @@ def resolve_list(context: Context, node: tree.ListOf, expected: Type | None, pat
 
 
 def _has_own_label(context: Context, part: tree.Expr) -> bool:
-    """Whether an item is called by its label also where it is alone: collectors are, so that steps are legible."""
+    """Whether a single item keeps its own label; collectors do, for readable names of steps."""
     kind = context.scope.kind(part.kind) if isinstance(part, tree.Anonymous) else None
     return isinstance(part, tree.Range) or (kind is not None and kind.role == "collector")
 
 
 def _report_none(context: Context, node: tree.ListOf) -> None:
-    """A finding for `none` beside other things in a list, where a choice is meant."""
+    """Report `none` beside other items of a list, where a choice is meant."""
     others = [part.span.text for part in node.items if part.span.text != "none"]
     if not others or len(others) == len(node.items):
         return
@@ -245,7 +245,7 @@ def resolve_zip(
 def _rows_of(
     context: Context, node: tree.Zip | tree.LetZip, typed: Container[str]
 ) -> Sequence[tuple[Span, tuple[tree.Expr, ...]]] | None:
-    """The values of each row of a zip, one for each name; None and a finding where they are not."""
+    """Return the values of each row of a zip, one for each name; report a row that does not fit, and return None."""
     names = [word.text for word in node.names]
     if isinstance(node.value, tree.Call) and is_rows(node.value):
         return rows_of(context, node.value, node.names, typed)

@@ -1,6 +1,6 @@
-"""The meaning of names and calls in a clause: metrics, distributions and factors, which stand inside aggregates.
+"""Names and calls in clauses: metrics, distributions and factors, which are used inside aggregates.
 
-Types and units are checked by the same code as everywhere.
+The code that checks types and units is the same as for other expressions.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ _FEW_METRICS = 3
 
 
 class ClauseExpressions:
-    """Resolves the expressions of clauses; `is_wrong` once a finding was reported.
+    """Resolves the expressions of clauses; `is_wrong` after the first finding.
 
-    If it `is_of_ratio`, an aggregate may be of another experiment.
+    If `is_of_ratio`, an aggregate may belong to another experiment.
     """
 
     def __init__(self, words: Vocabulary, scope: Scope, report: Callable[[Diagnostic], None]) -> None:
@@ -56,12 +56,12 @@ class ClauseExpressions:
         self.is_of_ratio = False
 
     def report(self, finding: Diagnostic) -> None:
-        """Report a finding: there is no clause then."""
+        """Report a finding; the clause is then dropped."""
         self.is_wrong = True
         self.tell(finding)
 
     def _resolve_form(self, context: Context, node: tree.Expr, expected: Type | None, path: Path | None) -> Expr:
-        """Resolve an expression by its form: names and calls have a meaning of their own here."""
+        """Resolve an expression by its form; names and calls have their own meaning in clauses."""
         match node:
             case tree.Name():
                 return self._name(context, node, expected)
@@ -98,7 +98,7 @@ class ClauseExpressions:
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint))
                 return unknown(node.span)
             if len(node.path) > 1 and self.words.is_partial:
-                self.is_wrong = True  # and why has been said
+                self.is_wrong = True  # the cause has been reported already
                 return unknown(node.span)
             if len(node.path) > 1 and node.path[-1] in self.words.measured:
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=self._hint_of_streams(node)))
@@ -124,7 +124,7 @@ class ClauseExpressions:
         return column
 
     def other_experiment(self, node: tree.Expr) -> str | None:
-        """The experiment whose figure a name means: `cold_one` of `cold_one.METRIC`."""
+        """Return the experiment that a name refers to, such as `cold_one` in `cold_one.METRIC`."""
         others = self.words.others
         if others is None or not isinstance(node, tree.Name) or len(node.path) == 1 or self.is_column(node):
             return None
@@ -133,13 +133,13 @@ class ClauseExpressions:
         return first if is_one and first not in self.words.fields else None
 
     def is_of_other(self, node: object) -> bool:
-        """Whether it is an aggregate of a figure of another experiment."""
+        """Whether this is an aggregate of another experiment's metric."""
         return (
             isinstance(node, tree.Call) and is_aggregate(node) and self.other_experiment(node.arguments[0]) is not None
         )
 
     def _report_misplaced(self, node: tree.Name) -> None:
-        """Report a figure of another experiment where there can be none."""
+        """Report another experiment's metric in a place that does not allow one."""
         name = str(node)
         metric = ".".join(node.path[1:])
         if not self.inside:
@@ -150,9 +150,9 @@ class ClauseExpressions:
         self.report(Code.UNEXPECTED.at(node.span, expected=expected, found=f"`{name}`", hint=hint))
 
     def of_other(self, node: tree.Call) -> tuple[str, ClauseExpressions, tree.Call] | None:
-        """For an aggregate of another experiment: its name, what resolves its clauses, and the aggregate there.
+        """Return the other experiment of an aggregate, the resolver of its clauses, and the aggregate within it.
 
-        None where it cannot be resolved, which is reported.
+        None, after a report, if it cannot be resolved.
         """
         argument = node.arguments[0]
         name = self.other_experiment(argument)
@@ -164,13 +164,13 @@ class ClauseExpressions:
             return None
         own = others.words(others.own if name == PREVIOUS else name)
         if own is None:
-            self.is_wrong = True  # and why has been said
+            self.is_wrong = True  # the cause has been reported already
             return None
         inner = argument.replace(path=argument.path[1:])
         return name, ClauseExpressions(*own, self.report), node.replace(arguments=(inner,))
 
     def _hint_of_streams(self, node: tree.Name) -> str:
-        """By which names a metric is known of single streams, or of another experiment."""
+        """Return a hint with the names of a metric in single streams or in another experiment."""
         metric = node.path[-1]
         end = f".{metric}_p99" if metric in self.words.distributions else f".{metric}"
         own = [name for name in self.words.metrics if name.endswith(end) and not name.startswith(f"{PHASE}.")]
@@ -186,11 +186,11 @@ class ClauseExpressions:
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=which_of(meant)))
                 return unknown(node.span)
             return report_unknown_name(context, node, name, expected, self._candidates())
-        self.is_wrong = True  # and why has been said
+        self.is_wrong = True  # the cause has been reported already
         return unknown(node.span)
 
     def _candidates(self) -> str:
-        """The factors of the experiment, and some of its metrics."""
+        """List the factors of the experiment and some of its metrics."""
         factors = ", ".join(f"`{column.name}`" for column in self.words.columns)
         metrics = ", ".join(f"`{name}`" for name in list(self.words.metrics)[:_FEW_METRICS])
         parts = [
@@ -200,7 +200,7 @@ class ClauseExpressions:
         return "; ".join(filter(None, parts))
 
     def _of_member(self, context: Context, node: tree.Name) -> list[str]:
-        """The metrics that a general word behind a workload may mean: of `oltp.iops` those of a stream of that name."""
+        """Return the metrics that `WORKLOAD.WORD` may mean: for `oltp.iops`, those of the stream `oltp`."""
         if len(node.path) != 2:  # noqa: PLR2004 - the workload and the word
             return []
         thing = context.scope.lookup(node.path[0], node.span)
@@ -209,7 +209,7 @@ class ClauseExpressions:
         return self._of_quantity(node.path[1], f"{node.path[0]}.") or self._of_quantity(node.path[1])
 
     def _of_quantity(self, name: str, begin: str = "") -> list[str]:
-        """The metrics that a general word may mean: of `read_bandwidth` those of reads that are rates."""
+        """Return the metrics that a general word may mean: for `read_bandwidth`, the rates of reads."""
         *others, quantity = name.lower().split("_")
         sort = _QUANTITIES.get(quantity, "")
         measured = self.words.distributions if sort == "duration" else self.words.metrics
@@ -225,7 +225,7 @@ class ClauseExpressions:
         return chosen[:_MOST_NAMED]
 
     def column(self, node: tree.Name) -> Expr | None:
-        """A metric, a distribution or a factor, with its type."""
+        """Return a metric, a distribution or a factor with its type."""
         name = str(node)
         if name in self.words.metrics:
             sort = self.words.metrics[name].type
@@ -283,21 +283,21 @@ class ClauseExpressions:
         return Expr(node.span, types.COUNT if name == "count" else argument.type, lambda _: ABSENT)
 
     def is_column(self, node: tree.Name) -> bool:
-        """Whether a name means a metric, a distribution or a factor."""
+        """Whether a name refers to a metric, a distribution or a factor."""
         return str(node) in self.words.measured or bool(self.words.find(node.path))
 
     def may_be_word(self, node: tree.Expr) -> bool:
-        """Whether it may be a word of the language: the name of a factor is none."""
+        """Whether this may be a word of an enumeration; the name of a factor is not."""
         return may_be_word(node) and not (isinstance(node, tree.Name) and self.is_column(node))
 
     def a_distribution(self) -> str:
-        """An example of a distribution, for a hint."""
+        """Return an example of a distribution, for a hint."""
         example = next(iter(self.words.distributions), "")
         return f"a distribution such as `{example}`" if example else "a distribution, and none is measured"
 
 
 class _Names:
-    """A scope in which clauses' words are known too."""
+    """A scope that also contains the words of clauses."""
 
     def __init__(self, words: Vocabulary, scope: Scope) -> None:
         self.words, self.scope = words, scope
@@ -312,18 +312,18 @@ class _Names:
 
 
 def quoted(node: tree.Expr) -> str:
-    """An expression as it is written, for a message."""
+    """Quote an expression as it is written, for a message."""
     return f"`{node.span.text}`"
 
 
 def one_line(node: tree.Expr | tree.Clause | tree.Find) -> str:
-    """The text of a clause or a part of it on one line, as it is where nobody breaks lines."""
+    """Return the text of a clause, or a part of it, joined into one line."""
     text = " ".join(node.span.text.split())
     return text.replace("( ", "(").replace(" )", ")")
 
 
 def is_aggregate(node: object) -> bool:
-    """Whether it is a call such as `median(…)` or `p99(…)`, of one value of each trial."""
+    """Whether this is a call such as `median(…)` or `p99(…)`, which aggregates one value per trial."""
     if not isinstance(node, tree.Call) or len(node.function.path) != 1 or len(node.arguments) != 1:
         return False
     name = node.function.path[0]
@@ -333,7 +333,7 @@ def is_aggregate(node: object) -> bool:
 
 
 def which_of(names: list[str]) -> str:
-    """A question for a hint: which of several names is meant."""
+    """Return the question 'which of these is meant?' as a hint."""
     if len(names) == 1:
         return f"did you mean `{names[0]}`?"
     return "which one: " + " or ".join(f"`{name}`" for name in names) + "?" if names else ""

@@ -1,7 +1,7 @@
 """The clauses `expect`, `table` and `plot`: from the tree to `questions`.
 
-In: a clause, the names that it may use, and a scope for what else it may use. Out: a `questions.Clause`, or None and
-findings. Rule: a measure without an aggregate is the median over the trials that count.
+In: a clause, its vocabulary, and a scope for all other names. Out: a `questions.Clause`, or None and
+findings. Rule: a measure without an aggregate is the median over the valid trials.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SENSES = ("maximising", "minimising")
 def resolve_clause(
     clause: tree.Clause, words: Vocabulary, scope: Scope, report: Callable[[Diagnostic], None]
 ) -> questions.Clause | None:
-    """The clause, or None where something is wrong with it."""
+    """Resolve a clause; None if something is wrong with it."""
     clauses = _Clauses(words, scope, report)
     of_phases = phases.resolved(_without_own_name(clause, clauses.expressions), words, clauses.expressions.report)
     made = None if clauses.expressions.is_wrong else clauses.clause(of_phases)
@@ -49,7 +49,7 @@ _Node = TypeVar("_Node", bound=Record)
 
 
 def _without_own_name(node: _Node, expressions: ClauseExpressions) -> _Node:
-    """The same with `METRIC` for `NAME.METRIC` in the experiment `NAME`."""
+    """Return the node with `METRIC` in place of `NAME.METRIC` in the experiment `NAME`."""
     changed: dict[str, object] = {}
     for name in type(node).record_fields:  # type: ignore[attr-defined]
         value = getattr(node, name)
@@ -75,7 +75,7 @@ def _warn_of_absent_metrics(
 
 
 def _absent_metric(node: tree.Name, words: Vocabulary) -> Diagnostic:
-    """The finding about a metric, or a distribution, that no trial has."""
+    """Report a metric or a distribution that no trial has."""
     name, trait = str(node), words.never[str(node)]
     metrics = {**words.metrics, **words.distributions}
     _, _, meaning = metrics[name].means.partition(".")
@@ -92,7 +92,7 @@ def _absent_metric(node: tree.Name, words: Vocabulary) -> Diagnostic:
 def resolve_until(
     node: tree.UntilClause, least: int, words: Vocabulary, scope: Scope, report: Callable[[Diagnostic], None]
 ) -> questions.Until | None:
-    """Resolve the condition after which a point is measured often enough; None if something is wrong with it."""
+    """Resolve the condition that ends the replicates of a point; None if something is wrong with it."""
     clauses = _Clauses(words.of_metrics(with_distributions=False), scope, report)
     made = clauses.until(node.condition, least)
     if clauses.expressions.is_wrong:
@@ -109,7 +109,7 @@ def resolve_search(
     scope: Scope,
     report: Callable[[Diagnostic], None],
 ) -> questions.Search | None:
-    """The search, or None if something is wrong with it. Each point is judged by itself: it has no factors."""
+    """Resolve a search; None if something is wrong with it. Each point is judged alone, without factors."""
     clauses = _Clauses(words.of_metrics(with_distributions=True), scope, report)
     made = clauses.search(node, factor, least)
     if clauses.expressions.is_wrong:
@@ -119,14 +119,14 @@ def resolve_search(
 
 
 class _Clauses:
-    """Checks the types and units of a clause's expressions, then makes their formulas."""
+    """Checks the types and units of a clause's expressions and builds their formulas."""
 
     def __init__(self, words: Vocabulary, scope: Scope, report: Callable[[Diagnostic], None]) -> None:
         self.words = words
         self.expressions = ClauseExpressions(words, scope, report)
 
     def clause(self, node: tree.Clause) -> questions.Clause | None:
-        """The clause as plain data."""
+        """Resolve a clause to plain data."""
         text = one_line(node)
         if isinstance(node, tree.Expect):
             return self._expectation(node, text)
@@ -161,7 +161,7 @@ class _Clauses:
         return questions.Plot(text=text, measures=shown, over=over, by=lines, facet=facet, is_log=node.is_log)
 
     def _refuse_phases(self, sorted_by: Iterable[tree.Name], axis: str) -> None:
-        """Report a plot over an axis that has no figures of phases."""
+        """Report a plot over an axis for which phases have no results."""
         for name in sorted_by:
             if phases.is_phase(name, self.words) and phases.phases_of(self.words):
                 hint = "it shows when each phase begins" if axis == "second" else "sort a plot over a factor by phases"
@@ -172,7 +172,7 @@ class _Clauses:
     def _measures(
         self, node: tree.TableClause | tree.PlotClause, sorted_by: Iterable[tree.Name]
     ) -> list[Measure | None]:
-        """The measures, in each phase if they are sorted by it."""
+        """Resolve the measures, one for each phase if they are sorted by phase."""
         is_of_phases = any(phases.is_phase(name, self.words) for name in sorted_by)
         if not is_of_phases or not phases.phases_of(self.words):
             return [self._measure(measure) for measure in node.measures]
@@ -203,13 +203,13 @@ class _Clauses:
         return questions.Expectation(node.title or text.removeprefix("expect "), text, formula, by)
 
     def _chosen_events(self, formula: Term) -> set[str]:
-        """The choice of what happens, where a formula is of a phase: only some of its levels have that."""
+        """Return the path of the choice of events if a formula is about a phase: not all its levels have the phase."""
         during = self.words.fields.get("during")
         is_of_phase = any(name.startswith(f"{PHASE}.") for name in questions.metrics_of(formula))
         return {during.axes[0].path} if is_of_phase and during is not None and during.alternatives else set()
 
     def until(self, node: tree.Expr, least: int) -> questions.Until | None:
-        """`ci(METRIC) < SHARE`."""
+        """Resolve `ci(METRIC) < SHARE`."""
         match node:
             case tree.Binary(
                 operator="<", left=tree.Call(function=function, arguments=(metric,), where=None), right=right
@@ -240,7 +240,7 @@ class _Clauses:
         return questions.Until(one_line(node), least, term(self.expressions, metric), float(value.amount))
 
     def search(self, node: tree.Find, factor: FactorDef, least: int) -> questions.Search | None:
-        """`find NAME in LEVELS where CONDITION maximising MEASURE`."""
+        """Resolve `find NAME in LEVELS where CONDITION maximising MEASURE`."""
         if node.sense.text not in _SENSES:
             hint = (
                 did_you_mean(node.sense.text, _SENSES)
@@ -288,7 +288,7 @@ class _Clauses:
         return self._factor(node, questions.AXES)
 
     def _measure_on_axis(self, node: tree.Expr, axis: str) -> Measure | None:
-        """A measure of a plot over one of `questions.AXES`."""
+        """Resolve a measure of a plot over one of `questions.AXES`."""
         name = str(node) if isinstance(node, tree.Name) else ""
         if name in self.words.distributions and axis in {"latency", "position"}:
             return Measure(name, Term("distribution", name=name, paths=(name,)), "share")
@@ -336,7 +336,7 @@ class _Clauses:
 
 
 def _fills_gaps(derived: FactorRef, factor: FactorRef) -> bool:
-    """Whether what follows from factors has a value also where a factor of that name does not exist."""
+    """Whether a derived column also has values where no factor of that name exists."""
     places = [derived.paths.index(path) for path in factor.paths if path in derived.paths]
     return len(places) == len(factor.paths) and any(
         all(item.levels[place] is None for place in places) for item in derived.values

@@ -1,4 +1,4 @@
-"""Declared things: their properties by type, their parent by kind, and what their members are."""
+"""Declared things: their properties by type, their parent by kind, and their members."""
 
 from __future__ import annotations
 
@@ -59,21 +59,21 @@ _OTHER_WORDS = {
 
 
 def _like(node: tree.Anonymous | tree.Declaration, name: str) -> str:
-    """The hint where a thing stands in the place of a kind."""
+    """Return the hint for a thing that is used in place of a kind."""
     if isinstance(node, tree.Declaration):
         return f"write `let {node.name.text} = {name} with {{ … }}`"
     return Hint(f"write `{name} with {{ … }}`", name, f"{name} with")
 
 
 def _kinds_of_role(context: Context, name: str) -> str:
-    """A hint for a role where a kind is needed: the kinds that have it."""
+    """Return the hint for a role that is used in place of a kind: the kinds with that role."""
     kinds = [kind for word in context.scope.kind_names() if (kind := context.scope.kind_called(word)) is not None]
     names = [f"`{kind.name}`" for kind in kinds if kind.role == name]
     return f"a line begins with the kind itself: {', '.join(names)}" if names else ""
 
 
 def _kinds_described_with(context: Context, word: str) -> str:
-    """A hint for a word that is not a kind, but is in the description of some."""
+    """Return the hint for a word that is not a kind but occurs in the descriptions of kinds."""
     kinds = context.scope.kinds_described_with(word)[:_MOST_SUGGESTED]
     return f"perhaps {' or '.join(f'`{kind}`' for kind in kinds)}: see `zlang kinds {kinds[0]}`" if kinds else ""
 
@@ -125,7 +125,7 @@ def resolve_declaration(
 
 
 def resolve_amend(context: Context, node: tree.Amend, path: Path) -> Expr:
-    """Resolve `base with { … }`: a separate thing that shares all properties with the base, except those given here."""
+    """Resolve `base with { … }`: a separate thing with all properties of the base, except those given here."""
     resolved = resolve_name(context, node.base, None)
     if resolved.type.unknown:
         return resolved
@@ -154,7 +154,7 @@ def resolve_amend(context: Context, node: tree.Amend, path: Path) -> Expr:
 
 
 def _declared(context: Context, span: Span, builder: InstanceBuilder, items: tuple[tree.Item, ...]) -> Expr:
-    """The declared thing, with its members."""
+    """Return the declared thing with its members."""
     kind, fields, stands_on, reads = builder.kind, builder.fields, builder.parent, builder.reads
     exprs = [*fields.values(), *([stands_on] if stands_on else [])]
     axes = merge_axes(axis for expr in exprs for axis in expr.axes)
@@ -192,7 +192,7 @@ def _declared(context: Context, span: Span, builder: InstanceBuilder, items: tup
 
 
 def _risk_of(assertion: Assertion, builder: InstanceBuilder) -> frozenset[str]:
-    """The factors that decide whether an assertion of a kind holds for a thing."""
+    """Return the factors that decide whether an assertion of a kind holds for a thing."""
     risk = frozenset[str]()
     for name in assertion.names:
         if name in builder.fields:
@@ -206,11 +206,11 @@ def _risk_of(assertion: Assertion, builder: InstanceBuilder) -> frozenset[str]:
 
 
 def _drop_finding(_finding: Diagnostic) -> None:
-    """Drop a finding that is reported elsewhere."""
+    """Ignore a finding that is reported elsewhere."""
 
 
 def _refuse_choice_of_facts(context: Context, kind: Kind, name: str, fields: Mapping[str, Expr]) -> None:
-    """Report each property of a machine that has several levels: the run cannot change a machine between trials."""
+    """Report machine properties with several levels: the run cannot change a machine between trials."""
     for word, field in fields.items() if kind.role == "machine" else ():
         if not field.axes or kind.properties[word].cost == "manual":
             continue
@@ -225,7 +225,7 @@ def _refuse_choice_of_facts(context: Context, kind: Kind, name: str, fields: Map
 
 
 def _refuse_choice_of_given(context: Context, kind: Kind, parent: Expr | None, fields: Mapping[str, Expr]) -> None:
-    """Report each property of a given thing that has several levels, although these do not choose which thing it is."""
+    """Report properties of a given thing that have several levels but do not choose which thing it is."""
     naming = frozenset[str]().union(*(offer.reads for offer in kind.offers.values()))
     choosing = [parent] * (parent is not None) + [fields[word] for word in fields if word in naming]
     chosen = {axis.path for expr in choosing if expr is not None for axis in expr.axes}
@@ -238,7 +238,7 @@ def _refuse_choice_of_given(context: Context, kind: Kind, parent: Expr | None, f
 
 
 def _check_members(context: Context, kind: Kind, fields: Mapping[str, Expr]) -> None:
-    """Report names of machines that cannot be written in `[hosts.NAME]`, or occur twice."""
+    """Report machine names that cannot be written in `[hosts.NAME]` or that occur twice."""
     field = fields.get("members") if kind.role == "machine" else None
     if field is None or field.axes or field.type.unknown:
         return
@@ -256,7 +256,7 @@ def _check_members(context: Context, kind: Kind, fields: Mapping[str, Expr]) -> 
 
 
 def _noting_named_place(member: Expr, where: Span, builder: InstanceBuilder) -> Expr:
-    """Have a text of a resource, which may be a place, note at each point who is named."""
+    """Return the member; each point records the resource of a text that it reads, because it may be a place."""
     if builder.kind.role != "resource" or not is_text(member.type):
         return member
 
@@ -269,7 +269,7 @@ def _noting_named_place(member: Expr, where: Span, builder: InstanceBuilder) -> 
 
 
 def _default(definition: PropertyDef, where: Span, builder: InstanceBuilder, reads: frozenset[str]) -> Expr:
-    """A property that was not given."""
+    """Return the value of a property that was not given."""
     default = definition.default
     if default is None:
         return constant(where, definition.type, ABSENT)
@@ -279,9 +279,9 @@ def _default(definition: PropertyDef, where: Span, builder: InstanceBuilder, rea
 
 
 def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span: Span, path: Path) -> Expr | None:
-    """Resolve what a thing stands on, and check that it can."""
+    """Resolve the parent of a thing, and check that the thing can stand on it."""
     if parent is None:
-        stated = "on" in context.siblings  # among the properties, which is reported there
+        stated = "on" in context.siblings  # it is among the properties, and is reported there
         if kind.parents and "host" not in kind.parents and kind.role == "resource" and not stated:
             expected = " or ".join(f"a `{p}`" for p in kind.parents)
             context.report(Code.MISSING_PROPERTY.at(span, kind=kind.name, name="on …", hint=f"it stands on {expected}"))
@@ -318,7 +318,7 @@ def _possible_parents(context: Context, kind: Kind) -> list[str]:
 
 
 def _can_stand_on(context: Context, parent: str, kind: Kind) -> bool:
-    """Whether a kind may stand on another: it is named, or it offers what is named."""
+    """Whether a kind may stand on another: it names that kind, or something that the kind offers."""
     offered = context.scope.kind_called(parent)
     if kind.role == "workload":
         return offered is not None and kind.needs is not None and bool(set(offered.offers) & set(kind.needs[0]))
@@ -326,7 +326,7 @@ def _can_stand_on(context: Context, parent: str, kind: Kind) -> bool:
 
 
 def _resolve_fields(context: Context, kind: Kind, items: tuple[tree.Item, ...], path: Path) -> dict[str, Expr]:
-    """Resolve the properties that are given, by name."""
+    """Resolve the given properties, by name."""
     fields: dict[str, Expr] = {}
     places: dict[str, Span] = {}
     context = context.replace(siblings=frozenset(word.text for item in items for word in tree.words(item)), kind=kind)
@@ -366,7 +366,7 @@ def _resolve_fields(context: Context, kind: Kind, items: tuple[tree.Item, ...], 
 
 
 def _given_type(kind: Kind, definition: PropertyDef, node: tree.Expr) -> Type:
-    """The type of the value that a program gives to a property, with the word `none` if that leaves it out."""
+    """Return the type that a program may give to a property, with the word `none` if that omits the property."""
     is_said = LEFT_OUT.name in re.findall(r"\w+", node.span.text)
     can_be_none = is_said and kind.role != "machine" and may_be_left_out(kind, definition.name)
     return definition.type | Type(words=(Variant(LEFT_OUT.name),)) if can_be_none else definition.type
@@ -375,7 +375,7 @@ def _given_type(kind: Kind, definition: PropertyDef, node: tree.Expr) -> Type:
 def resolve_searched(
     context: Context, made: Expr, kinds: Iterable[Kind], name: tree.Word, levels: tree.Expr, path: Path
 ) -> Expr:
-    """Give the things a property whose levels are searched: a factor of the levels of a range."""
+    """Add a property with searched levels to the things: a factor with the levels of a range."""
     if not isinstance(levels, tree.Range):
         result = f"`{levels.span.text}`"
         hint = "write the levels as a range: `in 1..256`, `in 4KiB..1MiB by *2`"
@@ -428,7 +428,7 @@ def resolve_searched(
 
 
 def _note_cost(context: Context, kind: Kind, definition: PropertyDef, given: Expr) -> None:
-    """Note the cost of changing a factor: that of the most expensive property that it decides."""
+    """Record the cost of changing a factor: the highest among the properties that it decides."""
     if kind.role != "resource":
         return
     cost = definition.cost if kind.has("change") or definition.cost in {"none", "manual"} else "create"
@@ -445,14 +445,14 @@ def _properties_of(kind: Kind) -> str:
 
 
 def _left_out(kind: Kind, word: str) -> str:
-    """The hint for a word that a kind leaves out; a hint that only names the property to write replaces the word."""
+    """Return the hint for a word that a kind omits; a hint that only names another property replaces the word."""
     reason = kind.without.get(word, "")
     name = reason.removeprefix("write `").removesuffix("`")
     return Hint(reason, word, name) if name in kind.properties else reason
 
 
 def _as_value(kind: Kind, word: str) -> str:
-    """The hint for a word that is a value of a property, or the opposite of one: `relatime`, `nojournal`."""
+    """Return the hint for a word that is a property's value or its opposite: `relatime`, `nojournal`."""
     takers = [name for name, definition in kind.properties.items() if definition.type.variant(word) is not None]
     if len(takers) == 1:
         variant = kind.properties[takers[0]].type.variant(word)
@@ -463,7 +463,7 @@ def _as_value(kind: Kind, word: str) -> str:
 
 
 def _of_value(kind: Kind, word: str, value: tree.Expr) -> str:
-    """The hint for a property that there is by another name only, if one alone can have the word that it is given."""
+    """Return the hint for a property that has another name here, if exactly one property takes the given word."""
     first = value.options[0] if isinstance(value, tree.Choice) else value
     if not isinstance(first, tree.Name) or len(first.path) != 1:
         return ""
@@ -489,7 +489,7 @@ def _definition(context: Context, kind: Kind, word: tree.Word, value: tree.Expr)
 
 
 def _checked(context: Context, definition: PropertyDef, resolved: Expr, node: tree.Expr | None = None) -> Expr:
-    """The value, held to what its property allows: now where it is constant, at its point where it is not."""
+    """Return the value with a check of the property's limits: immediate if it is constant, else at each point."""
     if resolved.type.unknown:
         return resolved
     names = [item for name in _names_within(node) if (item := _look_up_name(context, name)) is not None]
@@ -532,7 +532,7 @@ def _checked(context: Context, definition: PropertyDef, resolved: Expr, node: tr
 
 
 def _look_up_name(context: Context, name: tree.Name) -> Expr | None:
-    """The value of a name at the place where it is used; None for a word of an enumeration."""
+    """Return the value of a name where it is used; None for a word of an enumeration."""
     resolved = context.scope.lookup(name.path[0], name.span)
     for part in name.path[1:]:
         resolved = resolved.member(part, name.span) if resolved is not None and resolved.member is not None else None
@@ -540,7 +540,7 @@ def _look_up_name(context: Context, name: tree.Name) -> Expr | None:
 
 
 def _of_role(context: Context, definition: PropertyDef, resolved: Expr) -> Expr:
-    """The value, if each declared thing in it has the role that its property requires."""
+    """Return the value, checked so that each declared thing in it has the role that the property requires."""
     names = resolved.type.kinds | (resolved.type.element or types.NOTHING).kinds
     for name in sorted(names) if definition.role and not resolved.type.unknown else ():
         kind = context.scope.kind_called(name)
@@ -553,7 +553,7 @@ def _of_role(context: Context, definition: PropertyDef, resolved: Expr) -> Expr:
 
 
 def _as_range(finding: Diagnostic, node: tree.Expr | None) -> Diagnostic:
-    """The finding about a value; a number less a number may have been meant as all from one to the other."""
+    """Return the finding about a value; a difference of two numbers may have been meant as a range."""
     if not (isinstance(node, tree.Binary) and node.operator == "-" and isinstance(node.left, tree.Number)):
         return finding
     text = node.span.source.text
@@ -570,7 +570,7 @@ def _as_range(finding: Diagnostic, node: tree.Expr | None) -> Diagnostic:
 
 
 def _names_within(node: tree.Expr | None) -> Iterator[tree.Name]:
-    """The names from whose values something is worked out."""
+    """Yield the names that an expression reads."""
     if not isinstance(node, tree.Binary | tree.Call | tree.If):
         return
     stack: list[object] = [node]
@@ -590,7 +590,7 @@ def _names_within(node: tree.Expr | None) -> Iterator[tree.Name]:
 
 
 def _misspelt(kind: Kind, items: tuple[tree.Item, ...], name: str) -> bool:
-    """Whether a field that the kind does not have may have been meant to be this one."""
+    """Whether a field that the kind lacks may be a misspelling of this property."""
     given = [item.name.text for item in items if isinstance(item, tree.Field)]
     meant = {_left_out(kind, word) or _as_value(kind, word) for word in given if word not in kind.properties}
     is_meant = f"write `{name}`" in meant or any(hint.startswith(f"write `{name} = ") for hint in meant)

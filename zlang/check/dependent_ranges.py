@@ -1,7 +1,7 @@
 """Ranges whose ends depend on factors: `iodepth = 1..(64 / numjobs) by *2`.
 
-In: a range, and its ends with the factors that decide them. Out: a factor that has the levels of all these ranges, and
-the condition that a point has only levels between its own ends.
+In: a range, and its ends with the factors that decide them. Out: a factor with the levels of all these ranges, and
+the condition that the level of a point lies within the range at that point.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def resolve_dependent_range(context: Context, node: tree.Range, ends: list[Expr]
 def _every_range(
     context: Context, node: tree.Range, ends: list[Expr], reads: frozenset[str]
 ) -> tuple[dict[_Ends, frozenset[Quantity]], types.Type] | None:
-    """The levels between each combination of ends, and their type; None and a finding where some has none."""
+    """Return the levels and their type for each combination of ends; report a range without levels, and return None."""
     between: dict[_Ends, frozenset[Quantity]] = {}
     type_, total = NOTHING, 0
     for tried, chosen in enumerate(_combinations(context, ends, {})):
@@ -97,7 +97,7 @@ def _every_range(
 
 
 def _levels_at(context: Context, node: tree.Range, ends: list[Expr], chosen: dict[str, int]) -> Levels | None:
-    """The levels where some factors have these levels; None and a finding that names them where there are none."""
+    """Return the levels of the range at these factor levels; if there are none, report the factor levels."""
     at = PartialPoint(chosen, chosen.keys())
     fixed = [constant(end.span, _type_of(end, end.value(at)), end.value(at)) for end in ends]
     findings: list[Diagnostic] = []
@@ -119,7 +119,7 @@ def _levels_at(context: Context, node: tree.Range, ends: list[Expr], chosen: dic
 
 
 def _combinations(context: Context, ends: list[Expr], chosen: dict[str, int]) -> Iterator[dict[str, int]]:
-    """The levels of the factors that decide the ends, computed when they are needed."""
+    """Yield the combinations of levels of the factors that decide the ends."""
     try:
         _amounts(ends, PartialPoint(chosen, chosen.keys()))
     except Undecided as undecided:
@@ -130,7 +130,7 @@ def _combinations(context: Context, ends: list[Expr], chosen: dict[str, int]) ->
 
 
 def _amounts(ends: list[Expr], point: Any) -> _Ends | None:
-    """The ends at a point; None where one of them is absent."""
+    """Return the ends at a point; None if one of them is absent."""
     values = [end.value(point) for end in ends]
     amounts = tuple([value.amount for value in values if isinstance(value, Quantity)])
     return amounts if len(amounts) == len(values) else None

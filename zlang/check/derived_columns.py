@@ -1,4 +1,4 @@
-"""Columns of answers that follow from factors: a property that is the same in all trials with some level.
+"""Columns of answers that follow from factors: a property with the same value in all trials of a level.
 
 In: a name in a clause, the scope of conditions, the factors of an experiment. Out: a `FactorRef` with its values.
 """
@@ -21,7 +21,7 @@ FindColumn = Callable[[tree.Name], FactorRef | Expr | None]
 
 
 def finder(context: Context, factors: Mapping[str, FactorDef]) -> FindColumn:
-    """Return a function that finds such a column by name; for a name with the same value in every trial, that value."""
+    """Return a function that finds such a column by name; for a name with a constant value, it returns that value."""
     silent = context.replace(report=lambda _: None)
 
     def find(name: tree.Name) -> FactorRef | Expr | None:
@@ -36,7 +36,7 @@ def finder(context: Context, factors: Mapping[str, FactorDef]) -> FindColumn:
 
 
 def _column(name: str, expr: Expr, factors: Mapping[str, FactorDef]) -> FactorRef | None:
-    """The column of what factors decide; None where they have too many combinations to try each."""
+    """Return the column that factors decide; None if they have too many combinations to try."""
     read = [factor for path, factor in factors.items() if path in expr.reads]
     if prod(factor.size + 1 for factor in read) > MOST_LEVELS:
         return None

@@ -1,4 +1,4 @@
-"""Digests of values: the same exactly where the values are."""
+"""Digests of values: equal if and only if the values are equal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def canonical(value: Value) -> str:
-    """A text that is the same exactly where the value is."""
+    """Return a text that is equal for equal values only."""
     if isinstance(value, Quantity):
         return f"q{value.amount}:{value.dimension.key}"
     if isinstance(value, str):
@@ -39,7 +39,7 @@ def canonical(value: Value) -> str:
 
 
 class Memory(Generic[A, B, T]):
-    """Remembers the result for each two objects: many trials share their values."""
+    """A cache of results for pairs of objects: many trials share their values."""
 
     __slots__ = ("_cache", "_make")
 
@@ -48,34 +48,34 @@ class Memory(Generic[A, B, T]):
         self._cache = Cache[tuple[int, int], tuple[A, B, T]]()
 
     def __call__(self, first: A, second: B) -> T:
-        """The result for two objects, computed once."""
+        """Return the result for two objects, computed once."""
         key = (id(first), id(second))
         cached = self._cache.get(key)
         if cached is None:
-            # The objects are kept as well, so that no other can get their place in memory.
+            # Keep the objects too, so that their memory addresses are not reused.
             cached = self._cache[key] = (first, second, self._make(first, second))
         return cached[2]
 
 
 @cache
 def template_digest(kind: Kind) -> str:
-    """The hash of what a kind does, different from those of other kinds of the program."""
+    """Return the hash of a kind's behaviour, which is unique among the kinds of the program."""
     return digest(kind.name, kind.template_source)
 
 
 def digest(*parts: str) -> str:
-    """Sixteen hexadecimal digits that are the same exactly where the parts are."""
+    """Return sixteen hexadecimal digits that are equal for equal parts only."""
     sha256: Callable[[bytes], hashlib._Hash] = getattr(sys.modules.get("hashlib"), "sha256", None) or _own_sha256()
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @cache
 def _own_sha256() -> Callable[[bytes], hashlib._Hash]:
-    """SHA-256 of Python's own, as `random` has SHA-512.
+    """Return Python's built-in SHA-256, as `random` imports SHA-512.
 
-    `hashlib` loads OpenSSL, which takes 4 ms: what only checks a program, and computes a hundred digests, does without.
+    `hashlib` loads OpenSSL, which takes 4 ms: a check, which computes about a hundred digests, does not need it.
     """
-    with suppress(ImportError):  # some distributions build Python without it
+    with suppress(ImportError):  # some distributions build Python without this module
         return __import__("_sha2" if sys.version_info >= (3, 12) else "_sha256").sha256  # type: ignore[no-any-return]
     from hashlib import sha256
 

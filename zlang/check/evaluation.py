@@ -1,4 +1,4 @@
-"""The value of a formula, from those of its metrics, factors and aggregates."""
+"""The value of a formula, computed from its metrics, factors and aggregates."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
 
 
 def evaluate(term: Term, leaf: Callable[[Term], Any]) -> Any:
-    """The value of a formula; None if a part has no value, or where it divides by zero.
+    """Return the value of a formula; None if a part has no value or for a division by zero.
 
-    `leaf` gives the value of a metric, a factor or an aggregate, in base units.
+    `leaf` returns the value of a metric, a factor or an aggregate, in base units.
     """
     if term.op in {"metric", "factor"} or is_aggregate(term):
         return leaf(term)

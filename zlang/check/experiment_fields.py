@@ -1,6 +1,6 @@
-"""The fields of an experiment: their names, their types, and what they are called elsewhere.
+"""The fields of an experiment: their names, their types, and the words of other tools for them.
 
-In: the items of an experiment. Out: the value of each field. Rule: a word that is not a field is reported with what to
+In: the items of an experiment. Out: the value of each field. Rule: the report of an unknown field says what to write
 write instead.
 """
 
@@ -117,7 +117,7 @@ _OR_NONE = Type(words=(Variant("none"),), kinds=frozenset({"*"}))
 def read_fields(
     names: ProgramNames, node: tree.ExperimentDef, context: Context, protocols: Mapping[str, Kind]
 ) -> tuple[dict[str, Expr], tree.Field | tree.UntilClause | None]:
-    """The fields by name, and what says how often each point is measured."""
+    """Return the fields by name, and the item that says how often each point is measured."""
     fields: dict[str, Expr] = {}
     places: dict[str, Span] = {}
     repeated: tree.Field | tree.UntilClause | None = None
@@ -145,7 +145,7 @@ def read_fields(
 
 
 def _note_place(names: ProgramNames, name: tree.Word, places: dict[str, Span]) -> None:
-    """Note where a field is defined; a second definition is reported."""
+    """Record where a field is defined; report a second definition."""
     if name.text in places:
         is_choice = name.text in _ROLES or name.text == "cache"
         hint = f"measure both as a choice: `{name.text} = … | …`" if is_choice else ""
@@ -188,13 +188,13 @@ def _field(names: ProgramNames, context: Context, node: tree.ExperimentDef, item
 
 
 def has_foreign_field(node: tree.ExperimentDef, field: str) -> bool:
-    """Whether a field may be there under a name that is not its own."""
+    """Whether a field may be present under a foreign name."""
     given = [word.text for item in node.items for word in tree.words(item)]
     return any(_OTHER_WORDS.get(word) == field or nearest(word, [field]) for word in given)
 
 
 def field_type(name: str, protocols: Mapping[str, Kind]) -> Type:
-    """The type of a field. A protocol can be given by its name if it needs no properties."""
+    """Return the type of a field. A protocol can be given by name alone if it needs no properties."""
     if name == "cache":
         words = tuple(Variant(word) for word, kind in protocols.items() if not kind.required)
         return Type(words=words, kinds=frozenset(word for word, kind in protocols.items() if kind.properties))
@@ -214,7 +214,7 @@ def field_type(name: str, protocols: Mapping[str, Kind]) -> Type:
 
 
 def _as_list(field: Expr) -> Expr:
-    """One declared thing where there may be several, as a list of it."""
+    """Return a list; a single declared thing becomes a list of one."""
 
     def value(at: Any) -> Value:
         result = field.value(at)
@@ -225,7 +225,7 @@ def _as_list(field: Expr) -> Expr:
 
 
 def _required_field(field: Expr) -> Expr:
-    """A field of an experiment, which must have a value wherever it is used."""
+    """Return a field that must have a value wherever it is used."""
 
     def value(at: Any) -> Value:
         result = field.value(at)

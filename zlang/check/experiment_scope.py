@@ -1,4 +1,4 @@
-"""The names that an experiment may use: of its file, of its fields, and in conditions properties of what runs."""
+"""The names that an experiment may use: those of its file and fields, and in conditions properties of the trial."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ExperimentScope:
         return self.outer.kind(name)
 
     def kind_called(self, name: str) -> Kind | None:
-        """The kind of a name as types know it."""
+        """Return the kind with the name that types use."""
         return self.outer.kind_called(name)
 
     def kind_names(self) -> Iterable[str]:
@@ -49,11 +49,11 @@ class ExperimentScope:
         return []
 
     def kind_hint(self, name: str) -> str:
-        """A hint about an unknown kind."""
+        """Return a hint about an unknown kind."""
         return self.outer.kind_hint(name)
 
     def place_in_group(self, name: str) -> str:
-        """The machine of that name in a group of hosts."""
+        """Return the machine of that name in a group of hosts."""
         return self.outer.place_in_group(name)
 
     def is_metric(self, name: str) -> bool:
@@ -65,11 +65,11 @@ class ExperimentScope:
         return self.outer.kinds_described_with(word)
 
     def is_given(self, _name: str, _span: Span) -> None:
-        """Outside of templates nothing asks this."""
+        """Return None: only templates use this."""
 
 
 class ConditionScope(ExperimentScope):
-    """The names of a condition on the points: what a trial does not use has no properties in it."""
+    """The names of a condition on points; things that a trial does not use have no properties in it."""
 
     def __init__(self, outer: ModuleScope, fields: Mapping[str, Expr], factors: Mapping[str, FactorDef]) -> None:
         super().__init__(outer, fields)
@@ -85,19 +85,19 @@ class ConditionScope(ExperimentScope):
         return guard(resolved, self.presence) if resolved is not None else self._property(name, span)
 
     def _property(self, name: str, span: Span) -> Expr | None:
-        """The property of that name of what a trial uses; its default where nothing is given it."""
+        """Return that property of what a trial uses, or its default if it is not given."""
         if self.presence().owners(name):
             return self.presence().property(name, span)
         return self._member(name, span)
 
     def _member(self, name: str, span: Span) -> Expr | None:
-        """The property of that name, if only the workload or only the target has it."""
+        """Return the property if exactly one of the workload and the target has it."""
         fields = [field for word in ("run", "on") if (field := self.fields.get(word)) and field.type.kinds]
         members = [got for field in fields if field.member and (got := field.member(name, span))]
         return members[0] if len(members) == 1 else None
 
     def owners(self, name: str) -> list[str]:
-        """The things in a trial that have a property of that name."""
+        """Return the things of a trial that have a property of that name."""
         things = self.presence().owners(name)
         named = [thing for thing in things if thing in set(self.outer.names())]
         return named + (super().owners(name) if len(named) < len(things) or not things else [])

@@ -1,7 +1,7 @@
-"""Experiments: what their fields need of each other, the factors that they use, and their clauses.
+"""Experiments: the checks between their fields, the factors that they use, and their clauses.
 
-In: a declaration, the scope of its file, and what collects findings. Out: an `Experiment`, or None where there is
-nothing to plan.
+In: a declaration, the scope of its file, and a collector of findings. Out: an `Experiment`, or None if nothing can be
+planned.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Experiments:
         self._vocabularies: dict[str, tuple[Vocabulary, Scope] | None] = {}
 
     def check(self, node: tree.ExperimentDef, module_scope: ModuleScope) -> Experiment | None:
-        """Check an experiment, and report its problems; None if too much is missing."""
+        """Check an experiment and report its problems; None if too much is missing."""
         context = self._names.context(module_scope)
         protocols = {kind.name: kind for kind in module_scope.kinds_of("protocol")}
         fields, repeated = read_fields(self._names, node, context, protocols)
@@ -126,7 +126,7 @@ class Experiments:
         )
 
     def _wheres(self, node: tree.ExperimentDef, context: Context, scope: ExperimentScope) -> list[Expr]:
-        """The conditions that each point meets; one that is the same at all points is reported."""
+        """Return the conditions that restrict the points; report a condition that is the same at all points."""
         wheres = [resolve_condition(context, item.condition) for item in self._wheres_apart(node)]
         for where in wheres:
             if where.is_constant and where.value({}) is not False and not self._is_partial(node, scope):
@@ -134,9 +134,9 @@ class Experiments:
         return wheres
 
     def _wheres_apart(self, node: tree.ExperimentDef) -> Iterator[tree.Where]:
-        """Each `where`; report one on the line of a table, a plot or an expectation, because it is not a part of that.
+        """Yield each `where`; report one on the line of a table, plot or expectation, because it is not part of that.
 
-        What comes from another experiment stands elsewhere.
+        Items from another experiment stand elsewhere.
         """
         for before, item in pairwise([None, *node.items]):
             if not isinstance(item, tree.Where):
@@ -150,7 +150,7 @@ class Experiments:
             self._names.report(finding)
 
     def _no_load(self, node: tree.ExperimentDef, context: Context, fields: Mapping[str, Expr]) -> Expr | None:
-        """The workload of an experiment that only collects; None where a workload is missing, which is reported."""
+        """Return the workload of an experiment that only collects; otherwise report the missing workload."""
         if has_foreign_field(node, "run"):
             return None
         if "collect" not in fields:
@@ -161,7 +161,7 @@ class Experiments:
         return resolve_typed(context, unsaid, (node.name.text, "run"), "run", field_type("run", {}))
 
     def _note_joined(self, fields: Mapping[str, Expr]) -> None:
-        """Note that streams, what is beside them and events decide together with the target whether a point can be."""
+        """Record that streams, collectors and events decide together with the target whether a point is possible."""
         on = fields["on"].reads if "on" in fields else frozenset[str]()
         run = fields["run"].type
         if run.element is not None or streams.groups(fields["run"], fields.get("on")):
@@ -178,7 +178,7 @@ class Experiments:
                 self._names.risks.add(fields[name].reads | on)
 
     def _note_given(self, fields: Mapping[str, Expr]) -> None:
-        """Note what decides with the target whether something given is changed, and whether a cache can be verified."""
+        """Record the factors that decide whether a given thing is changed and whether a cache can be verified."""
         if {"on", "cache"} <= fields.keys():
             self._names.risks.add(fields["on"].reads | fields["cache"].reads)
         on = fields["on"].type if "on" in fields else NOTHING
@@ -188,7 +188,7 @@ class Experiments:
             self._names.risks |= {fields["on"].reads | fields[name].reads for name in {"on", "before"} & fields.keys()}
 
     def _asserts(self, node: tree.ExperimentDef, context: Context, scope: ModuleScope) -> tuple[Assertion, ...]:
-        """The conditions that must hold at each point: those of the experiment, and those of its files."""
+        """Return the conditions that must hold at each point: those of the experiment and those of its files."""
         assertions: list[Assertion] = []
         for item in (*scope.assertions(), *(item for item in node.items if isinstance(item, tree.Assert))):
             condition = resolve_condition(context, item.condition)
@@ -198,7 +198,7 @@ class Experiments:
         return tuple(assertions)
 
     def _is_partial(self, node: tree.ExperimentDef, scope: ExperimentScope) -> bool:
-        """Whether it may have choices that could not be read, or stand under a name that is misspelt."""
+        """Whether the experiment may have choices that could not be read or that have misspelt names."""
         names = {*scope.fields, "repeat"}
         lost = any(word.text not in names for item in node.items for word in tree.words(item))
         lost = lost or ("on" not in scope.fields and scope.outer.is_broken(node.name.text))
@@ -207,7 +207,7 @@ class Experiments:
     def _clauses(
         self, node: tree.ExperimentDef, scope: ExperimentScope, words: Vocabulary
     ) -> list[tuple[Clause, Span]]:
-        """The questions of the experiment about its results, each with its place."""
+        """Return the experiment's questions about its results, each with its place."""
         from zlang.check import clauses
 
         written = [item for item in node.items if isinstance(item, _CLAUSES) and not _is_before_where(item)]
@@ -223,7 +223,7 @@ class Experiments:
         factors: Mapping[str, FactorDef],
         yields: Iterable[tuple[str, Metric]],
     ) -> Vocabulary | None:
-        """The vocabulary of its clauses; None if it has none."""
+        """Return the vocabulary of the clauses; None if there are none."""
         if not any(isinstance(item, _ASKING) for item in node.items):
             return None
         from zlang.check import vocabulary
@@ -245,7 +245,7 @@ class Experiments:
         return complete
 
     def _words_of(self, name: str, module_scope: ModuleScope) -> tuple[Vocabulary, Scope] | None:
-        """The vocabulary of another experiment, and the scope of its clauses; its own check reports its problems."""
+        """Return another experiment's vocabulary and the scope of its clauses; its own check reports problems."""
         if name not in self._vocabularies:
             silent = copy(self._names)
             silent.report, silent.factors, silent.risks = _leave_unreported, dict(self._names.factors), set()
@@ -259,7 +259,7 @@ class Experiments:
     def _search(
         self, node: tree.ExperimentDef, context: Context, fields: dict[str, Expr]
     ) -> tuple[tree.Find, str] | None:
-        """The search of an experiment, with the path of its factor, which it adds to the workload."""
+        """Return an experiment's search and the path of its factor, which is added to the workload."""
         finds = [item for item in node.items if isinstance(item, tree.Find)]
         for item in finds[1:]:
             self._names.report(Code.DUPLICATE.at(item.span, name="find").also(finds[0].span, "first defined here"))
@@ -301,7 +301,7 @@ class Experiments:
         words: Vocabulary,
         factors: Mapping[str, FactorDef],
     ) -> tuple[Until | None, Search | None]:
-        """The clause that decides during the run whether more trials are needed."""
+        """Resolve the clause that decides during the run whether more trials are needed."""
         from zlang.check import clauses
 
         given = (words, scope, self._names.report)
@@ -353,7 +353,7 @@ class Experiments:
                     self._names.report(finding.also(on.span, "this is what it runs on"))
 
     def _named(self, axes: tuple[Axis, ...]) -> dict[str, FactorDef]:
-        """The factors that the axes reach, their columns named by the shortest path that is unique."""
+        """Return the factors of the axes; each column has the shortest path that is unique."""
         reached: dict[str, FactorDef] = {}
 
         seen: set[int] = set()
@@ -389,7 +389,7 @@ def _leave_unreported(finding: Diagnostic) -> None:
 
 
 def _operands(context: Context, condition: tree.Expr) -> tuple[Expr, ...]:
-    """The values to which names in a condition refer, each name once; words such as `random` have none."""
+    """Return the values of the names in a condition, each name once; words such as `random` have none."""
     silent = context.replace(report=lambda _: None)
     names: dict[tuple[str, ...], tree.Name] = {}
     for part in tree.parts(condition):
@@ -400,7 +400,7 @@ def _operands(context: Context, condition: tree.Expr) -> tuple[Expr, ...]:
 
 
 def _kinds_between(workload: Kind, target: Kind, on: Expr, scope: ModuleScope) -> str:
-    """The kinds that could stand on a target and offer what a workload needs."""
+    """List the kinds that can stand on a target and offer what a workload needs."""
     needs = set(workload.needs[0]) if workload.needs else set[str]()
     text = on.span.text
     for kind in scope.kinds_of("resource"):
@@ -410,12 +410,12 @@ def _kinds_between(workload: Kind, target: Kind, on: Expr, scope: ModuleScope) -
 
 
 def _is_before_where(clause: tree.Expect | tree.TableClause | tree.PlotClause) -> bool:
-    """Whether a clause about results has a `where` behind it in its line: it is unclear, and was reported."""
+    """Whether a result clause is followed by a `where` on its line: this is ambiguous and has been reported."""
     return _WHERE.match(clause.span.source.text, clause.span.end) is not None
 
 
 def shortest(path: str, paths: Iterable[str]) -> str:
-    """The shortest end of a dotted path that no other path ends with."""
+    """Return the shortest suffix of a dotted path that is unique among the paths."""
     parts = path.split(".")
     others = [other.split(".") for other in paths if other != path]
     for length in range(1, len(parts)):

@@ -1,8 +1,8 @@
-"""Shared by all forms of expression: the context in which one is resolved, constants, and limits.
+"""Code shared by all forms of expression: the context of resolution, constants, and limits.
 
-Rule: nothing here knows a form. Each module of forms (`texts`, `names`, `operators`, `calls`, `ranges`, `choices`,
-`declarations`) has functions `resolve_…(context, node)`, and reaches the others through `resolve`, whose dispatch is in
-`resolve.py`.
+Rule: this module does not know any particular form. Each module of forms (`texts`, `names`, `operators`, `calls`,
+`ranges`, `choices`, `declarations`) has functions `resolve_…(context, node)`, and reaches the others through
+`resolve`, whose dispatch is in `resolve.py`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _UNITS = {name: scalar.example.lstrip("0123456789") for name, scalar in types.SC
 
 
 class Context(Record):
-    """The context of an expression: the names in scope, where findings go, and what is collected meanwhile.
+    """The context of an expression: the names in scope, the collector of findings, and data collected on the way.
 
     `dispatch` resolves an expression by its form. `factors` are the choices so far, by their paths. `risks` are sets
     of factors that together decide whether something has a value at a point. `table` reads a table of levels. Inside a
@@ -73,7 +73,7 @@ class Context(Record):
 
 
 class NoneYet(Exception):
-    """The value of a list is read before any of them is looked at."""
+    """The value of a list is read before any element has been selected."""
 
 
 Table = Callable[[str, Span], Source | None]
@@ -84,22 +84,22 @@ Dispatch = Callable[[Context, tree.Expr, Type | None, Path | None], Expr]
 
 
 def resolve(context: Context, node: tree.Expr, expected: Type | None = None, path: Path | None = None) -> Expr:
-    """Resolve an expression. A choice in it becomes a factor under `path`; without a path a choice is an error."""
+    """Resolve an expression. A choice in it becomes a factor under `path`; without a path, a choice is an error."""
     return context.dispatch(context, node, expected, path)
 
 
 def constant(span: Span, type_: Type, value: Value) -> Expr:
-    """An expression that is the same everywhere."""
+    """Return an expression with the same value everywhere."""
     return Expr(span, type_, lambda _: value, is_constant=True)
 
 
 def unknown(span: Span, axes: tuple[Axis, ...] | None = None) -> Expr:
-    """Stands for what could not be resolved, with the choices in it, if these are known."""
+    """Return a placeholder for an expression that could not be resolved, with its choices if they are known."""
     return Expr(span, Type(unknown=True, is_partial=axes is None), lambda _: ABSENT, axes or ())
 
 
 def failed(at: Any, finding: Diagnostic) -> Value:
-    """Note a finding at a `FaultPoint`, where the value is absent then; elsewhere raise it as a ProgramError."""
+    """Record a finding at a `FaultPoint` and return an absent value; elsewhere raise the finding as a ProgramError."""
     if not isinstance(at, FaultPoint):
         raise ProgramError(finding)
     at.faults.append(finding)
@@ -107,7 +107,7 @@ def failed(at: Any, finding: Diagnostic) -> Value:
 
 
 def with_values(finding: Diagnostic, at: Any, parts: Iterable[Expr]) -> Diagnostic:
-    """The finding with the values that the names among some expressions have there."""
+    """Return the finding with the values at a point of the names in some expressions."""
     for part in parts:
         text = part.span.text
         value = part.value(at)
@@ -117,7 +117,7 @@ def with_values(finding: Diagnostic, at: Any, parts: Iterable[Expr]) -> Diagnost
 
 
 def violation(assertion: Assertion, at: Any, place: Span) -> Diagnostic | None:
-    """The finding at a point or in a frame where the condition of an assertion is false; None elsewhere."""
+    """Return the finding if the condition of an assertion is false at a point or in a frame; None otherwise."""
     if assertion.condition.value(at) is not False:
         return None
     finding = Code.ASSERTED.at(place, message=assertion.sentence, hint=_within(assertion, at))
@@ -127,7 +127,7 @@ def violation(assertion: Assertion, at: Any, place: Span) -> Diagnostic | None:
 
 
 def _within(assertion: Assertion, at: Any) -> str:
-    """A hint for an assertion that compares one property: the values for which it holds."""
+    """Return a hint for an assertion that compares one property: the values that satisfy it."""
     if assertion.bound is None:
         return ""
     hint, expr = assertion.bound
@@ -136,7 +136,7 @@ def _within(assertion: Assertion, at: Any) -> str:
 
 
 def same_unit(sides: list[Expr]) -> str:
-    """A hint for values of different units: a bare number may lack one."""
+    """Return a hint for values of different units: a bare number may lack one."""
     scalars = [next(iter(side.type.scalars)) if len(side.type.scalars) == 1 else "" for side in sides]
     unit = next((_UNITS[scalar] for scalar in ("rate", "iops", *scalars) if scalar in scalars and scalar in _UNITS), "")
     for side in sides:
@@ -151,7 +151,7 @@ def same_unit(sides: list[Expr]) -> str:
 
 
 def guarded(span: Span, parts: Iterable[Expr] = ()) -> Callable[[ValueAt], ValueAt]:
-    """Decorate what computes a value: where it has none, that is a finding with the values of the parts."""
+    """Decorate a function of a point: if it fails, report that with the values of the parts."""
 
     def decorate(compute: ValueAt) -> ValueAt:
         def value(at: Any) -> Value:
@@ -169,14 +169,14 @@ def guarded(span: Span, parts: Iterable[Expr] = ()) -> Callable[[ValueAt], Value
 
 
 def note_risk(context: Context, expr: Expr) -> Expr:
-    """Note that an expression may have no value at some points, depending on its factors."""
+    """Record that an expression may have no value at some points, depending on its factors."""
     if expr.reads:
         context.risks.add(expr.reads)
     return expr
 
 
 def combine(context: Context, span: Span, type_: Type, value: Callable[[Any], Value], parts: list[Expr]) -> Expr:
-    """Make an expression of parts; it is worked out at once where they are constant."""
+    """Make an expression from parts; it is evaluated immediately if they are constant."""
     reads = frozenset[str]().union(*(part.reads for part in parts))
     axes = merge_axes(axis for part in parts for axis in part.axes)
     made = limit_size(context, Expr(span, type_, value, axes, reads), parts)
@@ -200,7 +200,7 @@ def combine(context: Context, span: Span, type_: Type, value: Callable[[Any], Va
 
 
 def _once_at_each_point(compute: Callable[[Any], Value], steps: int) -> Callable[[Any], Value]:
-    """The same function, carried out once at each point, however many names lead to it there; it takes some steps."""
+    """Return the function, run only once at each point even if several names lead to it; it costs some steps."""
     last: tuple[Any, Value, Sequence[Diagnostic], Sequence[tuple[Instance, Span]]] = (None, None, (), ())
 
     def value(at: Any) -> Value:
@@ -224,7 +224,7 @@ def _once_at_each_point(compute: Callable[[Any], Value], steps: int) -> Callable
         elif type(at) is dict:
             result = compute(at)
             last = at, result, (), ()
-        else:  # in the frames of a kind's templates it may be noted what is read
+        else:  # the frames of templates may record which properties are read
             return compute(at)
         return result
 
@@ -236,9 +236,9 @@ def _distinct(noted: list[T]) -> tuple[T, ...]:
 
 
 def limit_size(context: Context, expr: Expr, parts: Iterable[Expr]) -> Expr:
-    """Give the expression its depth and work, from its parts; a finding where they exceed the limits."""
+    """Set the depth and work of an expression from its parts; report an expression that exceeds the limits."""
     depth, work = 1, 1
-    for part in {id(part.value): part for part in parts}.values():  # what has two names is worked out once
+    for part in {id(part.value): part for part in parts}.values():  # an expression with two names is evaluated once
         depth, work = max(depth, part.depth + 1), work + part.work
     if depth > DEEPEST:
         hint = "its names refer to other names too many levels deep"
@@ -251,7 +251,7 @@ def limit_size(context: Context, expr: Expr, parts: Iterable[Expr]) -> Expr:
 
 
 def spend(context: Context, span: Span, steps: int) -> bool:
-    """Take some steps; False where the program has taken too many, which is reported once."""
+    """Take some steps; report once, and return False, if the program has taken too many."""
     before = context.effort.steps
     context.effort.steps += steps
     if before <= MOST_STEPS < context.effort.steps:
@@ -260,7 +260,7 @@ def spend(context: Context, span: Span, steps: int) -> bool:
 
 
 def dimension_of(expr: Expr) -> units.Dimension | None:
-    """The dimension of a number; None where it is not a number, or can be of several."""
+    """Return the dimension of a number; None for other values and for numbers of several dimensions."""
     if expr.type == types.Type(dimension=expr.type.dimension):
         return expr.type.dimension
     numbers = {types.DIMENSION_OF[s] for s in expr.type.scalars if s in types.DIMENSION_OF}

@@ -1,6 +1,6 @@
-"""The amount that an experiment measures: replicates of each point, the design, and the budget.
+"""The extent of an experiment: replicates of each point, the design, and the budget.
 
-In: the values of `repeat`, `design` and `budget`. Out: numbers. Rule: a problem is reported at the place of the value.
+In: the values of `repeat`, `design` and `budget`. Out: numbers. Rule: a problem is reported where the value is written.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ def replicates(
     given: Expr | None,
     factors: Mapping[str, FactorDef],
 ) -> tuple[int, Expr]:
-    """The least and the most replicates of each point; the least is 1 unless results decide how many are needed.
+    """Return the minimum and maximum replicates of each point; the minimum is 1 unless results decide the number.
 
-    A factor with which it varies may have `given` it.
+    `given` is the number of replicates if a factor varies it.
     """
     once = Expr(experiment.name.span, COUNT, lambda _: Quantity(Fraction(1)), is_constant=True)
     path = (experiment.name.text, "repeat")
@@ -67,7 +67,7 @@ def _times(
     least: int,
     factors: Mapping[str, FactorDef] | None = None,
 ) -> Expr | None:
-    """A number of replicates, which can be decided by factors; None where it is none."""
+    """Return a number of replicates, which factors may decide; None if it is not valid."""
     expr = resolve_typed(context, node, path, "repeat", COUNT)
     if expr.type.unknown:
         return None
@@ -77,7 +77,7 @@ def _times(
         expected, result = "another factor", "the one that `find` searches"
         names.report(Code.UNEXPECTED.at(expr.span, expected=expected, found=result, hint=hint))
         return None
-    # What it reads and no point has, such as what an `if` does not take, is absent at each of them.
+    # A name that no point reaches, such as one in the branch of an `if` that is never taken, is absent at all of them.
     if not expr.is_constant and factors is not None and {axis.path for axis in expr.axes} <= factors.keys():
         names.risks.add(frozenset(expr.reads & factors.keys()))
         return expr
@@ -101,7 +101,7 @@ def _times(
 
 
 def check_design(names: ProgramNames, expr: Expr) -> None:
-    """Report a design that is not the same at all points, or draws none of them."""
+    """Report a design that differs between points or that draws no points."""
     if expr.type.unknown:
         return
     if not expr.is_constant:
@@ -116,7 +116,7 @@ def check_design(names: ProgramNames, expr: Expr) -> None:
 
 
 def budget(names: ProgramNames, expr: Expr | None) -> Fraction | None:
-    """The most seconds that the run may take by its estimate."""
+    """Return the maximum estimated duration of the run, in seconds."""
     if expr is None or expr.type.unknown:
         return None
     if not expr.is_constant:
@@ -131,7 +131,7 @@ def budget(names: ProgramNames, expr: Expr | None) -> Fraction | None:
 
 
 def _amount(number: Expr) -> Fraction:
-    """A number that is the same everywhere."""
+    """Return a number that is the same everywhere."""
     value = number.value({})
     assert isinstance(value, Quantity)
     return value.amount

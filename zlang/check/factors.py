@@ -1,4 +1,4 @@
-"""Factors: one of several options at each point, their levels, and their columns."""
+"""Factors: the options that a point chooses from, their levels, and their columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEEPEST_CHOICE = 50
 
 
 def pick(context: Context, span: Span, path: Path, options: list[Expr], expected: Type | None = None) -> Expr:
-    """Make a factor: one of the options at each point."""
+    """Make a factor, which has one of the options at each point."""
     name = ".".join(path)
     branches = tuple(option.axes for option in options)
     axis = axis_of(name, branches)
@@ -41,7 +41,7 @@ def pick(context: Context, span: Span, path: Path, options: list[Expr], expected
 
 
 def one_of(context: Context, span: Span, axis: Axis, options: Sequence[Expr]) -> Expr:
-    """The option that the level of an axis chooses at each point."""
+    """Return the option that the level of an axis chooses at each point."""
     name = axis.path
     chosen = tuple(option.value for option in options)
     type_ = NOTHING
@@ -84,7 +84,7 @@ def one_of(context: Context, span: Span, axis: Axis, options: Sequence[Expr]) ->
 
 
 def level(option: Expr) -> Value:
-    """The level of a factor as it is shown: its value where it is constant, else its label."""
+    """Return a factor's level for display: its value if it is constant, else its label."""
     if option.is_constant:
         return option.value({})
     if option.type.kinds and option.member is not None:
@@ -98,7 +98,7 @@ def _label_of(option: Expr) -> str:
 
 
 class FirstLevels(FaultPoint):
-    """A point at which every other factor has its first level: enough to find a thing's name."""
+    """A point at which every other factor has its first level: this is enough to find the name of a thing."""
 
     def get(self, key: str, _default: Any = None) -> Any:
         """The level of a factor."""
@@ -108,9 +108,9 @@ class FirstLevels(FaultPoint):
 def each_level(
     axes: Iterable[Axis], most: int | None = None, above: Mapping[str, int] = MappingProxyType({})
 ) -> Iterator[FirstLevels]:
-    """Give the first point, and those with another level of one factor and the first of all others.
+    """Yield the first point, and the points that differ from it in one factor.
 
-    Of a factor `most` levels are looked at; of those in its branches each for itself.
+    At most `most` levels of each factor are tried; the factors in its branches are counted separately.
     """
     yield FirstLevels(above)
     for axis in axes:
@@ -119,7 +119,7 @@ def each_level(
 
 
 def every_level(axes: Sequence[Axis], above: Mapping[str, int] = MappingProxyType({})) -> Iterator[FirstLevels]:
-    """Give each combination of the levels of these factors, and the first level of all others."""
+    """Yield each combination of the levels of these factors, with the first level of all others."""
     if not axes:
         yield FirstLevels(above)
         return
@@ -129,7 +129,7 @@ def every_level(axes: Sequence[Axis], above: Mapping[str, int] = MappingProxyTyp
 
 
 def column_type(type_: Type) -> str:
-    """The type of a factor's column."""
+    """Return the type of a factor's column."""
     if type_.unknown:
         return "unknown"
     if len(type_.scalars) == 1 and not type_.words and not type_.kinds and type_ != Type(frozenset({"version"})):

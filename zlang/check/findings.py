@@ -1,4 +1,4 @@
-"""The findings about a program, without those that only follow from another one."""
+"""The findings about a program, except those that follow from another one."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _OF_NAMES = {Code.UNKNOWN_NAME, Code.UNKNOWN_KIND, Code.NO_FACTOR, Code.NEVER_ME
 
 
 class TooManyFindings(Exception):
-    """There are more findings than anyone reads at once."""
+    """There are more findings than anyone would read at once."""
 
 
 class Findings:
-    """Collects findings. `modules` are the files that were read, by their names."""
+    """Collects findings. `modules` are the files that were read, by name."""
 
     def __init__(self, modules: Mapping[str, Module]) -> None:
         self.items: list[Diagnostic] = []
@@ -25,7 +25,7 @@ class Findings:
         self._modules = modules
 
     def report(self, finding: Diagnostic) -> None:
-        """Collect a finding, unless it only follows from what could not be read or imported."""
+        """Collect a finding, unless it follows from something that could not be read or imported."""
         self.reports += 1
         if not self._is_consequence(finding):
             self.items.append(finding)
@@ -45,7 +45,7 @@ class Findings:
         return module.lacks_import or lacks_kinds or word in module.broken
 
     def in_order(self, sources: Iterable[Source]) -> tuple[Diagnostic, ...]:
-        """The findings by their places, each once, and not more than anyone reads."""
+        """Return the findings in order of place, without duplicates, and no more than anyone would read."""
         unique = {(f.code, f.span.source.name, f.span.start, f.message): f for f in self.items}
         order = {source.name: i for i, source in enumerate(sources)}
         findings = _folded(sorted(unique.values(), key=lambda f: (order.get(f.span.source.name, -1), f.span.start)))
@@ -55,7 +55,7 @@ class Findings:
 
 
 def _folded(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The findings; an unknown name is reported once, at its first place, with its other places."""
+    """Return the findings; an unknown name is reported once, at its first place, with a list of the others."""
     folded: dict[object, Diagnostic] = {}
     for number, finding in enumerate(findings):
         is_name = finding.code in _OF_NAMES

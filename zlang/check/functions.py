@@ -1,4 +1,4 @@
-"""The pure functions of the language, in one dict: name to what it takes, the type, the value."""
+"""The pure functions of the language: a dict from each name to its parameters, result type and implementation."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from zlang.units import Quantity
 
 
 class Taken(Record):
-    """The permitted values of an argument: in words, and as types."""
+    """The values that an argument may have: in words, and as types."""
 
     spoken: str
     accepts: Callable[[Type], bool]
 
 
 class Function(Record):
-    """A function: its parameters, and the type that it returns for the types of its arguments.
+    """A function: its parameters, and its result type for the types of its arguments.
 
-    If it takes `many`, the last parameter takes any number of arguments. The last `optional` ones can be left out.
+    If it takes `many`, the last parameter takes any number of arguments. The last `optional` arguments can be omitted.
     """
 
     takes: tuple[Taken, ...]
@@ -38,7 +38,7 @@ class Function(Record):
 
     @property
     def signature(self) -> str:
-        """The arguments, in words."""
+        """Describe the arguments in words."""
         *first, last = [taken.spoken for taken in self.takes]
         return f"{', '.join(first)} and {last}" if first else last
 
@@ -211,7 +211,7 @@ def _bool(_: list[Type]) -> Type:
 
 
 def _quoted(words: tuple[Value, ...]) -> Value:
-    """One text that a shell reads as these words: what a command hands to a second shell, such as that behind ssh."""
+    """Return one text that a shell reads as these words, for a command that passes them to a second shell (ssh)."""
     separated = [part for word in _flattened(words) for part in (" ", *_quoted_word(word))]
     return joined(separated[1:])
 
@@ -222,7 +222,7 @@ def _flattened(words: tuple[Value, ...]) -> Iterator[Value]:
 
 
 def _quoted_word(word: Value) -> Iterator[Value]:
-    """A word in parts: the run's name stands for itself, `[a-z0-9-]+`; a directory means nothing behind the shell."""
+    """Yield the parts of a quoted word: the run's name, `[a-z0-9-]+`, needs no quotes; `out` cannot be quoted twice."""
     parts = word.parts if isinstance(word, Joined) else (word,)
     for part in parts:
         if not isinstance(part, Variable):
@@ -266,5 +266,5 @@ def _written(value: Value) -> Value:
 
 
 def call(function: Function, values: tuple[Value, ...]) -> Value:
-    """The function's value; absent where an argument is."""
+    """Return the value of the function; absent if an argument is."""
     return ABSENT if any(isinstance(value, Absent) for value in values) else function.call(values)

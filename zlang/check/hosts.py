@@ -1,7 +1,7 @@
-"""The hosts of things: their platform, and the versions of their tools.
+"""The hosts of things: their platforms, and the versions of their tools.
 
-In: declared things at a point, and the facts of their host. Out: findings about what that host lacks.
-Rule: a version that a host does not state is not checked; a host that does not state its platform is Linux.
+In: declared things at a point, and the facts of their hosts. Out: findings about needs that a host does not meet.
+Rule: a version that a host does not state is not checked; a host without a stated platform is Linux.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OF_GIVEN, _OF_MADE = frozenset({"present"}), frozenset({"create", "destroy"})
 
 
 def host_of(thing: Instance | None) -> Instance | None:
-    """The machine on which commands for a thing are run: what is beneath all else, where the program says."""
+    """Return the machine on which a thing's commands run: the one at the bottom of its parents, if the program says."""
     result = None
     while thing is not None:
         result = thing if thing.kind.role == "machine" else result
@@ -44,12 +44,12 @@ def host_of(thing: Instance | None) -> Instance | None:
 
 
 def carrier(workload: Instance, on: Instance | None) -> Instance | None:
-    """The machine that carries out a trial: that from which the load comes."""
+    """Return the machine that carries out a trial: the origin of its load."""
     return workload.origin or host_of(on)
 
 
 def names(experiment: Experiment) -> tuple[str, ...]:
-    """The hosts whose trials an experiment may have; one of no name is the machine at hand."""
+    """Return the hosts whose trials an experiment may have; the local machine has an empty name."""
     result: dict[str, None] = {}
     axes = [axis for expr in (experiment.on, experiment.run) if expr for axis in expr.axes]
     for point in islice(each_level(axes), MOST_POINTS):
@@ -59,30 +59,30 @@ def names(experiment: Experiment) -> tuple[str, ...]:
 
 
 def names_at(experiment: Experiment, point: Point) -> tuple[str, ...]:
-    """The names of the hosts that carry out the trials of a point: of several streams there may be several."""
+    """Return the hosts that carry out the trials of a point; several streams may have several hosts."""
     return names_of(streams.at(experiment, point))
 
 
 def names_of(every: Iterable[Stream]) -> tuple[str, ...]:
-    """The names of the hosts that carry out streams, each once; one of no name is the machine at hand."""
+    """Return the distinct hosts that carry out streams; the local machine has an empty name."""
     carriers = (carrier(stream.workload, stream.on) for stream in every)
     return tuple(dict.fromkeys(host.label if host else "" for host in carriers))
 
 
 def collectors_at(experiment: Experiment, point: Point, every: Sequence[Stream]) -> tuple[Instance, ...]:
-    """The collectors of a trial, one on each machine that they observe where there are several."""
+    """Return the collectors of a trial, one for each machine that they observe."""
     collectors = streams.things_of(experiment.collect.value(point) if experiment.collect else None)
     return tuple(sent for collector in collectors for sent in _on_each_machine(collector, every))
 
 
 def events_at(experiment: Experiment, point: Point, every: Sequence[Stream]) -> tuple[Instance, ...]:
-    """The events during a trial, one on each machine where they happen."""
+    """Return the events during a trial, one for each machine on which they happen."""
     events = streams.events_at(experiment, point)
     return tuple(sent for event in events for sent in _on_each_machine(event, every))
 
 
 def _on_each_machine(thing: Instance, every: Sequence[Stream]) -> Iterator[Instance]:
-    """A collector or an event from each member of its group, or else from each machine that it is for."""
+    """Yield a collector or an event for each member of its group, or else for each machine that it applies to."""
     machines: list[Instance] = []
     if thing.origin is not None:
         machines = list(each_member(thing.origin)) if thing.origin.members else []
@@ -101,8 +101,8 @@ def _on_each_machine(thing: Instance, every: Sequence[Stream]) -> Iterator[Insta
 
 
 def lanes(experiment: Experiment) -> Sequence[frozenset[str]]:
-    """The machines that work for the same trials, or share something, by `key`: those of two lanes work at once."""
-    cached = _lanes.get(id(experiment))  # an experiment has no hash
+    """Group, by `key`, the machines that work on the same trials or share something; groups work in parallel."""
+    cached = _lanes.get(id(experiment))  # an experiment is not hashable
     if cached is None or cached[0] is not experiment:
         cached = _lanes[id(experiment)] = experiment, _lanes_of(experiment)
     return cached[1]
@@ -124,7 +124,7 @@ def _lanes_of(experiment: Experiment) -> list[frozenset[str]]:
 
 
 def _placing_points(experiment: Experiment) -> Iterable[FirstLevels]:
-    """The points at which workloads and targets are on different machines, up to a limit."""
+    """Yield the points at which workloads and targets are on different machines, up to a limit."""
     axes = [axis for expr in (experiment.on, experiment.run) if expr for axis in expr.axes]
     reads = frozenset[str]().union(*(condition.reads for condition in experiment.conditions))
     tied = [axis for axis in experiment.axes if axis.path in reads or any(axis.path == own.path for own in axes)]
@@ -141,18 +141,18 @@ def _is_in_space(experiment: Experiment, point: FirstLevels) -> bool:
 
 
 def platform_of(host: Instance | None) -> str:
-    """The platform of a host."""
+    """Return the platform of a host."""
     platform = host.values.get("platform") if host else None
     return platform.name if isinstance(platform, Symbol) else PLATFORMS[0]
 
 
 def action_of(thing: Instance, name: str, state: str = "", at: Instance | None = None) -> KindAction | None:
-    """The action of a thing on the platform of its own host, or of that of what it is used on."""
+    """Return the action of a thing for the platform of its own host, or of the host of the thing that it is used on."""
     return thing.kind.action(name, platform_of(thing.origin or host_of(at or thing)), state)
 
 
 def lacking(thing: Instance, host: Instance | None) -> Iterator[Diagnostic]:
-    """Findings about what a host lacks for a thing: commands for its platform, versions that know its properties."""
+    """Find the needs of a thing that a host lacks: commands for its platform, and versions with its properties."""
     assert thing.span is not None, f"BUG: {thing.key} was declared nowhere"
     if host is not None and host.members:
         message = f"`{thing.label}` needs one machine, and `{host.label}` is a group of {len(host.members)}"
@@ -181,7 +181,7 @@ def lacking(thing: Instance, host: Instance | None) -> Iterator[Diagnostic]:
 
 
 def of_one_machine(things: Iterable[Instance], every: Sequence[Stream]) -> Iterator[Diagnostic]:
-    """Findings about workloads that are events on one machine, where the streams of a trial have several."""
+    """Find workloads that are events on one machine in trials whose streams have several."""
     if len(every) < _SEVERAL:
         return
     machines = {machine.key for stream in every if (machine := host_of(stream.on))}
@@ -195,14 +195,14 @@ def of_one_machine(things: Iterable[Instance], every: Sequence[Stream]) -> Itera
 
 @cache
 def unsupported(kind: Kind, platform: str) -> tuple[str, ...]:
-    """The actions that a kind has on other platforms only."""
+    """Return the actions that a kind has on other platforms only."""
     names = {(name, state): None for name, state, _ in kind.actions if name not in _OPTIONAL}
     missing = [name for name, state in names if state in {"", "property"} and not kind.action(name, platform, state)]
     return tuple(dict.fromkeys(missing))
 
 
 def tools_of(kind: Kind, platform: str) -> Iterator[tuple[str, str]]:
-    """The tools that a kind requires on a platform, without those that only its commands for other platforms name."""
+    """Yield the tools that a kind requires on a platform, without those that only other platforms' commands name."""
     if {place for _, _, place in kind.actions} <= {""}:
         yield from kind.requires
         return
@@ -217,7 +217,7 @@ def _words(actions: Iterable[KindAction]) -> set[str]:
 
 
 def probes() -> dict[str, str]:
-    """The command that prints a fact of a machine, by the fact's name."""
+    """Return the command that prints each fact of a machine, by the fact's name."""
     kind = library.load().kind(_KIND)
     return {
         name: shell_text(definition.probe, Frame(None))
@@ -227,7 +227,7 @@ def probes() -> dict[str, str]:
 
 
 def facts(answers: Mapping[str, str]) -> dict[str, Value]:
-    """The output of commands as values of facts; an output that is not a value of its fact is left out."""
+    """Convert the output of commands to facts; an output that is not a valid value of its fact is omitted."""
     kind, result = library.load().kind(_KIND), dict[str, Value]()
     for name, text in answers.items():
         type_ = kind.properties[name].type
@@ -243,7 +243,7 @@ def facts(answers: Mapping[str, str]) -> dict[str, Value]:
 
 
 class AskedFacts(Mapping[str, Value]):
-    """The facts of a machine, each determined when it is first read: ten commands take a tenth of a second of CPU."""
+    """The facts of a machine, each determined on first use: ten commands take 0.1 s of CPU time."""
 
     def __init__(self, ask: Callable[[str], str]) -> None:
         self._ask = ask
@@ -251,7 +251,7 @@ class AskedFacts(Mapping[str, Value]):
         self._facts: dict[str, Value | None] = {}
 
     def __getitem__(self, name: str) -> Value:
-        """Ask for a fact. Raises KeyError where the machine does not say it."""
+        """Return a fact. Raises KeyError if the machine does not state it."""
         if name not in self._facts:
             self._facts[name] = facts({name: self._ask(self._probes[name])}).get(name)
         value = self._facts[name]
@@ -267,9 +267,9 @@ class AskedFacts(Mapping[str, Value]):
 
 
 def contradicted(host: Instance, values: Mapping[str, Value]) -> Iterator[tuple[str, Value, Value]]:
-    """Facts of a host that its machine contradicts: fact, stated, found. A version may be stated in part.
+    """Yield facts of a host that its machine contradicts: fact, stated, found. A stated version may be a prefix.
 
-    Of memory a machine has less than was bought, and disks have several names: these are not compared.
+    A machine has less memory than was bought, and disks have several names: these facts are not compared.
     """
     for name, value in host.values.items():
         here = values.get(name)
@@ -280,12 +280,12 @@ def contradicted(host: Instance, values: Mapping[str, Value]) -> Iterator[tuple[
 
 
 def machine_instance(label: str, facts: Mapping[str, Value]) -> Instance:
-    """A host that was not declared but looked at."""
+    """Return a host that was inspected, not declared."""
     return Instance(library.load().kind(_KIND), label, label, facts, None, is_given=True, digest="")
 
 
 def set_twice(experiment: Experiment, things: Iterable[Instance]) -> Iterator[Diagnostic]:
-    """Findings about settings that two things of an experiment would both set."""
+    """Find settings that two things of an experiment would both set."""
     instances: dict[tuple[str, str], Instance] = {}
     for thing in things:
         host = host_of(thing)
@@ -299,10 +299,10 @@ def set_twice(experiment: Experiment, things: Iterable[Instance]) -> Iterator[Di
 
 
 def used_by(experiment: Experiment) -> Iterator[tuple[Instance, Instance | None]]:
-    """Each thing that an experiment uses, with its host, at the points of `each_choice`."""
+    """Yield each thing that an experiment uses, with its host, at the points of `each_choice`."""
     seen: set[tuple[str, ...]] = set()
     for point in each_choice(experiment, experiment.axes):
-        with suppress(ProgramError):  # said when it is planned, if this is a point of the space
+        with suppress(ProgramError):  # reported in planning, if this is a point of the space
             for thing, host in _used_at(experiment, point):
                 pair = (thing.key, thing.digest, host.digest if host else "")
                 if pair not in seen:
@@ -311,10 +311,10 @@ def used_by(experiment: Experiment) -> Iterator[tuple[Instance, Instance | None]
 
 
 def machine_findings(experiment: Experiment) -> list[Diagnostic]:
-    """Findings about what needs one machine, at the points of `each_choice`, each once."""
+    """Find things that need a single machine, at the points of `each_choice`; each finding occurs once."""
     result: dict[str, Diagnostic] = {}
     for point in each_choice(experiment, experiment.axes) if experiment.during is not None else ():
-        with suppress(ProgramError):  # said when it is planned, if this is a point of the space
+        with suppress(ProgramError):  # reported in planning, if this is a point of the space
             for thing in streams.events_at(experiment, point):
                 for finding in of_one_machine([thing], streams.at(experiment, point)):
                     result[thing.key] = finding
@@ -322,7 +322,7 @@ def machine_findings(experiment: Experiment) -> list[Diagnostic]:
 
 
 def each_choice(experiment: Experiment, axes: Iterable[Axis]) -> Iterator[FirstLevels]:
-    """Points of an experiment that differ from the first in one choice of these axes, up to `MOST_POINTS`."""
+    """Yield points of an experiment that differ from the first in one choice of these axes, up to `MOST_POINTS`."""
     return (point for point in islice(each_level(axes), MOST_POINTS) if _is_in_space(experiment, point))
 
 

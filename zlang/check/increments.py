@@ -1,9 +1,9 @@
-"""Checks a program again after an edit: only the entries that the edit can change; what was found about others is kept.
+"""Checks a program again after an edit: only the entries that the edit can affect; findings about others are kept.
 
-In: the program as it is now, and what was found before. Out: the same findings as of a check from the beginning. Rule:
-an entry is known while all that decides about it is as it was: its text, the text of every entry whose name is a word
-in it, and imports, kinds and assertions. Findings of what is known are moved to where its text stands now. Where it is
-not certain that the result is the same, `UnsureError` is raised, and the program is checked from the beginning.
+In: the current program, and the results of the check before. Out: the findings of a check from the beginning. Rule:
+an entry is known while everything that affects it is unchanged: its text, the text of every entry whose name is a word
+in it, and imports, kinds and assertions. Findings about known entries are moved to the current place of their text. If
+it is not certain that the result is the same, `UnsureError` is raised, and the program is checked from the beginning.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _LIMITS = {Code.TOO_DEEP, Code.TOO_MUCH, Code.TOO_MANY}
 
 
 class UnsureError(Exception):
-    """It is not certain that only the known part of a program has to be checked."""
+    """It is not certain that checking only the changed part of a program is enough."""
 
 
 class _EntryResult:
-    """The result of checking an entry: its findings, its experiment if it is one, and what other entries read of it.
+    """The result of checking an entry: its findings, its experiment if it is one, and data that other entries read.
 
     `ranges` are the places of the entries that affect it, in the text in which it was checked. If a finding is about
     it (`is_said`), the words of that finding may depend on other names.
@@ -53,7 +53,7 @@ class _EntryResult:
         self.by_subject: dict[str, SubjectResult] = {}
 
     def covers(self, root: str, findings: Iterable[Diagnostic]) -> bool:
-        """Whether all places in the program that findings name are in the entries that decide."""
+        """Whether all places in the program that the findings refer to lie in the entries that affect this one."""
         return all(
             span.source.name != root or any(start <= span.start and span.end <= end for start, end in self.ranges)
             for finding in findings
@@ -68,7 +68,7 @@ def _spans_of(finding: Diagnostic) -> Iterator[Span]:
 
 
 class _Move:
-    """Moves places in the text in which an entry was checked to the same entries in the text as it is now."""
+    """Moves places from the text in which an entry was checked to the same entries in the current text."""
 
     def __init__(
         self, old: tuple[tuple[int, int], ...], new: Iterable[tuple[int, int]], sources: Mapping[str, Source], root: str
@@ -78,7 +78,7 @@ class _Move:
         self._by = [after - before for (before, _), (after, _) in zip(old, new, strict=True)]
 
     def findings(self, findings: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-        """The findings, where their texts stand now. Raises UnsureError."""
+        """Return the findings with places in the current text. Raises UnsureError."""
         return tuple(
             finding.replace(
                 span=self.span(finding.span),
@@ -92,7 +92,7 @@ class _Move:
         )
 
     def span(self, span: Span) -> Span:
-        """A place, where it is now. Raises UnsureError."""
+        """Return a place in the current text. Raises UnsureError."""
         source = self._sources.get(span.source.name)
         if source is None or source is span.source:
             return span
@@ -105,7 +105,7 @@ class _Move:
 
 
 class _NotedRisks(set[frozenset[str]]):
-    """Risks, and those that an entry adds, also where they were there before."""
+    """A set of risks that also records the risks that an entry adds, even those that were present before."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -118,7 +118,7 @@ class _NotedRisks(set[frozenset[str]]):
 
 
 class _Entries:
-    """The entries of a program by their numbers, and which of them decide about which."""
+    """The entries of a program by number, and which of them affect which."""
 
     def __init__(self, root: Module, words: Mapping[str, frozenset[str]]) -> None:
         text = root.written.source.text
@@ -145,7 +145,7 @@ class _Entries:
         self.context = tuple(self.texts[number] for number in common)
 
     def named_by(self, numbers: Iterable[int]) -> frozenset[int]:
-        """Some entries, with all whose names are words in them."""
+        """Return some entries and all entries whose names occur as words in them."""
         seen, pending = set(numbers), list(numbers)
         while pending:
             for number in self._named[pending.pop()]:
@@ -155,16 +155,16 @@ class _Entries:
         return frozenset(seen)
 
     def deciding(self, numbers: Iterable[int]) -> tuple[int, ...]:
-        """All that decides about some entries, in the order of the file."""
+        """Return all entries that affect some entries, in the order of the file."""
         return tuple(sorted(self.named_by(numbers) | self.common))
 
     def ranges_of(self, numbers: Iterable[int]) -> tuple[tuple[int, int], ...]:
-        """The places of some entries."""
+        """Return the places of some entries."""
         return tuple(self.ranges[number] for number in numbers)
 
 
 def _names_of(entry: tree.Entry) -> tuple[tree.Word, ...]:
-    """The names of an entry that can be resolved by itself; nothing of one that holds for all of the file."""
+    """Return the names of an entry that can be resolved alone; none for an entry that applies to the whole file."""
     if isinstance(entry, tree.LetZip):
         return entry.names
     named = tree.Let | tree.FunctionDef | tree.Param | tree.Declaration | tree.ExperimentDef
@@ -181,11 +181,11 @@ class Increments(Afresh):
         self._words: Mapping[str, frozenset[str]] = {}
 
     def parsed(self, source: Source) -> Parsed:
-        """Parse a file, or take its tree from who has it."""
+        """Parse a file, or reuse the tree that the caller already has."""
         return self._parsed(source)
 
     def begin(self, names: ProgramNames, root: Module) -> None:
-        """Take a program as it is now."""
+        """Start with the current program."""
         modules = names.modules
         self._round += 1
         self._names, self._root, self._findings = names, root, modules.findings
@@ -211,7 +211,7 @@ class Increments(Afresh):
         self._experiments: dict[int, tuple[_EntryResult, _Move]] = {}
 
     def entry(self, name: str, resolve: Callable[[str], object]) -> None:
-        """Resolve a named entry, unless it is known; what it needs of the entries before it is resolved first."""
+        """Resolve a named entry, unless it is known; the entries that it needs are resolved first."""
         number = self._entries.numbers[id(self._root.entries[name].name)]
         deciding = self._entries.deciding([number])
         entry = None if name in self._root.resolved else self._find(number, deciding)
@@ -247,7 +247,7 @@ class Increments(Afresh):
         return entry.experiment
 
     def findings(self, experiment: Experiment, subject: str, find: Callable[[], SubjectResult]) -> SubjectResult:
-        """Find what there is to say of an experiment, unless it is known. Raises UnsureError."""
+        """Find the problems of an experiment, unless they are known. Raises UnsureError."""
         entry, move = self._experiments[id(experiment)]
         if subject not in entry.by_subject:
             result = find()
@@ -261,7 +261,7 @@ class Increments(Afresh):
         return move.findings(findings), sentence
 
     def end(self, findings: Findings) -> None:
-        """Forget what was not met for some checks. Raises UnsureError where a limit may have been reached."""
+        """Forget entries that several checks did not use. Raises UnsureError if a limit may have been reached."""
         self._results = {
             key: entry for key, entry in self._results.items() if entry.last_met > max(0, self._round - _KEPT_FOR)
         }
@@ -270,7 +270,7 @@ class Increments(Afresh):
             raise UnsureError
 
     def place(self, experiment: Experiment, span: Span) -> Span:
-        """A place that an experiment names, in the text as it is now. Raises UnsureError."""
+        """Return the current place of text that an experiment refers to. Raises UnsureError."""
         return self._experiments[id(experiment)][1].span(span)
 
     def _key(self, number: int, deciding: tuple[int, ...], *, is_said: bool) -> object:
@@ -289,7 +289,7 @@ class Increments(Afresh):
         return entry
 
     def _keep(self, number: int, deciding: tuple[int, ...], entry: _EntryResult) -> None:
-        """Keep what was found, unless it depends on more than the entries that decide."""
+        """Keep the result of an entry, unless it depends on more than the entries that affect it."""
         is_wrong = any(finding.code.severity is Severity.ERROR for finding in entry.findings)
         if is_wrong or not self._uncertain.isdisjoint(deciding):
             return
@@ -297,7 +297,7 @@ class Increments(Afresh):
             self._results[self._key(number, deciding, is_said=entry.is_said)] = entry
 
     def _noted(self, deciding: tuple[int, ...], work: Callable[[], object]) -> _EntryResult:
-        """Do some work, and note what comes of it."""
+        """Do some work, and record its result."""
         entry = _EntryResult(self._entries.ranges_of(deciding), self._round)
         items, reports, steps = len(self._findings.items), self._findings.reports, self._names.effort.steps
         paths = set(self._names.factors)
@@ -312,7 +312,7 @@ class Increments(Afresh):
         return entry
 
     def _repeat(self, entry: _EntryResult, move: _Move) -> None:
-        """Say and note again what came of an entry."""
+        """Report and record the result of an entry again."""
         self._findings.items += move.findings(entry.findings)
         self.paths |= entry.factors
         self._risks.update(entry.risks)
@@ -331,6 +331,6 @@ class Increments(Afresh):
                     self._scope.lookup(name.text, name.span)
 
     def _has_same_risks(self, entry: _EntryResult, experiment: Experiment) -> bool:
-        """Whether other entries add as risks of an experiment what they added when it was checked."""
+        """Whether other entries add the same risks to an experiment as when it was checked."""
         paths = experiment.factors.keys()
         return set(experiment.risks) == {risk for risk in self._risks | entry.risks if risk <= paths}

@@ -1,4 +1,4 @@
-"""Declared things at a point, where their kinds' templates are filled in, and what their properties may be."""
+"""Declared things at a point: filling in their kinds' templates, and the permitted values of their properties."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WHOLE_SIZE = f"{_WHOLE}, `ceil(… / 1MiB) * 1MiB` whole MiB"
 
 
 class Frame:
-    """The frame in which a kind's templates are filled: a declared thing, its target, and what the plan knows."""
+    """The frame in which a kind's templates are filled in: a declared thing, its target, and the planner's values."""
 
     __slots__ = ("context", "instance", "target")
 
@@ -54,11 +54,11 @@ class Frame:
 
 
 def treatment_site(treatment: Instance, on: Instance | None) -> Instance | None:
-    """The thing from which comes what a treatment needs; what stands on that is made once it is treated.
+    """Return the thing that offers what a treatment needs; things above it are made after the treatment.
 
-    It is the target or something beneath it: the uppermost that offers what is needed, or, where that hands on what it
-    stands on, the thing that it has it from. None where nothing offers it. A workload is carried out on the target. An
-    event happens where a treatment would be applied.
+    It is the target or something beneath it: the topmost thing with the offer or, if that passes on the offer of its
+    parent, the parent. None if nothing has the offer. A workload is carried out on the target. An event happens where a
+    treatment would be applied.
     """
     if treatment.kind.needs is None or treatment.kind.role not in {"treatment", "event"}:
         return on
@@ -75,16 +75,16 @@ def treatment_site(treatment: Instance, on: Instance | None) -> Instance | None:
 
 
 def leaves_changed(thing: Instance, frame: Frame) -> bool:
-    """Whether a treatment or a workload writes to what it is carried out on."""
+    """Whether a treatment or a workload writes to the thing that it is carried out on."""
     writes = thing.kind.writes
     is_changing = thing.kind.role == "treatment" or (thing.kind.role == "event" and writes is None)
     return is_changing or (writes is not None and writes.value(frame) is not False)
 
 
 class LazyValues(Mapping[str, Value]):
-    """The properties of a thing at a point, each computed when it is needed.
+    """The properties of a thing at a point, each computed on demand.
 
-    `asked` are the names in turn, and the factors that decide each.
+    `asked` are the names in order of use, and the factors that decide each.
     """
 
     def __init__(
@@ -108,11 +108,11 @@ class LazyValues(Mapping[str, Value]):
         return sum(1 for _ in self)
 
     def field(self, name: str) -> Expr:
-        """A property that was given, at all points."""
+        """Return a given property, as an expression over all points."""
         return self._fields[name]
 
     def with_property(self, name: str, field: Expr) -> LazyValues:
-        """The same with one property more."""
+        """Return a copy with one more property."""
         return LazyValues({**self._fields, name: field}, self._point, self._optional)
 
 
@@ -123,9 +123,9 @@ def explored(
     points: dict[frozenset[tuple[str, int]], PartialPoint] | None = None,
     effort: Effort | None = None,
 ) -> tuple[list[Answer], frozenset[str], bool]:
-    """The answers at all combinations of the factors that a question looks at; these factors; whether that was all.
+    """Return the answers at all levels of the factors that a question reads, these factors, and whether all were tried.
 
-    Several questions about the same factors can share their `points`, at which things are worked out once, and their
+    Questions about the same factors can share their `points`, so that each thing is computed once, and their
     `effort`.
     """
     points = {} if points is None else points
@@ -146,7 +146,7 @@ def explored(
             factor = factors.get(undecided.path)
             pending += [{**decided, undecided.path: level} for level in range(factor.size if factor else 1)]
         except ProgramError:
-            continue  # said where the points are tried
+            continue  # reported when the points are tried
     return answers, frozenset(reads), not pending
 
 
@@ -164,7 +164,7 @@ _STEPS = 20
 
 
 class _Field:
-    """A declared thing's value of a property, computed once for each combination of levels that decides it."""
+    """A property value of a declared thing, computed once for each combination of the levels that decide it."""
 
     __slots__ = ("_cache", "_expr", "_is_optional", "_name", "_order", "varies")
 
@@ -174,7 +174,7 @@ class _Field:
         self._cache = Cache[tuple[int | None, ...], _Given]()
 
     def at(self, point: Reached) -> _Given:
-        """The value at a point of the space."""
+        """Return the value at a point of the space."""
         levels = tuple(map(point.get, self._order))
         cached = self._cache.get(levels)
         if cached is None:
@@ -182,7 +182,7 @@ class _Field:
         return cached
 
     def tried(self, point: Reached | FaultPoint) -> _Given:
-        """The value at a point at which it may not be possible."""
+        """Return the value at a point that may not be possible."""
         before = len(point.named)
         value = self._expr.value(point)
         if self._is_optional and isinstance(value, Symbol) and value == LEFT_OUT:
@@ -191,7 +191,7 @@ class _Field:
 
 
 class InstanceBuilder:
-    """The declared thing at a point; points that agree in what it reads share one."""
+    """Makes the declared thing at a point; points with the same values for everything that it reads share one."""
 
     __slots__ = (
         "cache",
@@ -244,7 +244,7 @@ class InstanceBuilder:
         self.is_wrapped = "under" in fields and bool(kind.properties["under"].role)
 
     def __call__(self, point: Any) -> Instance:
-        """The declared thing."""
+        """Return the declared thing at a point."""
         if isinstance(point, FaultPoint):
             if id(self) not in point.made:
                 point.effort.steps += _STEPS + len(self.given)
@@ -258,7 +258,7 @@ class InstanceBuilder:
         return cached
 
     def _partial(self, point: PartialPoint) -> Instance:
-        """The declared thing, computed as far as it is needed; it has no digest."""
+        """Return the declared thing with the properties needed so far, without a digest."""
         parent = self.parent.value(point) if self.parent else None
         on = parent if isinstance(parent, Instance) else None
         replays = self.kind.draws and "seed" in self.fields and self.fields["seed"].value(point) == Symbol("replay")
@@ -286,11 +286,11 @@ class InstanceBuilder:
         )
 
     def _all_given(self, point: Reached | FaultPoint) -> _AllGiven:
-        """Gather all values given at a point. Those that depend on no factor are evaluated once."""
+        """Return all values given at a point. Those that depend on no factor are evaluated once."""
         if isinstance(point, FaultPoint):
             return _gathered({}, {}, (), [(name, field.tried(point)) for name, field in self.given])
         if self.constant is None:
-            # Each name has its place, also where its value comes later.
+            # Each name gets its place first, even if its value comes later.
             names: dict[str, Value] = dict.fromkeys([name for name, _ in self.given])
             given = [(name, field.at(point)) for name, field in self.given if not field.varies]
             self.constant = _gathered(names, {}, (), given)
@@ -338,8 +338,8 @@ class InstanceBuilder:
         return made
 
     def _missing_places(self, point: Reached | FaultPoint) -> Iterator[Diagnostic]:
-        """Report a thing that would be on this machine, because a fact that decides where it is has no value."""
-        if isinstance(point, FaultPoint) and point.faults:  # which already say why
+        """Report a thing whose place depends on a fact without a value; it would end up on the local machine."""
+        if isinstance(point, FaultPoint) and point.faults:  # these findings already say why
             return
         for place in (self.parent, self.fields.get("from")):
             is_place = place is not None and (place is self.parent or place.type.kinds == {"host"})
@@ -349,7 +349,7 @@ class InstanceBuilder:
                 yield Code.NOT_SHOWN.at(place.span, message=message, hint=hint)
 
     def _problems_of_parts(self, made: Instance) -> Iterator[Diagnostic]:
-        """Report things named by properties of a resource that cannot be beneath it."""
+        """Report things in the properties of a resource that cannot be beneath it."""
         for part in {part.key: part for part in made.parts}.values():
             message = ""
             if _machine_of(part) != _machine_of(made):
@@ -361,12 +361,12 @@ class InstanceBuilder:
                 yield Code.NOT_SHOWN.at(next(holders, self.span), message=message)
 
     def _broken_assertions(self, made: Instance) -> Iterator[Diagnostic]:
-        """Report the assertions of its kind that do not hold."""
+        """Report the assertions of the thing's kind that do not hold."""
         for assertion in self.kind.asserts:
             place = next((self.places[name] for name in assertion.names if name in self.places), self.span)
             try:
                 finding = violation(assertion, Frame(made), place)
-            except ProgramError as error:  # the kind cannot tell, and the program can write another value
+            except ProgramError as error:  # the kind does not know these names, and the program can write another value
                 finding = error.diagnostic.replace(span=place, label="", notes=())
             if finding is not None:
                 yield finding
@@ -375,7 +375,7 @@ class InstanceBuilder:
 def _gathered(
     values: dict[str, Value], texts: dict[str, str], named: _Named, given: Iterable[tuple[str, _Given]]
 ) -> _AllGiven:
-    """Add the values of some properties to those of others; an absent value is not given."""
+    """Add the values of some properties to those of others; an absent value counts as not given."""
     for name, (value, text, named_by) in given:
         if isinstance(value, Absent):
             values.pop(name, None)
@@ -387,7 +387,7 @@ def _gathered(
 
 
 def may_be_left_out(kind: Kind, name: str) -> bool:
-    """Whether `none` says that a property is not given: it has no default, and no word of its own for that."""
+    """Whether `none` omits the property: it has no default, and no word `none` of its own."""
     definition = kind.properties.get(name)
     is_optional = definition is not None and definition.default is None and name not in kind.required
     return is_optional and definition is not None and definition.type.variant(LEFT_OUT.name) is None
@@ -395,19 +395,19 @@ def may_be_left_out(kind: Kind, name: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def chain(thing: Instance) -> tuple[Instance, ...]:
-    """The things below a thing, the lowest first and each once, and itself."""
+    """Return the things below a thing, the lowest first and each once, followed by the thing."""
     below = {(each.key, each.digest): each for part in thing.beneath for each in chain(part)}
     return *below.values(), thing
 
 
 def places(kind: Kind, frame: Frame) -> list[Value]:
-    """The names that a thing of a kind offers in its frame, except for commands and numbers."""
+    """Return the names that a thing of a kind offers in its frame, except commands and numbers."""
     offered = [offer.value(frame) for offer in kind.offers.values() if "command" not in offer.type.scalars]
     return [value for value in offered if not isinstance(value, Quantity)]
 
 
 def with_parts(thing: Instance, change: Callable[[Instance], Instance]) -> Instance:
-    """The thing with something else in place of each thing in its values on which it stands."""
+    """Return the thing with each thing in its values on which it stands replaced."""
     if not thing.parts:
         return thing
 
@@ -421,20 +421,20 @@ def with_parts(thing: Instance, change: Callable[[Instance], Instance]) -> Insta
 
 
 def _machine_of(thing: Instance) -> str:
-    """The name of the machine at the bottom of a thing."""
+    """Return the name of the machine at the bottom of a thing."""
     while thing.parent is not None:
         thing = thing.parent
     return thing.label if thing.kind.role == "machine" else ""
 
 
 def _things_in(value: Value) -> Iterator[Instance]:
-    """The thing that a word carries."""
+    """Yield the thing that a word carries."""
     if isinstance(value, Symbol) and isinstance(value.argument, Instance):
         yield value.argument
 
 
 def _digest(thing: Instance) -> str:
-    """The hash of a thing."""
+    """Return the hash of a thing."""
     names = (thing.label, *thing.members) if thing.kind.role == "machine" else ()
     more = _more_in_digest(names, thing.origin, thing.under, replays=thing.replays, copies=thing.copies)
     return _digest_of(thing.kind, thing.parent, thing.property_texts, more)
@@ -448,9 +448,9 @@ def _digest_of(kind: Kind, parent: Instance | None, property_texts: Iterable[str
 def _more_in_digest(
     names: Iterable[str], origin: Instance | None, under: Iterable[Instance], *, replays: bool, copies: int
 ) -> list[str]:
-    """Whatever distinguishes a thing from others besides its values; the `names` are those of machines."""
+    """List what distinguishes a thing from others besides its values; the `names` are those of machines."""
     more = [f"from {origin.digest}"] if origin else []
-    # What is measured on one machine is not what is measured on another, whatever is known of them.
+    # A measurement on one machine differs from the same on another, whatever is known about them.
     more += names
     more += ["replay"] if replays else []
     more += [f"copies {copies}"] if copies > 1 else []
@@ -459,7 +459,7 @@ def _more_in_digest(
 
 
 def first_members(group: Instance, count: int) -> Instance:
-    """The first machines of a group. Raises ValueProblem."""
+    """Return the first machines of a group. Raises ValueProblem."""
     if not 1 <= count <= len(group.members):
         if not group.members:
             raise values.ValueProblem(f"`{group.label}` is one machine, and no group")
@@ -469,7 +469,7 @@ def first_members(group: Instance, count: int) -> Instance:
 
 
 def member_at(group: Instance, place: int) -> Instance:
-    """The machine of a group at a place; the last one has the place -1. Raises ValueProblem."""
+    """Return the machine of a group by place; the last one has the place -1. Raises ValueProblem."""
     machines = list(each_member(group))
     if not group.members:
         raise values.ValueProblem(f"`{group.label}` is one machine, and no group")
@@ -479,7 +479,7 @@ def member_at(group: Instance, place: int) -> Instance:
 
 
 def each_member(machine: Instance) -> Iterator[Instance]:
-    """The machines of a group; a machine that is not a group is the only one."""
+    """Yield the machines of a group; a machine that is not a group yields itself."""
     for name in machine.members:
         member = machine.replace(key=f"{machine.key}.{name}", label=name, members=())
         yield member.replace(digest=_digest(member))
@@ -488,7 +488,7 @@ def each_member(machine: Instance) -> Iterator[Instance]:
 
 
 def moved(thing: Instance, parent: Instance | None, origin: Instance | None) -> Instance:
-    """The thing where it stands on another parent, or comes from another machine."""
+    """Return the thing on another parent, or from another machine."""
     if parent is thing.parent and origin is thing.origin:
         return thing
     result = thing.replace(parent=parent, origin=origin)
@@ -497,22 +497,22 @@ def moved(thing: Instance, parent: Instance | None, origin: Instance | None) -> 
 
 
 def _number_of(copies: Value) -> int:
-    """The number of copies of a thing."""
+    """Return the number of copies of a thing."""
     return int(copies.amount) if isinstance(copies, Quantity) else 1
 
 
 def _wrappers(value: Value) -> tuple[Instance, ...]:
-    """The wrappers under which a workload is started."""
+    """Return the wrappers that start a workload."""
     return tuple(item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, Instance))
 
 
 def _texts_of(members: Value) -> tuple[str, ...]:
-    """The names of machines."""
+    """Return the names of machines."""
     return tuple(name for name in members if isinstance(name, str)) if isinstance(members, tuple) else ()
 
 
 def _decisive(kind: Kind, given: Iterable[str]) -> list[str]:
-    """The names of what decides what is measured, in their order."""
+    """Return the names of the properties that decide what is measured, in order."""
     return [name for name in sorted(given) if name in kind.properties and kind.properties[name].cost != "none"]
 
 
@@ -521,7 +521,7 @@ def _property_text(name: str, value: Value) -> str:
 
 
 def with_property(thing: Instance, name: str, field: Expr, point: Any) -> Instance:
-    """The thing at the point with one property more, as if it were in its declaration, in place of what is there."""
+    """Return the thing at the point with one property added or replaced, as if its declaration had it."""
     places = {**thing.places, name: field.span}
     if isinstance(thing.values, LazyValues):
         return thing.replace(values=thing.values.with_property(name, field), places=places)
@@ -535,7 +535,7 @@ def with_property(thing: Instance, name: str, field: Expr, point: Any) -> Instan
 
 
 def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:
-    """Raise ProgramError where a property cannot have this value."""
+    """Raise ProgramError if a property cannot have this value."""
     if isinstance(value, Absent):
         return
     if definition.unit is not None and isinstance(value, Quantity):
@@ -570,12 +570,12 @@ def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:
 
 
 def _is_line(value: Value) -> bool:
-    """Whether a text is one line that is not empty; nothing is said of what is no text."""
+    """Whether a text is one line and not empty; True for other values."""
     return not isinstance(value, str) or (bool(value.strip()) and value.splitlines(keepends=True) == [value.rstrip()])
 
 
 def _paths_named(name: str, type_: Type, value: Value, span: Span) -> None:
-    """Raise ProgramError where a path has a line end or is empty: with something after it, it begins at the root."""
+    """Raise ProgramError for a path with a newline, or an empty path, which would start at the root if extended."""
     if isinstance(value, tuple) and type_.element is not None:
         for item in value:
             _paths_named(name, type_.element, item, span)
@@ -588,7 +588,7 @@ def _paths_named(name: str, type_: Type, value: Value, span: Span) -> None:
 
 
 def _words_within(type_: Type, value: Value, span: Span) -> None:
-    """Raise ProgramError where a word, or one in a list, carries a value that it cannot have."""
+    """Raise ProgramError if a word, or one in a list, carries a value that it does not allow."""
     if isinstance(value, tuple) and type_.element is not None:
         for item in value:
             _words_within(type_.element, item, span)
@@ -599,7 +599,7 @@ def _words_within(type_: Type, value: Value, span: Span) -> None:
 
 
 def _is_multiple(low: Value, value: Quantity, factor: Quantity) -> bool:
-    """Whether a number is the least one times the factor, once or more often."""
+    """Whether a number is the minimum, multiplied by the factor any number of times."""
     assert isinstance(low, Quantity)
     amount = low.amount
     while amount < value.amount:
@@ -624,6 +624,6 @@ def _require_within(name: str, value: Quantity, limits: tuple[Value, ...], text:
 
 
 def _is_within(number: int, low: Value, high: Value) -> bool:
-    """Whether a bare number is between limits."""
+    """Whether a bare number is within limits."""
     ends = [end.amount for end in (low, high) if isinstance(end, Quantity)]
     return len(ends) == 2 and ends[0] <= number <= ends[1] <= _LARGEST_POWER  # noqa: PLR2004 - both ends
