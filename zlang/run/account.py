@@ -1,8 +1,8 @@
-"""The trials of a run that count, and why others do not: journal, plan and artefacts of a folder -> verdicts.
+"""Decide which trials of a run count, and why others do not: the journal, plan and artefacts of a folder -> verdicts.
 
-Rule: `run`, `resume`, `status`, `ingest` and reuse all ask here, so they agree. A trial counts only if the journal has
-its whole attempt, its files are those that were committed, the plan is the one that was carried out, and the judge
-accepts it as a measurement.
+Rule: `run`, `resume`, `status`, `ingest` and reuse all use this module, so they agree. A trial counts only if the
+journal has its complete attempt, its files are those that were committed, the plan is the one that was carried out, and
+the judge accepts it as a measurement.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _UNREADABLE = (OSError, ValueError, TypeError, LookupError, ArithmeticError, Rec
 class Account(Generic[V]):
     """The account of a run folder: which of its trials count, and why others do not.
 
-    The journal is not read if `state` is that of an earlier account, and nothing was written since.
+    With the `state` of an earlier account, the journal is read again only if it was written to since.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Account(Generic[V]):
 
     @cached_property
     def changed_facts(self) -> set[str]:
-        """The facts of the machine whose hash is not that in the journal."""
+        """The facts of the machine whose output does not match its hash in the journal."""
         at = self.folder.path / "facts"
         facts = self.state.facts.items()
         return {name for name, digest in facts if digest and not hashes.is_of_file(at / f"{name}.out", digest)}
@@ -80,7 +80,7 @@ class Account(Generic[V]):
     def leftovers(self) -> dict[str, str]:
         """Signature -> directory of each setup that may exist, even if only its output is known.
 
-        Before a command begins that is in the journal, so what the journal does not name it has lost.
+        The journal records each command before it begins, so a setup that it does not name is one that it has lost.
         """
         lost: dict[str, str] = {}
         for path in sorted(self.folder.path.glob("setups/*/a*/*.out")):
@@ -90,7 +90,7 @@ class Account(Generic[V]):
         return self.state.leftovers | lost
 
     def window(self, trial: Trial, attempt: Attempt) -> Window | None:
-        """The time at which an attempt was measured."""
+        """The time span in which an attempt was measured."""
         return self.state.window(attempt.out, (step.name for step in trial.steps if step.action is Action.MEASURE))
 
     def verdict(self, trial: Trial) -> tuple[V | None, str]:
@@ -125,10 +125,10 @@ class Account(Generic[V]):
         return LOST if self._has_unknown(attempt) else ""
 
     def _has_unknown(self, attempt: Attempt) -> bool:
-        """Whether a later attempt at the same trial left something behind and the journal does not name it."""
+        """Whether a later attempt at the same trial left files, and the journal does not name that attempt."""
         place = self.folder.path / attempt.place
         try:
-            names = os.listdir(place)  # noqa: PTH208 - for every trial, and names are enough
+            names = os.listdir(place)  # noqa: PTH208 - runs for every trial, and names are enough
             unknown = [name for name in names if f"{attempt.place}/{name}" not in self.state.outs]
             later = [place / name for name in unknown if _number(name) > _number(Path(attempt.out).name)]
             return any(path.is_dir() and any(path.iterdir()) for path in later)
@@ -136,7 +136,7 @@ class Account(Generic[V]):
             return False
 
     def inside(self, out: str) -> Path:
-        """Find a directory that the journal names. Raises ValueError where it leads elsewhere, as a link does."""
+        """The path of a directory that the journal names. Raises ValueError if it is or passes through a link."""
         names = out.split("/")
         places = [f"{self.folder.path}/{'/'.join(names[:count])}" for count in range(len(names), 0, -1)]
         if not {"", ".", ".."}.isdisjoint(names) or any(map(os.path.islink, places)):
@@ -154,6 +154,6 @@ class Account(Generic[V]):
 
 
 def _number(name: str) -> float:
-    """The number of an attempt, whose directory is called `a3`; what is called otherwise may be later than any."""
+    """The number of an attempt from the name of its directory, such as `a3`; infinite for any other name."""
     number = name.removeprefix("a")
     return int(number) if number.isdecimal() else float("inf")

@@ -1,7 +1,7 @@
-"""Work in a child process that may die: `work` -> its result. What a library of C++ aborts, it does not take along.
+"""Run work in a child process that may die: `work` -> its result. A crash in a C++ library does not end the caller.
 
 Rule: the caller gets the result, the exception that `work` raised, or a RunError that says how the child died. A signal
-that is meant for the caller reaches the child, too, and ends both.
+meant for the caller also reaches the child, and ends both.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _REASON = re.compile(rb'what\(\): .*?"exception_message":"((?:[^"\\]|\\.)*)"|wha
 def call(work: Callable[[], T], task: str, hint: str = "") -> T:
     """Run `work` in a child process and return its result; errors begin with `task`, as in "reading x".
 
-    What `work` prints appears; what it changes in memory does not. Raises RunError.
+    The output of `work` is shown; its changes to memory are lost. Raises RunError.
     """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
@@ -83,11 +83,11 @@ def _signals_blocked() -> Iterator[set[signal.Signals]]:
 
 
 def _wait(child: int) -> int:
-    """The status with which the child ends. Signals that did not reach it are passed on."""
+    """Wait for the child and return its status. Pass on signals that did not reach it."""
     while True:
         signal_info = signal.sigtimedwait(_WAITED_FOR, _LOOK_EVERY)
         if signal_info is not None and signal_info.si_signo != signal.SIGCHLD:
-            # A terminal that hangs up signals only the leader of its session, which may be us.
+            # When a terminal hangs up, it signals only the leader of its session, which may be us.
             if signal_info.si_code != _BY_THE_TERMINAL or signal_info.si_signo == signal.SIGHUP:
                 os.kill(child, signal_info.si_signo)
             continue
@@ -108,7 +108,7 @@ def _run_child(work: Callable[[], object], answer: int, text: int, mask: set[sig
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         try:
             result: tuple[bool, object] = (True, work())
-        except BaseException as error:  # noqa: BLE001 - it is raised where the result is wanted
+        except BaseException as error:  # noqa: BLE001 - the caller raises it again
             error.add_note("".join(traceback.format_exception(error)))
             is_memory = is_out_of_memory(error)
             result = (False, error if is_memory else failed_import(error) or error)
@@ -137,7 +137,7 @@ def _pickled(result: tuple[bool, object]) -> bytes:
     try:
         whole = pickle.dumps(result)
         pickle.loads(whole)  # noqa: S301 - our own
-    except Exception as error:  # noqa: BLE001 - pickle raises what it likes
+    except Exception as error:  # noqa: BLE001 - pickle may raise anything
         notes = getattr(value, "__notes__", [f"BUG: what was found cannot be handed over: {error!r}"])
         return pickle.dumps((False, RuntimeError("\n".join(notes))))
     return whole
@@ -155,7 +155,7 @@ def _die_by_same_signal(number: int) -> None:
 
 
 def _describe_death(number: int, words: bytes) -> str:
-    """Describe how a process died, and its own reason if it printed one."""
+    """Describe how a process died, with the reason that it printed, if any."""
     match = _REASON.search(words)
     reason = next(part for part in match.groups() if part is not None).decode("utf-8", "replace") if match else ""
     if number == signal.SIGKILL:

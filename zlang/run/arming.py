@@ -1,8 +1,8 @@
-"""Permissions to write to things that the run did not make: from the command line, kept for `resume`.
+"""Permissions to overwrite things that the run did not make: from the command line, saved for `resume`.
 
-In: names, the plan's hash, the boot id. Out: `Armed`, kept in the run folder as `armed`, and the environment in which
-commands find it. Rule: a permission applies to this exact plan until the machine restarts. The serial number and the
-size of a device are part of the plan, and its guard compares them.
+In: names, the plan's hash, the boot id. Out: `Armed`, saved in the run folder as `armed`, and the environment that
+passes it to commands. Rule: a permission applies to this exact plan until the machine restarts. The serial number and
+the size of a device are part of the plan, and its guard compares them.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Armed:
     wipe: tuple[str, ...] = ()
 
     def environment(self, plan: str, boot: str) -> dict[str, str]:
-        """The environment variables that tell commands what is armed; variables of the caller do not count."""
+        """The environment variables that tell commands what is armed; they override variables of the caller."""
         text = " ".join((plan, boot, *self.names)) if self.names else ""
         return {"ZLANG_ARM": text, "ZLANG_WIPE": " ".join(self.wipe), "ZLANG_LOOK": ""}
 
 
 def save(folder: Path, armed: Armed, plan: str, boot: str) -> None:
-    """Save what was armed, for which plan and until when. Raises RunError."""
+    """Save what was armed, for which plan and boot. Raises RunError."""
     content = {"plan": plan, "boot": boot, "names": armed.names, "wipe": armed.wipe}
     try:
         replace_file(folder / _FILE, json.dumps(content).encode())
@@ -41,7 +41,7 @@ def save(folder: Path, armed: Armed, plan: str, boot: str) -> None:
 
 
 def load(folder: Path, plan: str, boot: str) -> Armed:
-    """Load the devices that were armed for this plan since the machine was started; none if that is unknown."""
+    """Load what was armed for this plan since the machine started; nothing if that is unknown."""
     try:
         content = json.loads(read_regular(folder / _FILE, _LONGEST))
         if not boot or (content["plan"], content["boot"]) != (plan, boot):

@@ -1,8 +1,8 @@
-"""Events of a run: those of the journal, and four more that only displays need.
+"""Events of a run: those of the journal, and a few that only displays need.
 
-Rule: an event of `RECORDED` is a line of the journal, with these fields in this order, and nothing else is one.
-Its strings are `[A-Za-z0-9._/-]*`, so that a shell script can write the same lines; free text stays in artefacts.
-A field that has a default is absent from the lines of older runs, and from a line where it has that value.
+Rule: an event of `RECORDED` is a line of the journal, with these fields in this order; no other event is. Its strings
+are `[A-Za-z0-9._/-]*`, so that a shell script can write the same lines; free text stays in artefacts. A field with a
+default is absent from the lines of older runs, and from a line where it has that value.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from zlang.readers.reading import Histogram
 class Timed:
     """An event at `t` by the wall clock and at `up` by the monotonic clock, in seconds.
 
-    The wall clock was read within the `apart` seconds before the other.
+    The wall clock was read at most `apart` seconds before the other.
     """
 
     t: float
@@ -30,7 +30,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Session(Timed):
-    """A runner began, or began again, on the machine `node`, started as `boot`; `plan` is the plan's hash."""
+    """A runner began or resumed the run on the machine `node`, booted as `boot`; `plan` is the plan's hash."""
 
     run: str
     boot: str
@@ -40,7 +40,7 @@ class Session(Timed):
 
 @dataclass(frozen=True, slots=True)
 class Begin(Timed):
-    """An attempt at a trial began; what its steps leave behind is in `out`, within the run folder."""
+    """An attempt at a trial began; the output of its steps is in `out`, within the run folder."""
 
     trial: str
     replicate: int
@@ -50,9 +50,9 @@ class Begin(Timed):
 
 @dataclass(frozen=True, slots=True)
 class Reuse(Timed):
-    """A trial was measured in an earlier run: its attempt is in this folder too, and its lines follow as they were.
+    """A trial was measured in an earlier run: this folder has its attempt; its journal lines follow unchanged.
 
-    `block` and `whole_plot` are those of that run's order.
+    `block` and `whole_plot` are those of the earlier run's order.
     """
 
     trial: str
@@ -64,7 +64,7 @@ class Reuse(Timed):
 
 @dataclass(frozen=True, slots=True)
 class Start(Timed):
-    """A command is about to start, on a machine whose clock is `ahead` of ours by this many seconds."""
+    """A command is about to start on a machine whose clock is `ahead` of ours by this many seconds."""
 
     step: str
     out: str
@@ -73,7 +73,7 @@ class Start(Timed):
 
 @dataclass(frozen=True, slots=True)
 class End(Timed):
-    """A command ended: 124 = out of time, -N = by signal N. `files` is the hash of what a fact's printed."""
+    """A command ended: 124 = timed out, -N = killed by signal N. `files` is the hash of a fact's output."""
 
     step: str
     out: str
@@ -83,7 +83,7 @@ class End(Timed):
 
 @dataclass(frozen=True, slots=True)
 class Made(Timed):
-    """A setup stands."""
+    """A setup exists."""
 
     key: str
     signature: str
@@ -91,7 +91,7 @@ class Made(Timed):
 
 @dataclass(frozen=True, slots=True)
 class Altered(Timed):
-    """A setup that stood as `was` now stands as `signature`."""
+    """A setup changed from the state `was` to the state `signature`."""
 
     key: str
     was: str
@@ -100,7 +100,7 @@ class Altered(Timed):
 
 @dataclass(frozen=True, slots=True)
 class Unmade(Timed):
-    """A setup is gone."""
+    """A setup was removed."""
 
     key: str
     signature: str
@@ -108,7 +108,7 @@ class Unmade(Timed):
 
 @dataclass(frozen=True, slots=True)
 class Commit(Timed):
-    """Every step of the trial was carried out, and what they left behind is on the disk; `files` is its hash."""
+    """Every step of the trial was carried out, and its output is on the disk; `files` is the hash of the output."""
 
     trial: str
     replicate: int
@@ -138,12 +138,12 @@ class Skip(Timed):
 
 @dataclass(frozen=True, slots=True)
 class Finish(Timed):
-    """All trials are done and nothing that was made is left."""
+    """All trials are done, and everything that was made is removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interrupt(Timed):
-    """The run was stopped by a signal, and has tidied up."""
+    """The run was stopped by a signal, and has cleaned up."""
 
 
 Recorded = Session | Reuse | Begin | Start | End | Made | Altered | Unmade | Commit | Fail | Skip | Finish | Interrupt
@@ -173,11 +173,11 @@ class TrialVerdict(Protocol):
 
     @property
     def valid(self) -> bool:
-        """Whether it counts as a measurement."""
+        """Whether the trial counts as a measurement."""
 
     @property
     def why_not(self) -> str:
-        """The reason why it does not count; empty if it does."""
+        """The reason why the trial does not count; empty if it does."""
 
     @property
     def metrics(self) -> Mapping[str, float]:
@@ -189,12 +189,12 @@ class TrialVerdict(Protocol):
 
     @property
     def ran(self) -> tuple[float, float] | None:
-        """The begin of its first stream and the end of its last, if they are known; otherwise the journal has both."""
+        """The start of its first stream and the end of its last, if known; otherwise the journal has both."""
 
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """A trial is the next to be carried out, for which setups may have to be made first."""
+    """A trial is the next to be carried out; setups may have to be made first."""
 
     trial: Trial
 
@@ -211,7 +211,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class LeftBehind:
-    """Something that could not be removed or ended and is still there: what a setup made, or an event of a trial."""
+    """Something that could not be removed or ended and still exists: the result of a setup, or an event of a trial."""
 
     name: str
     out: Path
@@ -220,10 +220,10 @@ class LeftBehind:
 
 @dataclass(slots=True)
 class Ask:
-    """A person has to do something before the run goes on; who watches sets `is_done`, or the run stops.
+    """A person has to do something before the run goes on; the display sets `is_done`, or the run stops.
 
-    `typed` is what they can type for it elsewhere. `is_stopped` tells whether there is a wish to stop, so that nobody
-    need be waited for. What is only `told` nobody waits for.
+    `typed` is what they can type for it on another machine. `is_stopped` returns whether the run is to stop, which ends
+    the wait. With `is_told` the person is only informed, and nothing waits.
     """
 
     text: str

@@ -1,6 +1,6 @@
-"""Carrying out one step: `Step` + directory for its output -> exit code. The only door to other processes.
+"""Run one step: `Step` + directory for its output -> exit code. All other processes are started here.
 
-Rule: when `finish` or `stop` has returned, and the step did not end well by itself, nothing that it started is running.
+Rule: when `finish` or `stop` has returned and the step did not succeed, nothing that it started is still running.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ _DAY = 86_400  # poll(2) takes at most 24 of them
 
 
 class Handle(Protocol):
-    """A step that was started, or something else that is waited for until its deadline (by the monotonic clock)."""
+    """A started step, or anything else to wait for until its deadline (by the monotonic clock)."""
 
     @property
     def deadline(self) -> float:
-        """By when it has to end."""
+        """The time by which it has to end."""
 
     def fileno(self) -> int:
-        """Return a descriptor that becomes readable when it ends."""
+        """Return a descriptor that becomes readable when the step ends."""
 
     def finish(self) -> int:
-        """Give the exit code of one that has ended."""
+        """Return the exit code of a step that has ended."""
 
     def ask_to_stop(self) -> bool:
-        """Ask it to end if that may take a while, as on another machine; False where `stop` ends it soon."""
+        """Ask the step to end if that may take a while, as on another machine; False if `stop` ends it quickly."""
 
     def stop(self) -> int:
-        """End it, TERM first, and give its exit code."""
+        """End the step, with TERM first, and return its exit code."""
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the step immediately."""
 
 
 class Executor(Protocol):
@@ -64,39 +64,39 @@ class Executor(Protocol):
         """Start steps on several machines, which begin at one instant; `codes` gets their exit codes as they end."""
 
     def bring(self, out: Path, host: str = "", prefix: str = "") -> Handle | None:
-        """Bring what steps left behind for a directory of the run on other machines, or on one of them.
+        """Fetch the output of steps in a directory of the run from all other machines, or from one of them.
 
-        Then the files in it whose names begin with `prefix` are on the disk.
+        Afterwards the files in it whose names begin with `prefix` are on the disk.
         """
 
     def hold(self, host: str, out: Path) -> bool:
-        """Make another machine verify the directory named in `made` around each step; False if it is this machine."""
+        """Have another machine verify the directory named in `made` around each step; False if it is this machine."""
 
     def release(self, host: str, out: Path) -> None:
         """Stop verifying the directory."""
 
     def ahead(self, host: str) -> float:
-        """By how many seconds the clock of a machine is ahead of ours."""
+        """The seconds by which a machine's clock is ahead of ours."""
 
     def lost(self, host: str) -> RunError | None:
         """The reason why a machine is no longer used, and what to do; None if it is in use."""
 
     def stop_waiting(self) -> None:
-        """From now on, wait no more for machines that are away: the run is to stop."""
+        """Stop waiting for unreachable machines from now on, because the run is to stop."""
 
     def sweep(self) -> int:
-        """End whatever is still running of this run, and give how many processes that were."""
+        """End all processes of this run that are still running, and return their number."""
 
     def forget(self) -> None:
-        """Remove everything that machines keep for the run, when nothing of it is needed any more."""
+        """Remove everything that machines keep for the run, once none of it is needed any more."""
 
 
 def run(executor: Executor, step: Step, out: Path, stop: Stop) -> int:
-    """Run a step to its end, its timeout or a wish to stop."""
+    """Run a step until it ends, times out or the run is to stop."""
     handle = executor.start(step, out)
     try:
         return conclude(handle, stop, is_ended=wait(handle, stop))
-    except BaseException:  # a second signal, also while what the process left behind is being ended
+    except BaseException:  # a second signal, even while leftover processes are being ended
         handle.kill()
         raise
 
@@ -110,7 +110,7 @@ def conclude(handle: Handle, stop: Stop, *, is_ended: bool) -> int:
 
 
 def wait(handle: Handle, stop: Stop) -> bool:
-    """Sleep until a step ends (True), its time is over or a wish to stop comes (False)."""
+    """Sleep until a step ends (True), times out or the run is to stop (False)."""
     poll = select.poll()
     poll.register(handle.fileno(), select.POLLIN)
     poll.register(stop.fileno(), select.POLLIN)
@@ -126,24 +126,24 @@ def wait(handle: Handle, stop: Stop) -> bool:
 
 
 def is_readable(handle: Handle) -> bool:
-    """Whether what is waited for has ended."""
+    """Whether the step has ended."""
     return processes.wait(handle.fileno(), 0)
 
 
 class LocalExecutor:
-    """Runs steps on this machine, in `directory`, each in a session of its own, with `more` in the environment."""
+    """Runs steps on this machine, in `directory`, each in its own session, with `more` in the environment."""
 
     def __init__(self, run: str, directory: Path, more: Mapping[str, str] = MappingProxyType({})) -> None:
         self._run = run
         self._directory = directory
         marks = {"RUN": run, "ZLANG_RUN": run, "ZLANG_SESSION": secrets.token_hex(8)}
-        # As bytes, and with the place of `sh`, so that neither is worked out anew for each step.
+        # As bytes, and with the path of `sh`, so that neither is computed again for each step.
         self._environment = {**os.environb, **_encoded({**marks, "CDPATH": "", "LC_ALL": "C", **more})}
         shell = shutil.which("sh", path=more.get("PATH"))
         self._shell = shell if shell and Path(shell).is_absolute() else "sh"
 
     def start(self, step: Step, out: Path, *, keep: bool = True) -> Handle:
-        """Start a step in a session of its own."""
+        """Start a step in its own session."""
         return self._task(step, out, keep=keep) or _NeverStarted()
 
     def start_together(self, steps: Sequence[Step], _out: Path, _codes: dict[str, int]) -> Handle:
@@ -161,7 +161,7 @@ class LocalExecutor:
         """Do nothing: the runner verifies the directory itself."""
 
     def ahead(self, _host: str) -> float:
-        """Zero: it is the same clock."""
+        """Zero: the clock is the same."""
         return 0.0
 
     def lost(self, _host: str) -> None:
@@ -171,7 +171,7 @@ class LocalExecutor:
         """Do nothing: this machine is never away."""
 
     def sweep(self) -> int:
-        """End whatever is still running of this run."""
+        """End all processes of this run that are still running."""
         return processes.end({"ZLANG_RUN": self._run})
 
     def forget(self) -> None:
@@ -185,7 +185,7 @@ class LocalExecutor:
         names = (out / f"{step.name}.out", out / f"{step.name}.err") if keep else (Path(os.devnull),) * 2
         with names[0].open("wb") as output, names[1].open("wb") as errors:
             try:
-                process = subprocess.Popen(  # noqa: S603  (running the plan's commands is what we are for)
+                process = subprocess.Popen(  # noqa: S603  (running the plan's commands is our purpose)
                     ["sh", "-c", utf8(step.command)],  # noqa: S607  (sh is wherever PATH has it, as for the user)
                     executable=self._shell,
                     cwd=self._directory,
@@ -195,7 +195,7 @@ class LocalExecutor:
                     stderr=errors,
                     start_new_session=True,
                 )
-            except OSError as error:  # the command is too long, the directory is gone, no process is to be had
+            except OSError as error:  # the command is too long, the directory is gone, or no process can be created
                 errors.write(f"cannot start: {reason_of(error)}\n".encode())
                 return None
         return _Task(process, marks, time.monotonic() + step.timeout)
@@ -233,7 +233,7 @@ class _Task:
         return self._process.wait()
 
     def kill(self) -> None:
-        """Kill the process without waiting, and leave nothing behind."""
+        """Kill the process without waiting, with all its descendants."""
         if self._handle < 0:
             return
         self._signal(signal.SIGKILL)
@@ -257,7 +257,7 @@ class _Task:
         processes.end(self._marks)
 
     def close(self) -> None:
-        """Let go of the process; if it still runs, because a second signal came, kill it first."""
+        """Release the process; kill it first if it still runs, which happens after a second signal."""
         if self._handle < 0:
             return
         if processes.wait(self._handle, 0):

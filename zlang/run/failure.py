@@ -1,6 +1,6 @@
-"""The reason why a command failed, in one sentence: its own last words, or its exit.
+"""The reason why a command failed, in one sentence: its own last output, or its exit status.
 
-Rule: `run`, `status` and the results show the same sentence, so all of them ask here.
+Rule: `run`, `status` and the results all use this module, so they show the same sentence.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LONGEST_FILE = 1 << 20
 
 
 def why(directory: Path, step: str, rc: int | None, seconds: float) -> str:
-    """The reason of a step that ran for `seconds` and left its output in `directory`; without `rc` it was cut off."""
+    """The reason why a step failed after `seconds`, with its output in `directory`; without `rc` it was cut off."""
     if rc == TIMED_OUT:
         return f"{step}: timed out after {int(seconds)} s"
     text = _last_words(directory / f"{step}.err")
@@ -27,7 +27,7 @@ def why(directory: Path, step: str, rc: int | None, seconds: float) -> str:
 
 
 def why_of_trial(trial: Trial, directory: Path, step: str, rc: int | None, seconds: float) -> str:
-    """The reason of a trial's step, with what only the report of its workload says."""
+    """The reason why a trial's step failed, including what only the report of its workload says."""
     reason = why(directory, step, rc, seconds)
     error = failures.explain(trial.steps, directory, reason) if rc else ""
     return f"{reason}; {error}" if error else reason

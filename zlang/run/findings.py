@@ -1,7 +1,7 @@
-"""Findings of the rules about an experiment on the machine that runs it, kept in the run folder as `findings.json`.
+"""Findings of the rules about an experiment on the machine that runs it, saved in the run folder as `findings.json`.
 
-The plan has the findings that hold on any machine. Rule: a folder without the file (of an earlier release, a shell
-script or an import) has those of its plan.
+The plan has the findings that hold on any machine. Rule: a folder without the file (from an earlier release, a shell
+script or an import) has the findings of its plan.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The folder of one run: its name, the paths in it, its plan and its lock.
+"""The folder of one run: its name, its paths, its plan and its lock.
 
-Rules: a folder belongs to one runner at a time; `plan.jsonl` is there whole or not at all; `directory` keeps from where
+Rules: a folder belongs to one runner at a time; `plan.jsonl` is either complete or absent; `directory` records where
 the run was started, because the commands of a plan are relative to it.
 """
 
@@ -55,7 +55,7 @@ class Folder:
 
     @property
     def run(self) -> str:
-        """The name under which the run was begun, which its commands know: a folder can be renamed. Raises RunError."""
+        """The name under which the run began, which its commands use; a folder can be renamed. Raises RunError."""
         sessions = (event.run for event in journal.Lines(self.journal) if isinstance(event, Session))
         name = seal.sealed_name(self.path) or next(sessions, self.name)
         if not _RUN.fullmatch(name):
@@ -65,22 +65,22 @@ class Folder:
 
     @property
     def plan(self) -> Path:
-        """The plan, as JSON lines."""
+        """The path of the plan as JSON lines."""
         return self.path / "plan.jsonl"
 
     @property
     def script(self) -> Path:
-        """The plan as a shell script."""
+        """The path of the plan as a shell script."""
         return self.path / "plan.sh"
 
     @property
     def sources(self) -> Path:
-        """The directory of the program's text."""
+        """The directory of the program's source."""
         return self.path / "source"
 
     @property
     def journal(self) -> Path:
-        """The journal."""
+        """The path of the journal."""
         return self.path / "journal.jsonl"
 
     @property
@@ -100,19 +100,19 @@ class Folder:
 
     @property
     def estimate(self) -> Path:
-        """The estimate of the run, made before it began."""
+        """The path of the estimate that was made before the run began."""
         return self.path / "estimate.json"
 
     @property
     def tried(self) -> frozenset[str]:
-        """The identities of trials that were started."""
+        """The identities of the trials that were started."""
         try:
-            return frozenset(os.listdir(self.path / "trials"))  # noqa: PTH208 - a name each, and no path
+            return frozenset(os.listdir(self.path / "trials"))  # noqa: PTH208 - only the names are needed
         except OSError:
             return frozenset()
 
     def made(self, out: str) -> tuple[Path, int] | None:
-        """The directory that a setup made, and its inode, as it noted them where its output is."""
+        """The directory that a setup made, and its inode, as the setup recorded them in its output directory."""
         try:
             identity, _, line = read_regular(self.path / out / "made", _LONGEST_PATH).partition(b"\n")
             path, inode = os.fsdecode(line.removesuffix(b"\n")), int(identity.split()[0])
@@ -121,7 +121,7 @@ class Folder:
         return (Path(path), inode) if path else None
 
     def write_plan(self, plan: Plan) -> None:
-        """Keep the plan; it appears under its name once it is whole and on the disk."""
+        """Write the plan; the file gets its name once it is complete and on the disk."""
         try:
             replace_file(self.plan, wire.dump(plan))
         except OSError as error:
@@ -142,7 +142,7 @@ class Folder:
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the folder; a RunError names the process that holds it already. The kernel frees it at any death."""
+        """Hold the folder's lock; a RunError names the process that has it. The kernel frees it at any death."""
         path = self.path / "lock"
         try:
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
@@ -165,8 +165,8 @@ class Folder:
 def _hold_run_lock(run: str) -> Iterator[None]:
     """Lock the run itself on this machine, because copies of its folder each have their own lock.
 
-    The mark is a file in memory that bears the run's name and goes with the process. It is seen wherever the run's
-    processes are seen: also from another network or mount namespace.
+    The lock is a file in memory named after the run, which disappears with the process. It is visible wherever the
+    run's processes are visible, even from another network or mount namespace.
     """
     try:
         mark = os.memfd_create(f"zlang-run-{run}")
@@ -193,11 +193,11 @@ def _lock(handle: int, name: str) -> None:
         os.ftruncate(handle, 0)
         os.pwrite(handle, b"%d\n" % os.getpid(), 0)
     except OSError:
-        pass  # the number only makes a message better; a full disk is reported where it matters
+        pass  # the number only improves a message; a full disk is reported elsewhere
 
 
 def create(runs: Path, experiment: str, directory: Path, now: float | None = None) -> Folder:
-    """Make the folder of a new run, to be carried out from `directory`. Raises RunError."""
+    """Create the folder of a new run, to be carried out from `directory`. Raises RunError."""
     for place in (directory.absolute(), runs.absolute()):
         if "\n" in str(place):
             raise RunError(f"{str(place)!r} has a newline in its path", "work in a directory without one")
@@ -226,7 +226,7 @@ def _unused_path(runs: Path, stem: str) -> Path:
 
 
 def unbegun(runs: Path) -> list[Folder]:
-    """List the folders of runs whose start was killed before the plan was there, and that nobody is starting now."""
+    """List the folders of runs whose start was killed before the plan was written, and that nobody is starting now."""
     result = []
     for path in sorted(runs.glob("*-[0-9]*-[0-9]*-????")):
         with suppress(OSError, RunError):
@@ -238,7 +238,7 @@ def unbegun(runs: Path) -> list[Folder]:
 
 
 def _is_unbegun(path: Path) -> bool:
-    """Whether a directory has the name of a run's folder, and nothing that `create` and its caller do not make.
+    """Whether a directory has a run folder's name, and contains only what `create` and its caller make.
 
     `directory` is on the disk before anything is written into `source`. Raises OSError.
     """

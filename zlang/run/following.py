@@ -1,4 +1,4 @@
-"""A run that another process carries out: its journal, as it grows -> its state, its trials, and the time left.
+"""Follow a run that another process carries out: its growing journal -> its state, its trials, and the remaining time.
 
 Rule: nothing in the run folder is changed.
 """
@@ -21,7 +21,7 @@ V = TypeVar("V", bound=TrialVerdict)
 
 
 class Follower(Generic[V]):
-    """The trials of a run as they begin and end. Times are seconds that the run went on, without its interruptions."""
+    """The trials of a run as they begin and end. Times are seconds of running time, without interruptions."""
 
     def __init__(self, folder: Folder, judge: Callable[[Trial, Path, Window | None], V]) -> None:
         self._trials = {item.place: item for item in folder.read_plan().items() if isinstance(item, Trial)}
@@ -38,9 +38,9 @@ class Follower(Generic[V]):
         return [self._trials[place] for place in self._begun]
 
     def trials(self, wait: Callable[[], bool]) -> Iterator[tuple[Trial, bool]]:
-        """Each trial when it begins (false), and when it has ended (true).
+        """Each trial when it begins (False), and when it has ended (True).
 
-        `wait` is called whenever nothing more has happened, and says whether to read on.
+        `wait` is called whenever there is no new event, and returns whether to read on.
         """
         for event in Tail(self._account.folder.journal, wait):
             self.state.apply(event)
@@ -52,12 +52,12 @@ class Follower(Generic[V]):
         return self._account.judged(trial, self.state.ended[trial.place])
 
     def seconds_left(self, since: float) -> float | None:
-        """The remaining time, `since` seconds after the last event; None if it is not known yet."""
+        """The remaining seconds, `since` seconds after the last event; None if not known yet."""
         now = self.state.seconds + since
         return self._pace.seconds_left(now, sum(now - begun for begun in self._begun.values()))
 
     def _trial(self, event: Recorded) -> Trial | None:
-        """The trial that an event begins or ends, whose times are noted."""
+        """The trial that an event begins or ends; its times are recorded."""
         now = self.state.seconds
         match event:
             case Session():

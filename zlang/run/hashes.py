@@ -1,8 +1,8 @@
-"""Hashes of what a run folder holds, which a shell script can make as well: files -> `sha256-…` or `cksum-…`.
+"""Hashes of the content of a run folder, which a shell script can compute as well: files -> `sha256-…` or `cksum-…`.
 
 Rule: the hash of a directory is that of the sorted lines that `find . -type f -exec sha256sum {} +` (or `cksum`) prints
-in it. Files whose path holds a backslash or a line's end are passed over, as these tools write them in different ways,
-and so are those of more than 256 MiB; no reader reads such a file.
+in it. Files whose path contains a backslash or a newline are skipped, because these tools write them in different ways.
+So are files of more than 256 MiB; no reader reads such a file.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def of_directory(directory: Path, method: str = SHA256) -> str:
 
 
 def is_of_file(path: Path, digest: str) -> bool:
-    """Whether a file has this hash; one that cannot be read has not."""
+    """Whether a file has this hash; False if it cannot be read."""
     try:
         return of_file(path, _method(digest)) == digest
     except OSError:
@@ -47,7 +47,7 @@ def is_of_file(path: Path, digest: str) -> bool:
 
 
 def is_of_directory(directory: Path, digest: str) -> bool:
-    """Whether the files of a directory have this hash; where one cannot be read they have not."""
+    """Whether the files of a directory have this hash; False if one cannot be read."""
     try:
         return of_directory(directory, _method(digest)) == digest
     except OSError:
@@ -59,7 +59,7 @@ def _method(digest: str) -> str:
 
 
 def _lines(directory: str, name: str, method: str) -> list[bytes]:
-    """The lines of the files in and under a directory, which begin with `name`."""
+    """The lines of the files in and under a directory; the paths in them begin with `name`."""
     lines = []
     with os.scandir(directory) as entries:
         for entry in entries:
@@ -74,7 +74,7 @@ def _lines(directory: str, name: str, method: str) -> list[bytes]:
 
 
 def _line(path: str, name: bytes, length: int, method: str) -> bytes:
-    blocks = _blocks(path, length) if length else ()  # an empty file is not opened
+    blocks = _blocks(path, length) if length else ()  # an empty file need not be opened
     if method == CKSUM:
         data = b"".join(blocks)
         return b"%d %d %b\n" % (cksum(data), len(data), name)
@@ -85,7 +85,7 @@ def _line(path: str, name: bytes, length: int, method: str) -> bytes:
 
 
 def _blocks(path: str, length: int) -> Iterator[bytes]:
-    """The content of a file of about this length."""
+    """Read a file of about this length in blocks."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         while block := os.read(file, min(length, _BLOCK)):

@@ -1,6 +1,6 @@
-"""A directory that a run made: locked while it stands, and known by its inode.
+"""A directory that a run made: locked while it exists, and identified by its inode.
 
-Rule: of two processes that carry out a run, from copies of its folder, only one has the lock.
+Rule: if two processes carry out a run, from copies of its folder, only one has the lock.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from zlang.errors import RunError
 
 @dataclass(frozen=True, slots=True)
 class HeldDirectory:
-    """A directory with the descriptor that locks it, or -1."""
+    """A directory with the descriptor of its lock, or -1."""
 
     path: Path
     inode: int
@@ -25,9 +25,9 @@ class HeldDirectory:
 
     @classmethod
     def lock(cls, path: Path, inode: int) -> Self:
-        """Lock a directory, if it can be locked. Raises RunError if another process has the lock."""
+        """Lock a directory, if possible. Raises RunError if another process has the lock."""
         descriptor = -1
-        with suppress(OSError):  # it is gone, or its file system knows no locks
+        with suppress(OSError):  # it is gone, or its file system does not support locks
             descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -38,7 +38,7 @@ class HeldDirectory:
         return cls(path, inode, descriptor)
 
     def is_replaced(self) -> bool:
-        """Whether something else is there under its name."""
+        """Whether the path now leads to something else."""
         with suppress(OSError, ValueError):
             return self.path.lstat().st_ino != self.inode
         return False

@@ -3,10 +3,10 @@
 A line is a JSON object. Its first member `n` is its number, from 1; its last member `crc` is the number that cksum(1)
 prints for the bytes before `,"crc":`. A line that zlang writes has `mac` before it, a keyed hash of the bytes before
 `,"mac":` and the run's name; a script has no key. Rules: a line is on the disk before `Writer.write` returns, or with
-the next one where that is enough; a line that is torn, altered or out of its order is never believed; a writer begins
-on a fresh line, whatever the one before it left. A line that a crash tore is followed by the number that it had, so
-that nothing is missing. Where a number is missing or comes twice, `Lines` gives a `Gap`. The lines of older journals
-have no numbers: there a broken line is one that a crash tore only if a session follows it.
+the next one where that is enough; a line that is torn, altered or out of order is never trusted; a writer begins on a
+fresh line, whatever its predecessor left. A line torn by a crash is followed by one with the same number, so nothing is
+missing. Where a number is missing or occurs twice, `Lines` yields a `Gap`. The lines of older journals have no numbers:
+a broken line there was torn by a crash only if a session follows it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ Sign = Callable[[bytes], str]
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Lines of the journal are missing, or not believed, or not where they belong: from number `first` to `last`."""
+    """Lines of the journal that are missing, not trusted, or out of place: numbers `first` to `last`."""
 
     first: int
     last: int
@@ -66,7 +66,7 @@ class Gap:
         return max(1, self.last - self.first + 1)
 
     def __str__(self) -> str:
-        """Say which."""
+        """Name the missing lines."""
         if self.last < self.first:
             return f"line {self.last} of the journal stands there twice or in the wrong place"
         if self.first == self.last:
@@ -75,7 +75,7 @@ class Gap:
 
 
 def cksum(data: bytes) -> int:
-    """Give the number that cksum of POSIX prints: CRC-32 with its bits the other way round, of data and its length."""
+    """Return the number that POSIX cksum prints: the CRC-32 with reversed bits, of the data and its length."""
     length = len(data)
     tail = length.to_bytes((length.bit_length() + 7) // 8, "little")
     crc = zlib.crc32((data + tail).translate(_REVERSED), 0xFFFFFFFF)
@@ -83,7 +83,7 @@ def cksum(data: bytes) -> int:
 
 
 def encode(event: Recorded, number: int | None = None, sign: Sign | None = None) -> bytes:
-    """Give the line of an event, with its newline; without a number, as older journals have it."""
+    """Return the line of an event, with its newline; without a number, as in older journals."""
     name = _NAMES[type(event)]
     members: dict[str, object] = {} if number is None else {"n": number}
     members["t"] = round(event.t, 3)
@@ -117,7 +117,7 @@ def decode(line: bytes) -> tuple[int | None, Recorded] | None:
                 value = members[member]
                 if not _IS_RIGHT[member](value):
                     return None
-                # Lines repeat names and places, of which a long run would keep many copies.
+                # Lines repeat names and places; a long run would keep many copies of them.
                 result[member] = intern(value) if type(value) is str else value
         return (_checked_number(members["n"]) if "n" in members else None), kind(**result)
     except (ValueError, TypeError, KeyError):
@@ -125,7 +125,7 @@ def decode(line: bytes) -> tuple[int | None, Recorded] | None:
 
 
 def is_signed(line: bytes, sign: Sign) -> bool:
-    """Whether a line ends with its own `mac`; members behind it would stand in the place of those that it covers."""
+    """Whether a line ends with a valid `mac`; later members would override those that it covers."""
     body = line.rpartition(_CRC)[0]
     mac = _MAC.search(body)
     return mac is not None and hmac.compare_digest(mac[1], sign(body[: mac.start()]).encode())
@@ -150,7 +150,7 @@ def _is_word(value: object) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_place(value: object) -> bool:
-    """Whether it is a place within the run folder; a journal that was tampered with cannot point elsewhere."""
+    """Whether a value is a path within the run folder; a journal that was tampered with cannot point elsewhere."""
     return type(value) is str and _PLACE.fullmatch(value) is not None and ".." not in value.split("/")
 
 
@@ -177,7 +177,7 @@ class Lines:
     """The events of a journal, in order, with a gap where lines are missing.
 
     After an iteration `torn` is the number of lines that a crash tore, and `number` that of the last line. If `sign` is
-    given, `unsigned` has the numbers of the believed lines that it did not sign.
+    given, `unsigned` has the numbers of the trusted lines that it did not sign.
     """
 
     def __init__(self, path: Path, sign: Sign | None = None) -> None:
@@ -213,18 +213,18 @@ class Lines:
             if self._sign is not None and not is_signed(line, self._sign):
                 self.unsigned.append(self.number)
             yield event
-        if bad and line.endswith(b"\n"):  # a crash leaves a line without an end
+        if bad and line.endswith(b"\n"):  # a crash leaves a line without a newline
             expected, self.number = self.number + 1, self.number + bad
             yield Gap(expected, self.number)
         else:
             self.torn += bad
 
     def _lines(self) -> Iterator[bytes]:
-        """Read line by line; of one that is too long only the beginning."""
+        """Read line by line; of an overlong line only the beginning."""
         yield from self._lines_from(0)
 
     def _lines_from(self, place: int) -> Iterator[bytes]:
-        """Read the lines after so many bytes, and keep in `_place` where the last one ends that has an end."""
+        """Read the lines from a byte offset, and keep the offset after the last complete line in `_place`."""
         self._place = place
         try:
             with open_regular(self._path) as file:
@@ -245,9 +245,9 @@ class Lines:
 
 
 class Tail(Lines):
-    """The events of a journal that another process writes, as they come.
+    """The events of a journal that another process is writing.
 
-    At the end of what is there `wait` is called; as long as it gives True, the journal is read on from there.
+    At the current end of the journal `wait` is called; as long as it returns True, reading continues from there.
     """
 
     def __init__(self, path: Path, wait: Callable[[], bool]) -> None:
@@ -260,14 +260,14 @@ class Tail(Lines):
         while is_going_on:
             begin = self._place
             for line in self._lines_from(begin):
-                if self._place > begin:  # else the line has no end yet
+                if self._place > begin:  # else the line is not complete yet
                     begin = self._place
                     yield line
             is_going_on = self._wait()
 
 
 class Writer:
-    """Appends events to a journal whose last line has a certain number, and signs them where there is a key."""
+    """Appends events to a journal whose last line has a given number, and signs them if there is a key."""
 
     def __init__(self, path: Path, last: int = 0, sign: Sign | None = None) -> None:
         self._path = path
@@ -283,9 +283,9 @@ class Writer:
             raise _journal_error("open", path, error) from error
 
     def write(self, *events: Recorded, is_awaited: bool = True) -> None:
-        """Append events, and wait until they and those before are on the disk. Raises RunError if they may not be.
+        """Append events, and wait until they and all earlier ones are on the disk. Raises RunError if they may not be.
 
-        Those that are not awaited survive the death of the process, and the loss of power after the next wait.
+        Events without a wait survive the death of the process, and a loss of power only after the next wait.
         """
         lines = b"".join(encode(event, number, self._sign) for number, event in enumerate(events, self._number + 1))
         remaining = lines if self._is_fresh else b"\n" + lines
@@ -301,15 +301,15 @@ class Writer:
         self._is_fresh = True
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         os.close(self._file)
 
     def __enter__(self) -> Self:
-        """Close the journal at the end of the block."""
+        """Return the writer, which is closed at the end of the block."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Close."""
+        """Close the file."""
         self.close()
 
 

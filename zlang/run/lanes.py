@@ -1,7 +1,8 @@
-"""Lanes, which are machines that work at the same time: a plan -> lanes; and one thread that drives their work.
+"""Lanes, which are machines that work at the same time: a plan -> lanes; and the single thread that drives their work.
 
 Rules: machines that take part in one trial, or share a resource, belong to one lane. A lane carries out one trial at a
-time, in the planned order. Nothing here starts a step: the work of a lane starts it, and yields it to be waited for.
+time, in the planned order. This module starts no steps: the work of a lane starts them, and yields each to be waited
+for.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def hosts_of_setup(setup: Setup) -> set[str]:
 
 
 def hosts_of_trial(trial: Trial) -> set[str]:
-    """The machines on which the steps of a trial are run."""
+    """The machines on which the steps of a trial run."""
     return _hosts(trial.steps)
 
 
@@ -74,10 +75,10 @@ def _hosts(steps: Sequence[Step]) -> set[str]:
 def drive(
     works: Sequence[Generator[Event | Waiting, None, object]], enter: Callable[[int], None], stop: Stop, most: int = 0
 ) -> Generator[Event, None, list[LaneEnded]]:
-    """Advance the work of lanes, at most `most` at a time, whenever what they wait for has ended; yield their events.
+    """Advance up to `most` lanes at a time, each whenever the step that it waits for has ended; yield their events.
 
-    `enter` gets the number of the lane that continues. Returns why some lanes ended early. An exception in one lane
-    ends all others at once, unless the run is to stop; every lane is told of that.
+    `enter` gets the number of the lane that continues. Returns the reasons why lanes ended early. An exception in one
+    lane ends all others at once, unless the run is to stop; then every lane is told.
     """
     begun = min(most or len(works), len(works))
     ready = list(range(begun))
@@ -123,7 +124,7 @@ def drive(
 
 
 def _ready(waiting: dict[int, Waiting], stop: Stop) -> list[int]:
-    """Sleep until something that is waited for has ended, its time is over, or there is a wish to stop."""
+    """Sleep until a step ends, times out or the run is to stop; return the numbers of the lanes that can continue."""
     poll = select.poll()
     descriptors = {index: item.handle.fileno() for index, item in waiting.items()}
     for descriptor in descriptors.values():

@@ -1,4 +1,4 @@
-"""Facts of this machine: tools with their versions, privileges, and the output of commands about it.
+"""Facts of this machine: tools with their versions, privileges, and the output of commands.
 
 In: the names of tools and how to get them. Out: `Tool`s. Nothing is changed.
 """
@@ -19,7 +19,7 @@ from zlang.text import utf8
 
 @frozen
 class Tool:
-    """A program: where it is and what it calls itself, or how to get it."""
+    """A program: its path and version, or how to get it."""
 
     name: str
     path: str | None
@@ -43,29 +43,29 @@ def tools(wanted: Mapping[str, str]) -> list[Tool]:
 
 
 def has(tool: str) -> bool:
-    """Whether a tool is there, a command succeeds, or the privileges are there if it is root."""
+    """Whether a requirement is met: a tool exists, a command succeeds, or for `root` the privileges are there."""
     if is_command(tool):
         return _output(["sh", "-c", tool]) is not None
     return is_root() if tool == ROOT else shutil.which(tool) is not None
 
 
 def is_command(tool: str) -> bool:
-    """Whether what a kind requires is a command that has to succeed, and not the name of a program."""
+    """Whether a requirement is a command that has to succeed, and not the name of a program."""
     return len(tool.split()) > 1
 
 
 def is_root() -> bool:
-    """Whether this process may do what only root may."""
+    """Whether this process has the privileges of root."""
     return os.geteuid() == 0
 
 
 def answer(command: str) -> str:
-    """The first line that a command of the shell prints; nothing where it fails."""
+    """The first line that a shell command prints; empty if it fails."""
     return _first_line(["sh", "-c", command])
 
 
 def output(command: str) -> str:
-    """All that a command of the shell prints; nothing where it fails."""
+    """The full output of a shell command; empty if it fails."""
     return _output(["sh", "-c", command]) or ""
 
 
@@ -75,7 +75,7 @@ def memory() -> str:
 
 
 def free(place: str) -> int | None:
-    """Bytes that can be written to the file system on which a place is or will be."""
+    """The bytes that can be written to the file system that holds, or will hold, a path."""
     path = Path(place)
     while not path.exists() and path != path.parent:
         path = path.parent
@@ -86,7 +86,7 @@ def free(place: str) -> int | None:
 
 
 def look(command: str, directory: Path, wipe: str) -> tuple[list[str], list[str]]:
-    """The lines that a guard prints about a device, and its objections. It changes nothing, due to `ZLANG_LOOK`."""
+    """The lines that a guard prints about a device, and its objections. With `ZLANG_LOOK` it changes nothing."""
     import subprocess
 
     environment = {**os.environ, "ZLANG_LOOK": "1", "ZLANG_WIPE": wipe, "CDPATH": "", "LC_ALL": "C"}
@@ -109,7 +109,7 @@ def look(command: str, directory: Path, wipe: str) -> tuple[list[str], list[str]
 
 
 def block_device(path: str) -> tuple[str, ...]:
-    """The block device of a path, and the one that it is a partition of; empty if there is none."""
+    """The block device of a path, and the disk that it is a partition of; empty if there is none."""
     try:
         status = Path(path).stat()
     except (OSError, ValueError):
@@ -129,18 +129,18 @@ def boot() -> str:
 
 
 def node() -> str:
-    """The name of the machine in its network, as a journal can hold it."""
+    """The network name of the machine, in the characters that a journal allows."""
     return re.sub(r"[^A-Za-z0-9._-]+", "_", os.uname().nodename)
 
 
 def name() -> str:
-    """The name of the machine, as a name of the language."""
+    """The name of the machine as an identifier of the language."""
     word = re.sub(r"[^a-z0-9]+", "_", os.uname().nodename.partition(".")[0].lower()).strip("_")
     return word if word[:1].isalpha() else f"host_{word}".rstrip("_")
 
 
 def _version(path: str) -> str:
-    """The first line of `--version`; nothing where a tool has no such option."""
+    """The first line of `--version`; empty if a tool has no such option."""
     return _first_line([path, "--version"])
 
 
@@ -150,7 +150,7 @@ def _first_line(command: list[str]) -> str:
 
 
 def _output(command: list[str]) -> str | None:
-    """The output of a command; None if it fails or does not end."""
+    """The output of a command; None if it fails or times out."""
     import subprocess
 
     try:

@@ -1,7 +1,8 @@
-"""Results from outside into a run folder, as an attempt at each trial: what was measured in, journal and artefacts out.
+"""Record external results in a run folder, as an attempt at each trial: in: the results; out: journal and artefacts.
 
-Rule: what was there stays as it is; an attempt that somebody's results complete begins as a copy of the one that was
-carried out, with what its checks found. In a new folder each trial has an attempt, so that results can follow later.
+Rule: existing attempts are never changed. An attempt that external results complete begins as a copy of the one that
+was carried out, with the findings of its checks. In a new folder each trial has an attempt, so that results can follow
+later.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def record(
 ) -> list[Trial]:
     """Store external results, and return the trials with results that the run did not carry out.
 
-    Raises RunError before it writes anything if it carried out none of them.
+    Raises RunError, before writing anything, if the run carried out none of them.
     """
     with folder.lock(), ExitStack() as stack:
         content = run_state.read(folder.journal)

@@ -1,4 +1,4 @@
-"""Long text on a terminal: pieces go to the pager that the user has, as they are made."""
+"""Long text on a terminal: pieces go to the user's pager as they are produced."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def page(pieces: Iterable[str]) -> bool:
     if not words or shutil.which(words[0]) is None:
         return False
     with (
-        suppress(BrokenPipeError),  # it was left before the end
+        suppress(BrokenPipeError),  # the user quit before the end
         subprocess.Popen(words, stdin=subprocess.PIPE, text=True, encoding="utf-8") as pager,  # noqa: S603 - the user's
     ):
         assert pager.stdin is not None, "BUG: a pager without input"

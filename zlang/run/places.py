@@ -1,4 +1,4 @@
-"""Places of run folders: a directory, and perhaps a name -> the paths of folders that have a plan."""
+"""Paths of run folders: a directory, and perhaps a name -> the paths of folders that have a plan."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Finding and ending the processes of a run by the marks in their environment.
+"""Find and end the processes of a run by the marks in their environment.
 
-fio's workers call setsid(), and a killed parent leaves them writing: neither a process group nor a parent's number
-finds them; what they inherited in their environment does. Rule: never ourselves, never what we descend from.
+fio's workers call setsid(), and go on writing after their parent is killed: neither the process group nor the parent's
+PID finds them, but the environment that they inherited does. Rule: never end this process or its ancestors.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def marked(marks: Mapping[str, str]) -> list[int]:
 
 
 def that_hold(target: str, own: int) -> list[int]:
-    """List the processes that have this file open; our descriptor `own` does not count."""
+    """List the processes that have this file open, not counting our own descriptor `own`."""
     result = []
     for number in _numbers():
         with suppress(OSError), os.scandir(_PROC / str(number) / "fd") as entries:  # it ended, or is another user's
@@ -42,13 +42,13 @@ def that_hold(target: str, own: int) -> list[int]:
 
 
 def end(marks: Mapping[str, str], grace: float = GRACE) -> int:
-    """End all processes with `marks`, TERM first, and see that none is left; gives how many there were."""
+    """End all processes with `marks`, with TERM first, until none is left; return their number."""
     processes = marked(marks)
     seen = set(processes)
     handles = _signal(processes, marks, signal.SIGTERM)
     _wait(handles, grace)
     deadline = time.monotonic() + _PATIENCE
-    while processes := marked(marks):  # again and again: what is being ended may still be forking
+    while processes := marked(marks):  # repeatedly: a process that is being ended may still fork
         if time.monotonic() > deadline:
             message = f"processes {', '.join(map(str, processes))} do not end after SIGKILL"
             raise RunError(
@@ -60,7 +60,7 @@ def end(marks: Mapping[str, str], grace: float = GRACE) -> int:
 
 
 def wait(handle: int, seconds: float | None) -> bool:
-    """Wait for the process of a pidfd without using the processor; return whether it ended in time."""
+    """Wait for the process of a pidfd without busy waiting; return whether it ended in time."""
     poll = select.poll()
     poll.register(handle, select.POLLIN)
     return bool(poll.poll(None if seconds is None else max(0.0, seconds) * 1000))
@@ -73,7 +73,7 @@ def _signal(numbers: list[int], marks: Mapping[str, str], signals: signal.Signal
         with suppress(ProcessLookupError, PermissionError):
             handle = os.pidfd_open(number)
             handles.append(handle)
-            if _environment_has(number, wanted):  # the number may have passed to another process since
+            if _environment_has(number, wanted):  # the PID may belong to another process by now
                 signal.pidfd_send_signal(handle, signals)
     return handles
 
@@ -92,14 +92,14 @@ def _numbers() -> list[int]:
 
 def _leads_to(link: str, target: str) -> bool:
     with suppress(OSError):  # it was closed
-        return os.readlink(link) == target  # noqa: PTH115 - a Path for each would cost more than the question
+        return os.readlink(link) == target  # noqa: PTH115 - a Path for each would cost more than the check
     return False
 
 
 def _environment_has(number: int, wanted: list[bytes]) -> bool:
     try:
         environment = b"\0" + (_PROC / str(number) / "environ").read_bytes() + b"\0"
-    except OSError:  # it ended, or is another user's
+    except OSError:  # it ended, or belongs to another user
         return False
     return all(mark in environment for mark in wanted)
 

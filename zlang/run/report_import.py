@@ -1,7 +1,7 @@
-"""Reports that a tool left behind without zlang, as a run: a directory in, a run folder out.
+"""Import reports of a tool that ran without zlang as a run: a directory -> a run folder.
 
-Rules: reports that differ in no factor are replicates, in the order of their time. The same reports make the same run,
-so they come in once. What counts is judged as always.
+Rules: reports that differ in no factor are replicates, in chronological order. The same reports make the same run, so
+they are imported once. The usual rules decide which trials count.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NO_WORD = re.compile(r"[^a-z0-9]+")
 
 
 def import_reports(runs: Path, directory: Path) -> tuple[Folder, int]:
-    """The run made of the reports in or under a directory, and how many there are. Raises RunError."""
+    """Import the reports in or under a directory; return the run folder and the number of reports. Raises RunError."""
     if not directory.is_dir():
         raise RunError(f"there is no directory {directory}", "give the directory with the reports")
     digest = hashlib.sha256()

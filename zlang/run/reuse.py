@@ -1,9 +1,9 @@
-"""Find results of a plan that earlier runs have measured, so that they are not measured again.
+"""Find results of a plan in earlier runs, so that they are not measured again.
 
-In: the trials of a plan and run folders. Out: for each trial that counts there, which attempt it was; `bring` puts
-those attempts into a new folder, with their lines of the journal, so that the folder is whole by itself.
-Rule: a trial is taken over only where its identity is the same, the machine said of itself what it says now, and the
-folder is this user's own and unchanged.
+In: the trials of a plan and run folders. Out: for each trial that counts there, the attempt at it; `bring` copies those
+attempts into a new folder, with their lines of the journal, so that the folder is complete by itself. Rule: a trial is
+reused only if its identity is the same, the facts of the machine are the same as now, and the folder is this user's own
+and unchanged.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Judge = Callable[[Trial, Path, tuple[float, float] | None], TrialVerdict]
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """An attempt that counts: number of the trial, a folder that has it, the facts of its run, directory, lines.
+    """An attempt that counts: the trial's number, a folder that has it, the facts of its run, its directory and lines.
 
-    With what was found when it was measured.
+    It includes the findings from when it was measured.
     """
 
     number: int
@@ -44,7 +44,7 @@ class Measured:
 
     @property
     def run(self) -> str:
-        """The run that measured it."""
+        """The name of the run that measured it."""
         return self.reuse.run
 
 
@@ -56,10 +56,10 @@ def measured(
     answer: Callable[[str], str],
     refuse: Callable[[Folder, str], None],
 ) -> dict[str, Measured]:
-    """The trials that were measured in these runs, by their place; the first folder that has one wins.
+    """The trials that were measured in these runs, by their place; the first folder that has a trial wins.
 
-    `answer` gives the first line that a command of the shell prints; where no folder has tried any of the trials,
-    nothing is asked. `refuse` is told of each folder that has tried some and is foreign, and why.
+    `answer` returns the first line that a shell command prints; it is not called if no folder has tried any of the
+    trials. `refuse` gets each foreign folder that has tried some, with the reason.
     """
     measurements: dict[str, Measured] = {}
     text: dict[str, str] = {}
@@ -68,7 +68,7 @@ def measured(
         wanted = {trial.place: trial for trial in trials if trial.identity in tried and trial.place not in measurements}
         if wanted:
             text = text or _facts(header, answer)
-            with suppress(RunError):  # a folder that cannot be read has measured nothing
+            with suppress(RunError):  # an unreadable folder has no results
                 account = Account(folder, judge)
                 if account.doubt:
                     refuse(folder, account.doubt)
@@ -110,7 +110,7 @@ def _fact(folder: Folder, name: str) -> str:
 
 
 def _is_same_machine(folder: Folder, text: Mapping[str, str]) -> bool:
-    """Whether the machine says of itself what it said then; of a fact of many lines, as of its memory, much is free."""
+    """Whether the facts of the machine are the same as then; facts of many lines, such as its memory, may vary."""
     for name, line in text.items():
         try:
             then = _fact(folder, name).strip().splitlines()
@@ -123,7 +123,7 @@ def _is_same_machine(folder: Folder, text: Mapping[str, str]) -> bool:
 
 def _measured_in(account: Account[TrialVerdict], wanted: Mapping[str, Trial]) -> dict[str, Measured]:
     folder = account.folder
-    if account.changed_facts:  # nobody knows on which machine it measured
+    if account.changed_facts:  # the machine that measured it is unknown
         return {}
     state = account.state
     attempts = [entry for place, entry in state.ended.items() if place in wanted and entry.is_committed]

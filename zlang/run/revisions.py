@@ -1,4 +1,4 @@
-"""Files as a revision of git has them."""
+"""Read files from a git revision."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The one account of a run: the lines of its journal -> `RunState`, which all ask who want to know what happened.
+"""The state of a run for everything that needs it: the lines of its journal -> `RunState`.
 
-Rules: of several attempts at a trial the last that came to an end stands, be it committed or failed, and one that was
-cut off or is still going on stands only where none came to an end. An attempt of which a line is missing or broken
-has come to an end and does not count; neither does one during which the wall clock was moved. Order is the order of the
-lines, and durations are those of the monotonic clock, where the journal has it.
+Rules: of several attempts at a trial, the last that ended counts, whether committed or failed; one that was cut off or
+is still running counts only if none ended. An attempt with a missing or broken line has ended and does not count;
+neither does one during which the wall clock was changed. Order is the order of the lines, and durations are those of
+the monotonic clock, where the journal has it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Window = tuple[float, float]
 
 @dataclass(slots=True)
 class StepTime:
-    """A command that was started; without `end` it was cut off. `position` counts the commands of the run."""
+    """A command that was started; without `end` it was cut off. `position` numbers the commands of the run."""
 
     position: int
     start: Start
@@ -53,7 +53,7 @@ class StepTime:
 
     @property
     def elapsed(self) -> float | None:
-        """Its duration."""
+        """Its duration in seconds."""
         return None if self.end is None else seconds(self.start, self.end)
 
 
@@ -61,8 +61,8 @@ class StepTime:
 class Attempt:
     """An attempt at a trial; its output is in `out`.
 
-    `position` counts the attempts of the run. `problem` says why it does not count, whatever it measured, and `files`
-    is the hash of what it left behind.
+    `position` numbers the attempts of the run. `problem` is the reason why it does not count, whatever it measured, and
+    `files` is the hash of its output.
     """
 
     trial: str
@@ -97,7 +97,7 @@ class Attempt:
         return INTERRUPTED if self.is_cut_off else NOT_ENDED
 
     def see(self, event: Timed) -> None:
-        """Compare the two clocks at one more line of the attempt."""
+        """Compare the two clocks at another line of the attempt."""
         allowed = _CLOCK_SLACK
         if event.up is None or self.last.up is None:
             moved = self.last.t - event.t
@@ -175,7 +175,7 @@ class RunState:
 
     @property
     def done(self) -> int:
-        """The number of trials that were carried out, or need not be."""
+        """The number of trials that were carried out or skipped."""
         return len(self.ended) + len(self.skipped)
 
     @property
@@ -185,7 +185,7 @@ class RunState:
 
     @property
     def is_finished(self) -> bool:
-        """Whether all trials are done and everything was torn down."""
+        """Whether all trials are done and everything was removed."""
         return isinstance(self.last, Finish)
 
     @property
@@ -194,7 +194,7 @@ class RunState:
         return self.begun | self.ended
 
     def cut_off(self, code: int) -> Iterator[Attempt]:
-        """The attempts that did not come to an end, and those that failed after a command had ended with this code."""
+        """The attempts that were cut off, and those that failed after a command had ended with this code."""
         yield from self.begun.values()
         for place, attempt in self.ended.items():
             ends = (step.end for step in self.steps.get(attempt.out, ()))
@@ -208,19 +208,19 @@ class RunState:
 
     @property
     def damage(self) -> list[str]:
-        """Missing or broken lines of the journal, a sentence each."""
+        """Missing or broken lines of the journal, one sentence each."""
         return [str(gap) for gap in self.gaps]
 
     def positions(self) -> dict[str, int]:
-        """The place of each trial in the order in which the attempts that stand for them were begun."""
+        """The position of each trial in the order in which the attempts that count were begun."""
         order = sorted(self.attempts.values(), key=lambda attempt: attempt.position)
         return {attempt.place: n for n, attempt in enumerate(order, 1)}
 
     def window(self, out: str, names: Iterable[str]) -> Window | None:
-        """The time from the start of the first of these steps to the end of the last, where both are known.
+        """The time span from the start of the first of these steps to the end of the last, if both are known.
 
-        It begins by the wall clock of the machine that ran them, as what tools log has its times from there, and is as
-        long as by the monotonic one.
+        It begins by the wall clock of the machine that ran them, because tools log by that clock; its length is by the
+        monotonic clock.
         """
         wanted = set(names)
         ran = [step for step in self.steps.get(out, ()) if step.start.step in wanted and step.end is not None]
@@ -230,11 +230,11 @@ class RunState:
         return begin, begin + max(seconds(ran[0].start, step.end) for step in ran if step.end is not None)
 
     def step(self, out: str, name: str) -> StepTime | None:
-        """The last time that this step ran there."""
+        """The last execution of this step there."""
         return next((step for step in reversed(self.steps.get(out, ())) if step.start.step == name), None)
 
     def apply(self, event: Recorded | Gap) -> None:
-        """Take one more event into account."""
+        """Apply one more event to the state."""
         if isinstance(event, Gap):
             self._end_by_gap(event)
             return
@@ -252,7 +252,7 @@ class RunState:
                 self.waits_for = None
                 self._cut_off()
             case Interrupt():
-                # If a run cleaned up while a command had not ended, it was waiting for a person.
+                # If a run cleaned up although a command had not ended, it was waiting for a person.
                 step, out = next(reversed(self._running), ("", ""))
                 self.waits_for = (step, out.rpartition("/")[0]) if step else None
                 self._cut_off()
@@ -263,7 +263,7 @@ class RunState:
                 if not event.out.startswith(f"{attempt.place}/"):
                     attempt.problem = _BAD_PLACE
                 self._under_way[event.out] = self.begun[attempt.place] = attempt
-                # Results from outside are an attempt of their own, after what the trial stood on was removed.
+                # Results from outside are a separate attempt, after the trial's setups were removed.
                 before = self.ended.get(attempt.place)
                 earlier = self.stood_on.get(before.out, {}) if before else {}
                 self.stood_on[event.out] = dict(self._stands.values()) or earlier
@@ -297,7 +297,7 @@ class RunState:
         self._under_way.clear()
 
     def _end_by_gap(self, gap: Gap) -> None:
-        """End what was under way before missing lines: how it ended is unknown."""
+        """End everything under way before missing lines: its outcome is unknown."""
         self.gaps.append(gap)
         for attempt in self._under_way.values():
             attempt.problem = f"its part of the journal is damaged: {gap}"
@@ -329,7 +329,7 @@ class RunState:
     # Commands and setups
 
     def _apply_to_commands(self, event: Start | End) -> None:
-        """Record when commands ran."""
+        """Record the times of commands."""
         step, out = event.step, event.out
         if isinstance(event, Start):
             self._commands += 1
@@ -359,7 +359,7 @@ class RunState:
         self._set_up(event)
 
     def _set_up(self, event: Made | Altered | Unmade) -> None:
-        """Keep, by key, the signature of what stands, and the number of its making."""
+        """Record, by key, the signature of each setup that exists, and the number of its making."""
         self._makings += isinstance(event, Made)
         _, making = self._stands.pop(event.key, ("", self._makings))
         if not isinstance(event, Unmade):
@@ -377,7 +377,7 @@ _BAD_PLACE = "the journal gives it a directory that is not its own"
 
 
 def seconds(begin: Timed, end: Timed) -> float:
-    """The time from one event to another."""
+    """The seconds from one event to another."""
     if begin.up is None or end.up is None:
         return end.t - begin.t
     return end.up - begin.up
@@ -394,7 +394,7 @@ def read(path: Path, sign: Sign | None = None) -> RunState:
 
 
 def version_of(path: Path) -> tuple[int, ...]:
-    """Inode, length and time of last change of a journal: what is written to it changes them; empty without one."""
+    """The inode, size and modification time of a journal, which change with every write; empty without a journal."""
     try:
         status = path.stat()
     except OSError:

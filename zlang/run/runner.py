@@ -1,8 +1,8 @@
-"""Carrying out a plan: `Plan` + folder + executor -> events, each in the journal before it is given out.
+"""Carry out a plan: `Plan` + folder + executor -> events, each written to the journal before it is yielded.
 
-Rules: a command is journalled before and after; a trial is committed only when its artefacts are on the disk; what
-failed is recorded and the next trial goes on; whatever ends the run, what it made is unmade first, in reverse order,
-but nothing on which something still stands.
+Rules: a command is journalled before and after; a trial is committed only when its artefacts are on the disk; after a
+failure is recorded, the run continues with the next trial; however the run ends, it first removes what it made, in
+reverse order, except resources on which something still exists.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ _LEAST_SPACE = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The trials to carry out: those not done; with `failed` also those that failed or do not count; `only` one.
+    """The trials to carry out: those not done; `failed`: also those that failed or do not count; `only`: just one.
 
-    With `nothing`, no trial is carried out: the run only removes what an earlier session left behind. At most this many
-    `lanes` work at a time; 0 means all of them.
+    With `nothing`, no trial is carried out: the run only removes what an earlier session left behind. At most `lanes`
+    lanes work at a time; 0 means all of them.
     """
 
     only: int | None = None
@@ -91,10 +91,10 @@ def run(
     selection: Selection = Selection(),
     state: RunState | None = None,
 ) -> Generator[Event, None, None]:
-    """Carry out what is not done yet. To be iterated in the main thread; if it is closed before its end, it tidies up.
+    """Carry out everything that is not done yet. Iterate in the main thread; closing it early cleans up.
 
-    `state` is what the journal said before the folder was locked.
-    Raises RunError (a lost disk, a second runner) and Interrupted, in both cases after tidying.
+    `state` is the journal's content before the folder was locked. Raises RunError (a lost disk, a second runner) and
+    Interrupted, in both cases after cleaning up.
     """
     with folder.lock(), Stop() as stop:
         account = Account(folder, judge, state)
@@ -141,10 +141,11 @@ class _Background:
 
 @dataclass(slots=True)
 class _Lane:
-    """Machines that work for one trial at a time, and what stands on them.
+    """Machines that work on one trial at a time, and the setups that exist on them.
 
-    `held` has, by signature, the directory that a setup made; `watched`, of one on another machine, that machine and
-    the directory of its output. `trial` is the one whose steps are carried out, with the directory of its output.
+    `held` has, by signature, the directory that a setup made; `watched` has, for a directory on another machine, that
+    machine and the directory of the setup's output. `trial` is the one whose steps are being carried out, with its
+    output directory.
     """
 
     machines: frozenset[str] = frozenset()
@@ -158,7 +159,7 @@ class _Lane:
 
 @dataclass(slots=True)
 class _Run:
-    """One session of carrying out a plan."""
+    """One session that carries out a plan."""
 
     plan: Plan
     folder: Folder
@@ -199,7 +200,7 @@ class _Run:
                 message = f"the run is waiting for a manual step: {requested}"
                 raise RunError(message, "when it is done, type `zlang resume --yes`") from None
         except GeneratorExit:
-            if not self.stop.signal:  # a second signal wants an end at once
+            if not self.stop.signal:  # a second signal asks for an immediate end
                 self._salvage()
             raise
         except Exception as error:
@@ -242,7 +243,7 @@ class _Run:
         try:
             yield Waiting(handle)
             return conclude(handle, self.stop, is_ended=is_readable(handle))
-        except BaseException:  # a second signal, also while what the process left behind is being ended
+        except BaseException:  # a second signal, even while leftover processes are being ended
             handle.kill()
             raise
 
@@ -282,7 +283,7 @@ class _Run:
         yield from self._tear_down(lane)
 
     def _salvage(self) -> None:
-        """Clean up although nothing can be written; the next session removes again what the journal names."""
+        """Clean up although nothing can be written; the next session repeats this for everything in the journal."""
         self._is_lost = True
         self.stop.acknowledge()
         for lane in self._lanes:
@@ -305,9 +306,9 @@ class _Run:
                 yield from self._command(step, "facts", is_told=False)
 
     def _end_cut_off_trials(self, leftovers: Mapping[str, str]) -> Work:
-        """End the events of trials that were cut off, as the process died or a machine was lost.
+        """End the events of trials that were cut off because the process died or a machine was lost.
 
-        An event on a machine is ended as long as what the trial stood on there is there.
+        An event is ended on a machine only while the trial's setups on that machine exist.
         """
         cut_off = {attempt.place: attempt.out for attempt in self._so_far.cut_off(LOST) if self._is_inside(attempt.out)}
         machines: dict[str, set[str]] = {}
@@ -321,9 +322,9 @@ class _Run:
                 yield from self._end_events(item, out, set().union(*removed))
 
     def _end_events(self, trial: Trial, out: str, without: Collection[str] = ()) -> Work:
-        """Carry out what ends the events of a trial that was cut off, but not what is only there to be read.
+        """Carry out the steps that end the events of a trial that was cut off, except steps that only read results.
 
-        `without` names the machines on which its targets do not exist any more.
+        `without` names the machines on which its targets no longer exist.
         """
         for step in trial.steps:
             ended = self._so_far.step(out, step.name)
@@ -340,7 +341,7 @@ class _Run:
         return LeftBehind(f"the event of trial {trial.number}", directory, reason)
 
     def _is_inside(self, out: str) -> bool:
-        """Whether a directory that the journal names is there, in this folder."""
+        """Whether a directory that the journal names exists in this folder."""
         with suppress(ValueError):
             return self.account.inside(out).is_dir()
         return False
@@ -361,7 +362,7 @@ class _Run:
         if missing := self._so_far.leftovers.keys() - setups.keys():
             message = f"the journal of {self.folder.name} names setups that its plan does not have: {min(missing)}"
             raise RunError(message, "the folder has the plan of another run; remove by hand what the journal lists")
-        # What the journal has lost is unmade in the order of the plan.
+        # Setups that the journal has lost are removed in the order of the plan.
         order = wanted if wanted.keys() == self._so_far.leftovers.keys() else setups
         for lane in self._lanes:
             self._lane = lane
@@ -372,12 +373,12 @@ class _Run:
         yield from self._in_every_lane(self._tear_down)
 
     def _is_in(self, lane: _Lane, item: Setup | Trial) -> bool:
-        """Whether a lane does something: what is of no machine is done by the first one."""
+        """Whether an item belongs to a lane; items without a machine belong to the first lane."""
         machines = lanes.hosts_of_setup(item) if isinstance(item, Setup) else lanes.hosts_of_trial(item)
         return len(self._lanes) == 1 or bool(machines & lane.machines) or (not machines and lane is self._lanes[0])
 
     def _all_trials(self) -> Work:
-        """Carry out the trials: those of a lane in their order, lanes at the same time."""
+        """Carry out the trials: in order within a lane, lanes at the same time."""
         self._sequential = sequential.of(self.plan.header) if self.selection.only is None else None
         if self.selection.lanes == 1 or self.selection.only is not None:
             ended = yield from _ending(self._trials(None))
@@ -412,21 +413,21 @@ class _Run:
             raise RunError(message, f"the last number is {self.plan.header.trials}")
 
     def _is_entered(self, lane: _Lane | None, trial: Trial) -> bool:
-        """Whether a trial is of the lane; without one, its own is entered."""
+        """Whether a trial belongs to the lane; without a lane, switch to the trial's own."""
         if lane is not None:
             return self._is_in(lane, trial)
         self._lane = next(each for each in self._lanes if self._is_in(each, trial))
         return True
 
     def _replay_earlier_result(self, trial: Trial) -> None:
-        """Take into account what an earlier session found in a trial."""
+        """Take into account the result of a trial from an earlier session."""
         attempt = self._so_far.ended.get(trial.place)
         if self._sequential is not None and attempt is not None:
             verdict, _ = self.account.verdict(trial)
             self._sequential.learn(trial, verdict, self.account.window(trial, attempt))
 
     def _skip(self, trials: Sequence[tuple[Trial, str]]) -> Work:
-        """Note that some trials in a row need not be measured: all with one wait for the disk."""
+        """Record that consecutive trials are skipped: all with one wait for the disk."""
         if trials:
             now = self._now()
             yield from self._record_all(
@@ -475,7 +476,7 @@ class _Run:
         yield Outcome(trial, directory, verdict, why_not)
 
     def _require_base_present(self, failure: _Failure) -> None:
-        """Raise RunError if the resource below all others could be created before, but cannot be now."""
+        """Raise RunError if the lowest resource could be created before, but cannot be now."""
         signature = failure.out.split("/")[1]
         setup = self._setups.get(signature)
         if setup and setup.parent is None and failure.step in setup.make and signature in self._so_far.made:
@@ -499,7 +500,7 @@ class _Run:
         return failure
 
     def _tidied(self, step: Step, out: str) -> Doing[_Failure | None]:
-        """Carry out a step that ends something: again, if its machine was lost meanwhile and is back."""
+        """Carry out a step that ends something; repeat it if its machine was lost meanwhile and is back."""
         for _ in range(_TIDYING_ATTEMPTS):
             failure = yield from self._attempted(step, out)
             if failure is None or failure.rc != LOST or self.executor.lost(step.host):
@@ -509,7 +510,7 @@ class _Run:
     def _failed(self, trial: Trial, failure: _Failure) -> Work:
         step, directory = failure.step, self._directory(failure.out)
         if _is_full(directory):
-            yield from self._tear_down(self._lane)  # the data may be what fills the disk
+            yield from self._tear_down(self._lane)  # the trial's data may be what fills the disk
             if _is_full(directory):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.folder.path))
         yield self._record(Fail(self._now(), trial.identity, trial.replicate, failure.out, step.name))
@@ -534,13 +535,13 @@ class _Run:
 
     def _make(self, setup: Setup) -> Doing[_Failure | None]:
         made = self._lane.state.after(Make(setup))
-        self._lane.state = made.invalidate((setup.key,))  # half made: whatever happens now, it has to be unmade
+        self._lane.state = made.invalidate((setup.key,))  # half made: whatever happens now, it has to be removed
         out = self._place(setup)
         failure = yield from self._carried_out(setup.make, out)
         if failure:
             yield from self._unmake(setup)
             return failure
-        self._remember_directory(setup, out)  # before anything else: its inode is not used again while it is held
+        self._remember_directory(setup, out)  # before anything else: its inode is not reused while it is held
         yield self._record(Made(self._now(), setup.key, setup.signature))
         self._lane.state = made
         return None
@@ -550,7 +551,7 @@ class _Run:
         altered = self._lane.state.after(change)
         self._lane.state = self._lane.state.invalidate(
             (setup.key,)
-        )  # neither the one nor the other: if this fails, it is made anew
+        )  # in neither state: if this fails, it is made again
         out = self._new_place(was)
         for step in change.steps:
             failure = yield from self._attempted(step, out)
@@ -612,7 +613,7 @@ class _Run:
     # Commands
 
     def _carried_out(self, steps: Iterable[Step], out: str) -> Doing[_Failure | None]:
-        """Carry out steps for as long as none fails; those in the background end with them."""
+        """Carry out steps until one fails; those in the background end with them."""
         failure: _Failure | None = None
         for together in _begun_together(steps):
             (step, *others) = together
@@ -627,12 +628,12 @@ class _Run:
 
     def _attempted(self, step: Step, out: str, *, is_told: bool = False) -> Doing[_Failure | None]:
         rc = yield from self._command(step, out, is_told=is_told)
-        if rc == LOST:  # whatever stood on the machine may be gone
+        if rc == LOST:  # everything on the machine may be gone
             self._lane.state = self._lane.state.invalidate(setup.key for setup in self._lane.state.standing)
         return _Failure(out, step, rc) if rc != 0 else None
 
     def _meet(self, steps: Sequence[Step], out: str) -> Doing[_Failure | None]:
-        """Carry out steps on several machines at the same time; the first one that fails ends the others."""
+        """Carry out steps on several machines at the same time; the first failure ends the others."""
         self._check()
         codes: dict[str, int] = {}
         began = self._now()
@@ -661,7 +662,7 @@ class _Run:
             rc = yield from self._wait(handle)
             if rc == 0 and (replaced := self._replaced()):
                 rc = self._refuse(step, out, f"{replaced} was replaced meanwhile: it is not what this run made")
-        if not self._is_lost and not out.startswith(_TRIALS):  # a trial's are synced when it is committed
+        if not self._is_lost and not out.startswith(_TRIALS):  # steps of a trial are synced when it is committed
             unfetched = yield from self._fetched(out, step.host, f"{step.name}." if out == "facts" else "")
             if unfetched and not rc:
                 self._refuse(step, out, why(self._directory(out), _FETCH.name, unfetched, 0))
@@ -673,9 +674,9 @@ class _Run:
         return rc
 
     def _fetched(self, out: str, host: str = "", prefix: str = "", top: str = "") -> Doing[int]:
-        """Wait until what steps left behind, here or on other machines, is on the disk; gives an exit code.
+        """Wait until the output of steps, here or on other machines, is on the disk; return an exit code.
 
-        The names above `top` are on the disk.
+        The directory entries above `top` are already on the disk.
         """
         handle = self.executor.bring(self._directory(out), host, prefix)
         if handle is not None:
@@ -691,7 +692,8 @@ class _Run:
     def _remember_directory(self, setup: Setup, out: str) -> None:
         """Remember the directory that a setup made, by the inode and path in its file `made`.
 
-        Only for setups without a parent: a directory on a file system that the run mounts may go and come back.
+        This applies only to setups without a parent: a directory on a file system that the run mounts may disappear and
+        reappear.
         """
         if setup.parent is not None:
             return
@@ -706,7 +708,7 @@ class _Run:
             self._lane.held[setup.signature] = HeldDirectory.lock(path, inode)
 
     def _replaced(self) -> Path | None:
-        """The directory that something else has replaced, if there is one."""
+        """The first directory that was replaced by something else, if any."""
         return next((held.path for held in self._lane.held.values() if held.is_replaced()), None)
 
     def _refuse(self, step: Step, out: str, why: str) -> int:
@@ -726,12 +728,12 @@ class _Run:
     def _collect(self, step: Step, out: str) -> Work:
         self._check()
         if self._replaced():
-            return  # what is measured next says so
+            return  # the next measurement reports it
         yield self._record(Start(self._now(), step.name, out))
         self._lane.background.append(_Background(step, out, self.executor.start(step, self._directory(out))))
 
     def _stop_background(self) -> Work:
-        """End what runs in the background: other machines are told of all at once, and other lanes work meanwhile."""
+        """End everything in the background: other machines are all told at once, and other lanes work meanwhile."""
         is_awaited = {task.step.name: task.handle.ask_to_stop() for task in reversed(self._lane.background)}
         while self._lane.background:
             task = self._lane.background[-1]
@@ -748,7 +750,7 @@ class _Run:
         return recorded
 
     def _record_all(self, events: Sequence[Recorded]) -> list[Event]:
-        """Write events with the time of the monotonic clock: all with one wait for the disk, where one is needed."""
+        """Write events with the monotonic time, waiting for the disk at most once."""
         _, monotonic = self.clocks
         up = monotonic()
         timed = [replace(event, up=up) for event in events]
@@ -768,16 +770,16 @@ class _Run:
         return self.folder.path / out
 
     def _require_no_link(self, place: str) -> None:
-        """Raise RunError unless a directory of the folder is within it: what is written there must not go elsewhere."""
+        """Raise RunError if a directory of the folder is or passes through a link: nothing may be written elsewhere."""
         try:
             self.account.inside(place)
         except ValueError as error:
             raise RunError(f"the folder {self.folder.name} was changed: {error}", "delete the link") from error
 
     def _attempt(self, place: str, so_far: int = 0) -> str:
-        """Make the directory of the next attempt; one that is there is somebody's output and is never used again.
+        """Make the directory of the next attempt; an existing directory has output and is never reused.
 
-        What is left there says what is the run's, so its name and those above it are on the disk.
+        Leftovers in it show what belongs to the run, so its name and those above it are on the disk.
         """
         self._require_no_link(place)
         above = [each for each in _with_parents(place) if self._is_to_be_made(each)]
@@ -786,7 +788,7 @@ class _Run:
         directory, number = self._directory(place), so_far + 1
         while not _is_made(directory / f"a{number}"):
             number += 1
-        for each in above:  # only now: most file systems write all names at the first of these waits
+        for each in above:  # not earlier: most file systems write all names at the first of these waits
             sync_directory(self._directory(each).parent)
             self._lasting[each] = True
         sync_directory(directory)
@@ -795,7 +797,7 @@ class _Run:
     def _is_to_be_made(self, place: str) -> bool:
         """Whether a directory of the run folder is missing, or may not be on the disk.
 
-        One that is there may be that of a session that was killed before it waited.
+        An existing directory may be from a session that was killed before it waited for the disk.
         """
         return place not in self._lasting or not self._directory(place).is_dir()
 
@@ -805,12 +807,12 @@ _FETCH = Step("fetch", Action.PREPARE, "", "bring what the machines left behind"
 
 
 def _with_parents(place: str) -> list[str]:
-    """A directory of the run folder and those above it, from the top."""
+    """A directory of the run folder and its parents, from the top."""
     return list(accumulate(place.split("/"), "{}/{}".format))
 
 
 def _is_made(directory: Path) -> bool:
-    """Make a directory, or give False where something of that name is there."""
+    """Make a directory; return False if something with that name exists."""
     try:
         directory.mkdir()
     except FileExistsError:
@@ -819,15 +821,15 @@ def _is_made(directory: Path) -> bool:
 
 
 def _is_written_later(event: Recorded) -> bool:
-    """Whether an event may be on the disk only with the next one: a trial that was begun is known to have been cut off.
+    """Whether an event may reach the disk with the next one: a trial that has begun is known to have been cut off.
 
-    An end waits for nothing, as what ended without it is removed once more.
+    The end of a command never waits, because a command without a recorded end is cleaned up again.
     """
     return isinstance(event, End) or (isinstance(event, Start) and event.out.startswith(_TRIALS))
 
 
 def _ending(work: Work) -> Doing[list[LaneEnded]]:
-    """Do work, and return why it ended early."""
+    """Do work, and return the reasons why it ended early."""
     try:
         yield from work
     except LaneEnded as ended:
@@ -836,7 +838,7 @@ def _ending(work: Work) -> Doing[list[LaneEnded]]:
 
 
 def _begun_together(steps: Iterable[Step]) -> Iterator[list[Step]]:
-    """Steps one by one, but measurements on several machines together."""
+    """Yield steps one by one, but measurements on several machines together."""
     together: list[Step] = []
     for step in steps:
         if together and not (step.action is together[0].action is Action.MEASURE and step.host != together[-1].host):
@@ -848,7 +850,7 @@ def _begun_together(steps: Iterable[Step]) -> Iterator[list[Step]]:
 
 
 def _is_full(directory: Path) -> bool:
-    """Whether nothing can be written there, so that a failure says nothing about the trial."""
+    """Whether the disk there is full, so that a failure says nothing about the trial."""
     try:
         with tempfile.TemporaryFile(dir=directory) as file:
             file.write(bytes(_LEAST_SPACE))

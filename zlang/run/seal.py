@@ -1,9 +1,9 @@
-"""The seal of a run folder: key of this user on this machine + what the folder holds -> whether it is theirs.
+"""The seal of a run folder: this user's key on this machine + the folder's content -> whether the folder is theirs.
 
 The seal is a keyed BLAKE2b (RFC 7693) over the run's name, the files that decide which commands are run and where
 (`plan.jsonl`, `directory`, `armed` and `machines`), and the findings about the machine. The lines of the journal are
-signed with the same key, so a changed one is known. Rules: a folder without a valid seal is read, but nothing in it is
-run; the key is readable by its owner only, and one that others could know is not used.
+signed with the same key, so changes are detected. Rules: a folder without a valid seal can be read, but nothing in it
+is run; only its owner can read the key, and a key that others could know is not used.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def key_file() -> Path:
 
 
 def load_key() -> bytes:
-    """Read the key, and create it when it is first needed. Raises RunError."""
+    """Read the key; create it on first use. Raises RunError."""
     path = key_file()
     try:
         with suppress(FileExistsError):
@@ -68,7 +68,7 @@ def _read_key(path: Path) -> bytes:
 
 
 def authenticate(key: bytes, parts: Iterable[bytes]) -> str:
-    """Give the keyed hash of some parts in order, in hexadecimal; where one part ends and the next begins counts."""
+    """Return the keyed hash of an ordered list of parts, in hexadecimal; the boundaries between parts matter."""
     digest = hashlib.blake2b(key=key, digest_size=32)
     for part in parts:
         digest.update(len(part).to_bytes(8, "big"))
@@ -77,7 +77,7 @@ def authenticate(key: bytes, parts: Iterable[bytes]) -> str:
 
 
 def signer(run: str) -> Callable[[bytes], str] | None:
-    """Make what signs the lines of a run's journal; None if there is no key, and none can be made."""
+    """Return the function that signs the lines of a run's journal; None if there is no key, and none can be made."""
     try:
         return _signer(load_key(), run)
     except RunError:
@@ -85,7 +85,7 @@ def signer(run: str) -> Callable[[bytes], str] | None:
 
 
 def verifier(folder: Path) -> Callable[[bytes], str] | None:
-    """Make what signed the journal of a folder that was sealed with this user's key; else None."""
+    """Return the function that signed a folder's journal if the folder is sealed with this user's key; else None."""
     members = _read(folder)
     try:
         key = _read_key(key_file()) if members else b""
@@ -111,13 +111,13 @@ def write(folder: Path, run: str) -> None:
 
 
 def sealed_name(folder: Path) -> str | None:
-    """Read under which name a run was sealed; the seal is not verified."""
+    """Read the name under which a run was sealed, without verifying the seal."""
     members = _read(folder)
     return members["run"] if members else None
 
 
 def why_foreign(folder: Path) -> str:
-    """Say why a folder is not this user's own, unchanged folder; empty if its seal is valid."""
+    """Return why a folder is not this user's own and unchanged; empty if its seal is valid."""
     members = _read(folder)
     if members is None:
         return "it has no seal, or a damaged one"
@@ -139,9 +139,9 @@ def why_foreign(folder: Path) -> str:
 
 
 def why_not_executed(folder: Path) -> str:
-    """Say why no command of a folder is executed; empty if its seal is valid, and its owner is still the same.
+    """Return why no command of a folder may be executed; empty if its seal is valid and its owner is unchanged.
 
-    Another user could make a copy with links in it, into which commands would write.
+    Another user could make a copy with links in it, and commands would write through these.
     """
     if why := why_foreign(folder):
         return why
@@ -178,7 +178,7 @@ def _parts(folder: Path, run: str) -> Iterator[bytes]:
 
 
 def _digest(path: Path) -> bytes:
-    """Hash a file; one that is absent differs from an empty one."""
+    """Hash a file; an absent file differs from an empty one."""
     digest = hashlib.blake2b()
     try:
         with open_regular(path) as file:
@@ -195,7 +195,7 @@ def _name_of(key: bytes) -> str:
 
 
 def _make_key(path: Path) -> None:
-    """Make the key, on the disk before it is used; of two that are made at once, the first is the key."""
+    """Make the key, on the disk before it is used; if two are made at once, the first becomes the key."""
     import tempfile
 
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -212,7 +212,7 @@ def _make_key(path: Path) -> None:
 
 
 def _home_directory() -> Path:
-    """The user's home: $HOME unless it is unset or another user's (as with sudo), else what the system says."""
+    """The user's home: $HOME unless it is unset or another user's (as with sudo), else the system's entry."""
     given = Path(os.environ.get("HOME", ""))
     try:
         if given.is_absolute() and given.stat().st_uid == os.geteuid():

@@ -1,8 +1,8 @@
-"""Whether a trial has to be measured, by what was measured before it: `repeat … until` and `find`.
+"""Decide from earlier results whether a trial has to be measured: `repeat … until` and `find`.
 
-In: the trials of a plan in their order, with what was found in those that were carried out. Out: for each trial why it
-is skipped, if it is; at the end why each point was measured as often as it was, and the course of each search.
-Rule: only earlier trials decide, so a run that is resumed makes the decisions that it would have made.
+In: the trials of a plan in order, with the results of those that were carried out. Out: for each skipped trial the
+reason; at the end why each point has its number of replicates, and the course of each search. Rule: only earlier trials
+decide, so a resumed run makes the same decisions as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OF_SEVERAL: Mapping[str, Callable[[list[float]], float]] = {
 
 
 class Why(StrEnum):
-    """The reason why a trial is skipped, or a point not measured again, as it stands in the journal."""
+    """The reason why a trial is skipped, or a point not measured again, as written in the journal."""
 
     PRECISE = "precise"
     """The point's interval is as narrow as requested."""
@@ -51,7 +51,7 @@ class Why(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """A point that is not measured any more: of how many trials that count, why, and how far its interval reaches."""
+    """A point that is not measured any more: its number of valid trials, why, and its relative half-width."""
 
     trial: str
     n: int
@@ -61,9 +61,9 @@ class Stopped:
 
 @dataclass(frozen=True, slots=True)
 class SearchStep:
-    """A point that a search looked at, at one of its steps, and what was found there.
+    """A point that a search examined, at one of its steps, and the result there.
 
-    `is_best` marks the answer: the best of those at which the condition holds.
+    `is_best` marks the answer: the best of the levels at which the condition holds.
     """
 
     search: int
@@ -86,7 +86,7 @@ class _Level:
 
 
 class Sequential:
-    """Decides which trials are skipped, from the results of each point so far."""
+    """Decides from the results of each point so far which trials are skipped."""
 
     def __init__(self, header: Header) -> None:
         self._until, self._search = header.until, header.search
@@ -110,7 +110,7 @@ class Sequential:
             self._aggregates = list(dict.fromkeys(part for term in shown for part in aggregates(term)))
 
     def learn(self, trial: Trial, verdict: TrialVerdict | None, window: Window) -> None:
-        """Take into account a trial that took this long; without a verdict it failed."""
+        """Add the result of a trial and its time span; without a verdict it failed."""
         self._tried[trial.identity] = self._tried.get(trial.identity, 0) + 1
         level = self._place(trial, self._search) if self._search else None
         if verdict is None or not verdict.valid:
@@ -140,7 +140,7 @@ class Sequential:
         return is_due and is_known_well(self._values.get(point, []), until.within)
 
     def _relative_half_width(self, point: str) -> float | None:
-        """The distance from the middle of the interval to its ends, as a share of the middle."""
+        """The half-width of the point's interval as a share of its midpoint."""
         interval = intervals.of_logs(self._values.get(point, ()))
         return None if interval is None else intervals.exp(interval[1]) - 1
 
@@ -174,7 +174,7 @@ class Sequential:
         return Why.UNDECIDED if is_open else Why.PASSED_BY
 
     def _is_decided(self, trial: Trial, search: Search) -> bool:
-        """Whether the condition holds, or does not, for all that the aggregates may be at the trial's level."""
+        """Whether the condition is decided at the trial's level for every value in the intervals of the aggregates."""
         due = intervals.looks(search.least, self._most) if search.least else ()
         if self._tried.get(trial.identity) not in due:
             return False
@@ -218,9 +218,9 @@ class Sequential:
 
 
 def is_known_well(values: Sequence[float], within: float) -> bool:
-    """Whether the interval of values is narrow enough, with the last one and without it: one look may be lucky."""
+    """Whether the interval of values is narrow enough, with and without the last value: one look may be lucky."""
     if len(values) < LEAST_LOOKED_AT:
-        return len(values) > 1 and len(set(values)) == 1  # what does not vary at all is known at once
+        return len(values) > 1 and len(set(values)) == 1  # values without any variation need no further measurement
     reaches = [intervals.assured_reach(some) for some in (values, values[:-1])]
     return all(reach is not None and reach < within for reach in reaches)
 
@@ -231,7 +231,7 @@ def of(header: Header) -> Sequential | None:
 
 
 def is_settled(plan: Plan, windows: Mapping[str, tuple[TrialVerdict, Window]]) -> bool:
-    """Whether nothing has to be measured beyond the trials that were found, by their place."""
+    """Whether the results so far, by the trials' places, are all that the plan needs."""
     state = of(plan.header)
     if state is None:
         return len(windows) == plan.header.trials
@@ -246,7 +246,7 @@ def is_settled(plan: Plan, windows: Mapping[str, tuple[TrialVerdict, Window]]) -
 
 
 def _best_level(by_level: Mapping[int, float], search: Search) -> int | None:
-    """The level of the best objective; of several the one that comes first."""
+    """The level with the best objective; of several, the lowest."""
     if not by_level:
         return None
     sign = -1 if search.maximises else 1
@@ -258,17 +258,17 @@ def _best_level(by_level: Mapping[int, float], search: Search) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Values:
-    """The metrics of a trial, its time, and for each metric how many of its units are one base unit of the language."""
+    """The metrics and the time of a trial, and for each metric the number of its units in one base unit."""
 
     verdict: TrialVerdict
     window: Window
     parts: Mapping[str, int]
 
     def metric(self, name: str) -> Number:
-        """The metric in the language's base unit; None where it was not measured."""
+        """The metric in the language's base unit; None if it was not measured."""
         measured = self.verdict.metrics
         if name == metrics.ELAPSED.name and name not in measured:
-            ran = self.verdict.ran or self.window  # a common start waits for the slowest machine
+            ran = self.verdict.ran or self.window  # with a common start, the slowest machine decides
             return ran[1] - ran[0] if ran else None
         value = next(
             (value for own_name, value in measured.items() if name in {own_name, metrics.column(own_name)}), None
@@ -277,7 +277,7 @@ class _Values:
 
 
 def _add_trial(level: _Level, term: Term, trial: _Values) -> None:
-    """Add a trial to one aggregate, unless its `where` leaves it out."""
+    """Add a trial to one aggregate, unless its `where` excludes the trial."""
     is_percentile = term.op == "percentile"
     conditions = term.terms if is_percentile else term.terms[1:]
     if any(_of_trial(condition, trial) is not True for condition in conditions):
@@ -292,13 +292,13 @@ def _add_trial(level: _Level, term: Term, trial: _Values) -> None:
 
 
 def _of_level(term: Term, level: _Level) -> Number:
-    """The value of a formula over all trials of a level."""
+    """The value of a formula over all trials at a level."""
     value: Number = evaluate(term, lambda part: _part_of_level(part, level))
     return value
 
 
 def _part_of_level(term: Term, level: _Level) -> Number:
-    """A factor, which is the one that is searched, or an aggregate over the trials of the level."""
+    """A factor, which is the one that is searched, or an aggregate over the trials at the level."""
     if term.op == "factor":
         return level.level
     if term not in level.computed:
@@ -321,7 +321,7 @@ def _percentile(bins: Mapping[int, int], term: Term) -> float | None:
 
 
 def _ends(level: _Level, term: Term, looks: int) -> tuple[Number, ...]:
-    """The ends of the interval of an aggregate over the trials of a level; the value of one that has no interval."""
+    """The ends of an aggregate's interval over the trials at a level; just its value if it has no interval."""
     if term.op not in INFERRED:
         return (_part_of_level(term, level),)
     values = level.values.get(term, [])
@@ -333,7 +333,7 @@ def _ends(level: _Level, term: Term, looks: int) -> tuple[Number, ...]:
 
 
 def _at_corner(corner: Mapping[Term, Number], level: _Level, term: Term) -> Number:
-    """The value of an aggregate, or of the factor that is searched."""
+    """The value of an aggregate at a corner of the intervals, or of the factor that is searched."""
     return corner.get(term, level.level)
 
 

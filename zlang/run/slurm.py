@@ -1,6 +1,6 @@
-"""Slurm: sbatch, squeue and sacct. In: a script, and a number of tasks. Out: a job; where its tasks are by now.
+"""Slurm: sbatch, squeue and sacct. In: a script, and a number of tasks. Out: a job, and the states of its tasks.
 
-Rule: which task carries a run out is written down in the run's folder. It decides no command, so no seal covers it.
+Rule: the run's folder records which task carries the run out. The record decides no command, so no seal covers it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Task:
 
 
 def submit(script: str, name: str, directory: Path, tasks: str, options: Sequence[str]) -> str:
-    """Submit a job array, whose output goes to a directory; gives the number of the job. Raises RunError."""
+    """Submit a job array with its output in a directory; return the number of the job. Raises RunError."""
     ours = [f"--array={tasks}", f"--job-name={name}", f"--chdir={directory}", f"--output={OUTPUT}"]
     line = ["sbatch", "--parsable", "--requeue", "--exclusive", "--open-mode=append", *ours, *options]
     answer = _output(list(map(utf8, line)), script)
@@ -56,7 +56,7 @@ def submit(script: str, name: str, directory: Path, tasks: str, options: Sequenc
 
 
 def tasks() -> dict[str, str]:
-    """The state of each task of this user that waits or runs, by its name. Raises RunError."""
+    """The state of each waiting or running task of this user, by name. Raises RunError."""
     states: dict[str, str] = {}
     for line in _output(["squeue", "--me", "--noheader", "--array", f"--format={_FOLLOWED}"]).splitlines():
         name, _, state = line.partition(" ")
@@ -78,19 +78,19 @@ def outcomes(jobs: Iterable[str]) -> dict[str, str]:
 
 
 def nodes() -> tuple[list[str], str]:
-    """The nodes of the allocation in which zlang was started, and the one that this is. Raises RunError."""
+    """The nodes of the allocation in which zlang was started, and the current node. Raises RunError."""
     listed = os.environ.get("SLURM_JOB_NODELIST", "")
     names = _output(["scontrol", "show", "hostnames", listed]).split() if listed else []
     return names, os.environ.get("SLURMD_NODENAME", "")
 
 
 def save(folder: Path, task: Task) -> None:
-    """Save which task carries out a run, in its folder. Raises OSError."""
+    """Record in a run's folder which task carries the run out. Raises OSError."""
     replace_file(folder / KEPT, json.dumps(asdict(task)).encode() + b"\n")
 
 
 def load(folder: Path) -> Task | None:
-    """The task that carries a run out; None where there is none, or no task is named."""
+    """The task that carries a run out; None if none is recorded."""
     try:
         content = json.loads(read_regular(folder / KEPT, _LONGEST))
         task = Task(content["job"], content["number"])
@@ -103,7 +103,7 @@ def load(folder: Path) -> Task | None:
 def _output(line: Sequence[str | bytes], given: str = "") -> str:
     name = str(line[0], "utf-8") if isinstance(line[0], bytes) else line[0]
     try:
-        done = subprocess.run(  # noqa: S603 - one of two tools, whose arguments are no shell's
+        done = subprocess.run(  # noqa: S603 - one of two tools, whose arguments reach no shell
             line, input=given.encode("utf-8", "surrogateescape"), capture_output=True, timeout=_PATIENCE, check=False
         )
     except FileNotFoundError:

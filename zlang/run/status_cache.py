@@ -1,10 +1,10 @@
-"""Answers about run folders that need not be read again: folder + answer -> a file beside the key -> the answer.
+"""A cache of answers about run folders: folder + answer -> a file beside the key -> the answer.
 
-Rule, as for git's index: an answer is given again only while the kernel describes everything in the folder as it did
-before the folder was read: the same entries, each with its device, inode, size, and times of change. Programs cannot
-set the time of the last status change (ctime), so what was changed, replaced or copied is read again. So is a folder in
-which something changed just before it was read, because file systems count time in steps. An answer that is damaged,
-that is not signed with this user's key, or that other code wrote, is ignored.
+Rule, as for git's index: an answer is reused only while the kernel describes everything in the folder as it did before
+the folder was read: the same entries, each with its device, inode, size, and times of change. Programs cannot set the
+time of the last status change (ctime), so anything changed, replaced or copied is read again. So is a folder in which
+something changed just before it was read, because file systems have coarse timestamps. An answer is ignored if it is
+damaged, not signed with this user's key, or written by other code.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ class Snapshot(NamedTuple):
 
 
 def describe(folder: Path) -> Snapshot | None:
-    """Describe a folder that is about to be read; None where its answer must not be saved.
+    """Describe a folder that is about to be read; None if its answer must not be saved.
 
-    That is the case if something changed just now, or if there is a link, whose target may change unseen.
+    That is the case if something changed just now, or if there is a link, whose target may change unnoticed.
     """
     latest = time.time_ns() - _STEP
     paths = [_real(folder)]
     stamps = array("q")
     try:
-        for path in paths:  # it grows; a directory is described before it is listed
+        for path in paths:  # it grows meanwhile; a directory is described before it is listed
             status = os.lstat(path)
             stamps.extend(_read_stamp(status))
             if stat.S_ISLNK(status.st_mode) or status.st_ctime_ns > latest or status.st_mtime_ns > latest:
@@ -68,7 +68,7 @@ def describe(folder: Path) -> Snapshot | None:
 
 
 def load(folder: Path) -> str | None:
-    """The answer that was saved for a folder, if nothing in it has changed since it was read."""
+    """The saved answer for a folder, if nothing in the folder has changed since it was read."""
     try:
         content = read_regular(_file(folder), _LONGEST)
         mac, body = content[:_MAC_DIGITS], content[_MAC_DIGITS:]
@@ -84,7 +84,7 @@ def load(folder: Path) -> str | None:
 
 
 def save(folder: Path, snapshot: Snapshot, answer: str) -> None:
-    """Save what was read of a folder after it was described. Where that is impossible, the folder is read again."""
+    """Save the answer for a folder that was described before it was read. If saving fails, the folder is read again."""
     fields = [_code(), snapshot.digest, answer.encode(), *snapshot.paths]
     body = zlib.compress(b"\0".join(fields), 1)
     with suppress(OSError, RunError):

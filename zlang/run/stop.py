@@ -1,7 +1,7 @@
 """Ctrl-C, SIGQUIT, SIGTERM and SIGHUP as something that can be waited for: signals -> `Stop`.
 
-Rules: the first signal interrupts nothing by itself: it makes `Stop` readable, and the runner asks at points where
-everything is known. A second one raises `Interrupted` wherever the program is.
+Rules: the first signal interrupts nothing by itself: it makes `Stop` readable, and the runner checks it at points where
+its state is consistent. A second one raises `Interrupted` wherever the program is.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Interrupted(BaseException):
 
 
 class Stop:
-    """A wish to stop: `pending` from the signal until it is `acknowledge`d; readable for as long as it is pending."""
+    """A request to stop: `pending` from the signal until it is `acknowledge`d; readable while it is pending."""
 
     def __init__(self) -> None:
         self.signal = 0
@@ -57,7 +57,7 @@ class Stop:
                 pass
 
     def fileno(self) -> int:
-        """Give the descriptor that is readable when there is something to look at."""
+        """Return the descriptor that is readable when a signal has arrived."""
         return self._reader
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
@@ -69,7 +69,7 @@ class Stop:
         for number, handler in self._before.items():
             if not (number == signal.SIGHUP and handler == signal.SIG_IGN):
                 signal.signal(number, self._on_signal)
-        # Without this a signal between Python's last look and poll(2) would go unnoticed until the workload ends.
+        # Without this a signal between Python's last check and poll(2) would go unnoticed until the workload ends.
         self._wakeup = signal.set_wakeup_fd(self._writer, warn_on_full_buffer=False)
         return self
 
