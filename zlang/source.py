@@ -34,7 +34,7 @@ class Source:
 
 
 class Span(Record, is_frequent=True):
-    """The characters `start` to `end` (exclusive) of a source. Two trees are equal wherever they stand."""
+    """The characters `start` to `end` (exclusive) of a source. All spans are equal, so trees compare without places."""
 
     source: Source
     start: int

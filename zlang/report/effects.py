@@ -45,7 +45,7 @@ _Term = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A source of variance: its share of it, its degrees of freedom, and how likely chance gives as much."""
+    """A source of variance: its share, its degrees of freedom, and the probability that chance alone gives as much."""
 
     metric: str
     name: str
@@ -195,7 +195,7 @@ class _Strata:
         squares, df = model.added(here, placed, removed)
         error = model.within(removed)
         if not error[1] and len(term) == 1 and kinds:
-            # Each combination was set up once: what the combinations differ by besides is all there is to judge by.
+            # Each combination was set up once, so the remaining variance between combinations is the only error term.
             placed = [item for item in placed if len(item) == 1]
             squares, df = model.added(here, placed, removed)
             error = model.residual(tuple(placed), removed)
@@ -322,7 +322,7 @@ class _Model:
         return centred
 
     def added(self, term: _Term, terms: Sequence[_Term], blocks: Sequence[Hashable] = ()) -> tuple[float, int]:
-        """The squares of a term beside all others that do not contain it (type II), and its degrees of freedom."""
+        """The squares that a term adds to all others that do not contain it (type II), and its degrees of freedom."""
         others = tuple(item for item in terms if not {*term} <= {*item})
         less, less_df = self.residual(others, blocks)
         more, more_df = self.residual((*others, term), blocks)

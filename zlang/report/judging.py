@@ -138,7 +138,7 @@ def _judged_combination(
 
 
 def _verdict_on_margin(op: str, margin: Margin, combinations: int, looks: int = 1) -> Verdict:
-    """All combinations have to pass, so that each may be tested by itself; one that fails is enough to fail."""
+    """Judge a margin. A pass needs all combinations, so each is tested by itself; for a failure one is enough."""
     if _holds(op, margin.interval(looks)) is True:
         return Verdict.PASS
     return Verdict.FAIL if _holds(op, margin.interval(looks * combinations)) is False else Verdict.INCONCLUSIVE

@@ -42,7 +42,7 @@ _SET_UP_ONCE = f"set up only once; {wording.SET_UP_AGAIN}"
 
 @frozen
 class Margin:
-    """The left side over the right one, or their difference where one is not positive; on a scale where 0 is the limit.
+    """The ratio of the left side to the right, or their difference if one is not positive; 0 on its scale is the limit.
 
     Without an error, `why` says why there is none. `subject` names the sides, and `middle` the statistic by which they
     are compared; `middles` has its value for each aggregate.
@@ -78,7 +78,7 @@ class Margin:
 
 @frozen
 class TrialTerms:
-    """A trial: its levels by the expectation's factors and by all, its groups, and what it adds to each aggregate."""
+    """A trial: its levels of the expectation's factors and of all factors, its groups, its value for each aggregate."""
 
     clause_levels: tuple[Cell, ...]
     levels: tuple[Cell, ...]

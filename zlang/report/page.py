@@ -1,7 +1,7 @@
 """A report's document as one HTML page, as Markdown, and as CSV files.
 
-Rules: the page reaches for nothing outside itself, and its policy forbids it; its tables need no script, and where no
-script runs there are still pictures. All text is escaped by the templates: there is no markup in a document.
+Rules: the page loads nothing from outside, and its content security policy forbids that. Its tables need no script,
+and without scripts there are still pictures. The templates escape all text: there is no markup in a document.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ _NOT_DRAWN = f"Plots are shown as tables, because {drawing.MISSING}: `{drawing.T
 
 
 def html(document: Document) -> str:
-    """One page that holds all it needs; where the library that draws is not installed, tables in place of plots."""
+    """A self-contained page; if the library that draws is not installed, it has tables in place of plots."""
     script = ""
     document = document if drawing.draws_in_pages() else document.with_tables_for_figures(_NOT_DRAWN)
     if any(isinstance(block, Figure) for section in document.sections for block in section.blocks):
-        # What ends the element would end it also within a text.
+        # The closing tag would end the element even inside a string.
         script = re.sub("<(?=/script|!--)", r"<\\", f"{vega.library()}\n{_text('report.js')}", flags=re.IGNORECASE)
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return _render("report.html.j2", document, script=script, digest=digest, style=_text("report.css"))
 
 
 def markdown(document: Document) -> str:
-    """The same as GitHub's Markdown: texts and tables."""
+    """The document in GitHub's Markdown, as texts and tables."""
     return _render("report.md.j2", document)
 
 
@@ -53,7 +53,7 @@ def csv(document: Document) -> dict[str, str]:
 
 
 class ReportFormat(NamedTuple):
-    """A format of reports: one text, or a directory of texts by their names."""
+    """A format of reports: one text, or a directory of texts by file name."""
 
     file: str
     write: Callable[[Document], str | dict[str, str]]
@@ -68,7 +68,7 @@ FORMATS: Mapping[str, ReportFormat] = {
 
 
 def slug(title: str) -> str:
-    """A title as a file is called."""
+    """A title as a file name."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower())[:60].strip("-") or "table"
 
 
@@ -105,7 +105,7 @@ def _templates() -> Environment:
 
 
 def _visible_value(value: object) -> object:
-    """Make text visible that is not ours."""
+    """Escape invisible characters in text that is not ours."""
     return visible(value, LAYOUT) if type(value) is str else value
 
 
@@ -122,19 +122,19 @@ def _csv_link(table: DocumentTable) -> str:
 
 
 def _static_picture(spec: Mapping[str, object]) -> str:
-    """A picture that cannot do anything, for where no script runs, and for paper."""
+    """A picture without scripts, for browsers that run none and for printing."""
     return _data("image/svg+xml", vega.still(spec))
 
 
 def _words(text: str) -> Markup:
-    """A text in which what stands between backticks is code."""
+    """A text whose parts in backticks become code."""
     from markupsafe import Markup, escape
 
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(visible(text, LAYOUT)))))  # noqa: S704 - it is escaped
 
 
 def _figure(text: str) -> Markup:
-    """A number with its unit and its interval: a line may end before the interval, and before its upper end only."""
+    """A number with its unit and interval; a line can break only before the interval and before its upper end."""
     from markupsafe import Markup, escape
 
     shown = str(escape(visible(text))).replace(" ", "&nbsp;").replace("&nbsp;[", " [").replace("…&nbsp;", "… ")
@@ -148,11 +148,11 @@ def _data(kind: str, text: str) -> str:
 # -- Markdown
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@])")
-_CODE = re.compile("`([^`|<&]+)`")  # a bar ends the cell of a table also within code, and not every reader knows code
+_CODE = re.compile("`([^`|<&]+)`")  # a bar ends a table cell even within code, and not every reader supports code
 
 
 def _escaped(text: str) -> str:
-    """A text in which what stands between backticks is code, and nothing else is markup."""
+    """A text whose parts in backticks are code, and in which nothing else is markup."""
     parts = _CODE.split(visible(" ".join(text.split())))
     return "".join(f"`{part}`" if number % 2 else _literal(part) for number, part in enumerate(parts))
 

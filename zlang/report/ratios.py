@@ -1,9 +1,9 @@
-"""Ratios of what was measured, with the interval in which they lie: Student's t on logarithms.
+"""Ratios of measured values with their intervals: Student's t on logarithms.
 
-In: logarithms. Out: `Ratio`. Rules: combinations of the other factors count alike, and what differs between them is not
-error; each has its own spread, with the degrees of freedom of Satterthwaite (1946) as Welch estimates them (Biometrika
-34, 1947).
-`bench/intervals.py` measures how often the intervals hold the true ratio, and how often what `is detectable` is found.
+In: logarithms. Out: `Ratio`. Rules: combinations of the other factors have equal weights, and differences between them
+are not error; each has its own spread, with the degrees of freedom of Satterthwaite (1946) as Welch estimates them
+(Biometrika 34, 1947). `bench/intervals.py` measures how often the intervals cover the true ratio, and how often a
+`detectable` ratio is detected.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ class Ratio:
     df: float
 
     def interval(self, comparisons: int = 1) -> tuple[float, float] | None:
-        """The 95 % interval, simultaneous with those of so many comparisons (Bonferroni)."""
+        """The 95 % interval, simultaneous over this many comparisons (Bonferroni)."""
         if self.error is None:
             return None
         half = self.error * student(self.df, 1 - (1 - LEVEL) / 2 / comparisons)
         return exp(self.log - half), exp(self.log + half)
 
     def detectable(self, comparisons: int = 1) -> float | None:
-        """The ratio above 1 that the same experiment would detect in four of five repetitions."""
+        """The smallest ratio above 1 that the same experiment would detect in four of five repetitions."""
         if self.error is None:
             return None
         return exp(self.error * _errors_detected(self.df, comparisons))
 
     def estimate(self, comparisons: int = 1) -> Estimate:
-        """The same as a cell of a table."""
+        """The ratio as a table cell."""
         return Estimate(self.n, exp(self.log), *(self.interval(comparisons) or (None, None)))
 
 
 @cache
 def _errors_detected(df: float, comparisons: int) -> float:
-    """The number of standard errors that a difference needs, if the error itself is an estimate.
+    """The number of standard errors that a difference needs to be detected, if the error itself is an estimate.
 
-    It is the noncentral t, averaged over what the estimate may be: a small one promises too much.
+    It is the noncentral t, averaged over the distribution of the estimate: a small estimate promises too much.
     """
     import numpy as np
     from scipy.special import chdtri, nctdtr
@@ -76,7 +76,7 @@ def _errors_detected(df: float, comparisons: int) -> float:
 
 
 def paired(differences: Logs) -> Ratio | None:
-    """The ratio of paired values: the differences of the logarithms of each pair, by combination."""
+    """The ratio of paired values, from the differences of the logarithms of each pair, by combination."""
     kept = {key: logs for key, logs in differences.items() if logs}
     if not kept:
         return None
@@ -88,13 +88,13 @@ def paired(differences: Logs) -> Ratio | None:
         return Ratio(n, log, *error)
     if len(means) == 1:
         return Ratio(n, log, None, 0)
-    # Nothing was repeated: what differs between the combinations is all there is to judge by.
+    # Nothing was repeated, so the differences between the combinations are the only estimate of the error.
     spread = math.fsum((item - log) ** 2 for item in means) / (len(means) - 1)
     return Ratio(n, log, math.sqrt(spread / len(means)), len(means) - 1)
 
 
 def apart(ones: Logs, others: Logs) -> Ratio | None:
-    """The ratio of the others to the ones where nothing pairs them, in the combinations that both have."""
+    """The ratio of `others` to `ones` for unpaired values, in the combinations that both have."""
     both = [key for key in ones if key in others and ones[key] and others[key]]
     if not both:
         return None
@@ -112,7 +112,7 @@ def mean(logs: Sequence[float]) -> float:
 def error_of(samples: Sequence[Sequence[float]], count: int) -> tuple[float, float] | None:
     """The standard error of the sum of the samples' means over `count`, and its degrees of freedom.
 
-    Each sample has its own variance (Welch, Satterthwaite), unless one of them is a single value: then they share one.
+    Each sample has its own variance (Welch, Satterthwaite), unless a sample is a single value: then all share one.
     """
     squares = [math.fsum((log - mean(logs)) ** 2 for log in logs) for logs in samples]
     dfs = [len(logs) - 1 for logs in samples]
@@ -131,11 +131,11 @@ def error_of(samples: Sequence[Sequence[float]], count: int) -> tuple[float, flo
 
 
 def summed(variances: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """The standard error of a sum of independent parts, each with its variance and degrees of freedom, and its own."""
+    """The standard error and degrees of freedom of a sum of independent parts, from the variance and those of each."""
     total = math.fsum(variance for variance, _ in variances)
     most = math.fsum(df for _, df in variances)
     if not total:
         return 0.0, most
-    # Welch's form, in which the squares of estimated variances are not too large on average.
+    # Welch's form, in which the squares of estimated variances are not too large on average
     df = total**2 / math.fsum(variance**2 / (own + 2) for variance, own in variances) - 2
     return math.sqrt(total), min(df, most)

@@ -1,8 +1,8 @@
-"""Plots that are not over a factor: latencies, the run from trial to trial, seconds, each factor in turn.
+"""Plots over an axis that is not a factor: latencies, positions in the run, seconds, or each factor in turn.
 
-In: a run's trials and a `Plot` over one of `AXES`. Out: `Drawn`s. Rules: distributions are of all operations of the
-trials that count, added up; their interval, and that of a series, is over trials; a main effect is the mean over the
-combinations of all other factors, and its interval that of repetitions.
+In: a run's trials and a `Plot` over one of `AXES`. Out: `Drawn`s. Rules: a distribution pools all operations of the
+valid trials; its interval, and that of a series, is over trials. A main effect is the mean over the combinations of all
+other factors, and its interval comes from replicates.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Levels = tuple[Cell, ...]
 
 
 def drawn(trials: Trials, plot: Plot) -> list[Drawn]:
-    """The data of a plot over something that is not a factor, each measure by itself. Raises RunError."""
+    """The data of a plot over an axis that is not a factor, for each measure. Raises RunError."""
     alone = [replace(plot, measures=(measure,)) for measure in plot.measures]
     match plot.over.name:
         case "factors":
@@ -103,7 +103,7 @@ def _latency_range(estimates: Sequence[Cell]) -> tuple[float, float]:
 
 
 def _in_order(trials: Trials, plot: Plot) -> Drawn:
-    """The value of each trial, at its place in the order."""
+    """The value of each trial, at its position in the run order."""
     position = FactorRef("position", ("position",), "count")
     placed = replace(trials, factors={**trials.factors, "position": ("position", "")})
     columns = (position, *_columns(plot))
@@ -131,7 +131,7 @@ def _ranks(trials: Trials, factor: FactorRef) -> dict[object, int]:
 
 
 def _in_groups(each: Drawn) -> Drawn:
-    """The same with a point for consecutive trials, at the position of the first, where there are very many."""
+    """If there are very many trials, combine consecutive ones into one point at the position of the first."""
     size = _size([row[0] for row in each.rows], _MOST_PLACES)
     groups: dict[Levels, list[float]] = {}
     for *levels, result in each.rows:
@@ -142,13 +142,13 @@ def _in_groups(each: Drawn) -> Drawn:
 
 
 def _size(positions: Sequence[Cell], most: int) -> int:
-    """The number of consecutive positions in a group, for at most this many groups."""
+    """The number of consecutive positions in each group, so that there are at most `most` groups."""
     last = max((position for position in positions if isinstance(position, int)), default=1)
     return math.ceil(last / most)
 
 
 def _start(position: Cell, size: int) -> Cell:
-    """The first position of the group that one belongs to; positions count from one."""
+    """The first position of the group to which a position belongs; positions count from one."""
     return position - (position - 1) % size if isinstance(position, int) else position
 
 
@@ -156,7 +156,7 @@ def _start(position: Cell, size: int) -> Cell:
 
 
 def _histograms_in_sql(trials: Trials, measure: Measure, levels: Sequence[str]) -> str:
-    """A subquery with the histogram of each trial that counts, its levels, and a number for each set of levels."""
+    """A subquery with the histogram of each valid trial, its levels, and a number for each combination of levels."""
     keys = [f'"level {i}"' for i in range(len(levels))]
     chosen = "".join(f"{item} AS {key}, " for item, key in zip(levels, keys, strict=True))
     group = f"dense_rank() OVER (ORDER BY {', '.join(keys)})" if keys else "1"
@@ -168,7 +168,7 @@ def _histograms_in_sql(trials: Trials, measure: Measure, levels: Sequence[str]) 
 
 
 def _latencies(trials: Trials, plot: Plot) -> Drawn:
-    """The share of operations that took no longer, in percent."""
+    """The cumulative distribution: the share of operations up to each latency, in percent."""
     columns = _columns(plot)
     keys = "".join(f', "level {i}"' for i in range(len(columns)))
     each = _histograms_in_sql(trials, plot.measures[0], [level(trials, item) for item in columns])
@@ -214,7 +214,7 @@ def _latencies(trials: Trials, plot: Plot) -> Drawn:
 
 
 def _curve(bins: Sequence[tuple[int, int]]) -> dict[int, float]:
-    """The share of operations up to some of the bins, as many as a curve needs."""
+    """The cumulative share of operations at some of the bins, as many as a curve needs."""
     total = sum(count for _, count in bins)
     curve: dict[int, float] = {}
     last, last_ns, so_far = -1.0, 0, 0
@@ -228,17 +228,17 @@ def _curve(bins: Sequence[tuple[int, int]]) -> dict[int, float]:
 
 
 def _marks(bins: Sequence[tuple[int, int]], curve: Mapping[int, float]) -> Iterator[tuple[int, int]]:
-    """Each bin with the point of the curve that it belongs to: the next one."""
+    """Each bin with the point of the curve to which it belongs: the next one."""
     points = list(curve)
     for ns, _ in bins:
         yield ns, points[bisect.bisect_left(points, ns)]
 
 
 def around(share: float, over: Estimate) -> Estimate:
-    """The share of all operations together, with the interval over trials."""
+    """The share over all operations together, with its interval over trials."""
     if over.low is None or over.high is None:
         return Estimate(over.n, share, None, None)
-    # All operations together may lie beside the middle of trials: the band then reaches to the curve.
+    # The pooled share can lie outside the interval over trials: the band then extends to the curve.
     return Estimate(over.n, share, min(over.low, share), min(max(over.high, share), 100.0))
 
 
@@ -247,7 +247,7 @@ def _integer(value: object) -> int:
 
 
 def _histograms(trials: Trials, plot: Plot) -> Drawn:
-    """The distribution of each trial's operations over latencies, in percent, at its place in the order."""
+    """The latency distribution of each trial, in percent of its operations, at its position in the run order."""
     facet = (plot.facet,) if plot.facet else ()
     latency = FactorRef("latency up to", (), "duration")
     ((last,),) = run_query(trials.db, f"SELECT coalesce(max(position), 1) FROM {trials.rows} WHERE valid").rows
@@ -288,7 +288,7 @@ def _histograms(trials: Trials, plot: Plot) -> Drawn:
 
 
 def _seconds(trials: Trials, plot: Plot) -> Drawn:
-    """The samples of each second of the measurement, over trials, for each source if there are several."""
+    """The samples for each second of the measurement, over trials, by source if there are several."""
     columns = _columns(plot)
     (measure,) = plot.measures
     group, _, metric = measure.term.name.rpartition(".")
@@ -308,7 +308,7 @@ def _seconds(trials: Trials, plot: Plot) -> Drawn:
     )
     column = "stream" if metric in _metrics_of_streams(trials) else "source"
     source = FactorRef(column, (), "string")
-    # Of several sources those are left out in which nothing ever happened.
+    # If there are several sources, those without any activity are omitted.
     seen = {row[1] for row in answer.rows if isinstance(row[-1], list) and any(row[-1])}
     several = len({row[1] for row in answer.rows}) > 1
     parts = parts_of(trials.metrics.get(measure.term.name, ("", ""))[1]) if measure.type == "duration" else 1
@@ -326,13 +326,13 @@ def _seconds(trials: Trials, plot: Plot) -> Drawn:
 
 
 def _metrics_of_streams(trials: Trials) -> frozenset[str]:
-    """The metrics that have samples of single streams."""
+    """The metrics that have samples for single streams."""
     own = f"SELECT DISTINCT metric FROM main.samples JOIN {trials.rows} USING (run, trial, replicate)"
     return frozenset(str(metric) for (metric,) in run_query(trials.db, f"{own} WHERE stream IS NOT NULL").rows)
 
 
 def _events(trials: Trials, facet: FactorRef | None) -> tuple[tuple[Cell, float, str], ...]:
-    """The mean begin of each phase but the first, half a second before its first sample, which covers a second."""
+    """The mean start of each phase but the first: half a second before its first sample, which covers a second."""
     own = f"main.samples JOIN {trials.rows} t USING (run, trial, replicate)"
     of = level(trials, facet) if facet else "NULL"
     answer = run_query(

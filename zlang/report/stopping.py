@@ -1,6 +1,6 @@
-"""The reasons why a run stopped: the course of its searches, and the points that are as precise as requested.
+"""The reasons why a run stopped: the steps of its searches, and the points that reached the requested precision.
 
-In: a run's trials. Out: a table of the levels that a search measured, and sentences; nothing if the experiment has
+In: a run's trials. Out: a table of the levels that a search measured, and sentences; empty if the experiment has
 neither `until` nor `find`.
 """
 
@@ -30,7 +30,7 @@ _Point = Mapping[str, Cell]
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A point that a search looked at, of how many trials that count, and what was found there."""
+    """A point that a search measured: its number of valid trials, and the result there."""
 
     point: _Point
     holds: bool | None
@@ -41,12 +41,12 @@ class _Step:
 
 
 def course(trials: Trials) -> Summary | None:
-    """The levels that a search looked at, in their order, by the levels of the other factors; and what decided."""
+    """The levels that a search measured, in order, for each combination of the other factors, and what decided."""
     for search in stored_clauses(trials, "find", Search):
         kinds, steps = _kinds(trials), [step for steps in _searches(trials, search) for step in steps]
         there = {name for step in steps for name, level in step.point.items() if level is not None}
         factors = [*(name for name in kinds if name in there - {search.factor}), search.factor]
-        is_own = search.objective.term.op == "factor"  # a column of its own already
+        is_own = search.objective.term.op == "factor"  # it already has its own column
         shown = [] if is_own else [(search.objective.name, search.objective.type)]
         shown += [(side.name, side.type) for side in _sides(search)]
         own = [TableColumn(name, kinds[name], "") for name in factors]
@@ -70,7 +70,7 @@ def course(trials: Trials) -> Summary | None:
 
 
 def sentences(trials: Trials) -> Iterator[str]:
-    """The outcome in words."""
+    """The outcomes of the searches and of `until` in words."""
     for search in stored_clauses(trials, "find", Search):
         yield search.text
         kinds, every = _kinds(trials), _measured_points(trials, search)
@@ -86,7 +86,7 @@ def sentences(trials: Trials) -> Iterator[str]:
 
 
 def _sides(search: Search) -> list[Term]:
-    """The values that the condition compares, beside the objective."""
+    """The values that the condition compares, and the objective."""
     return [
         aggregate for aggregate in dict.fromkeys(aggregates(search.condition)) if aggregate != search.objective.term
     ]
@@ -130,7 +130,7 @@ def _searches(trials: Trials, search: Search) -> list[list[_Step]]:
 
 
 def _measured_points(trials: Trials, search: Search) -> list[tuple[_Point, bool | None, Sequence[float | None]]]:
-    """At each point that was measured, by this run or taken over: whether the condition holds, and its sides."""
+    """For each point that was measured, by this run or reused: whether the condition holds, and its sides."""
     by = [FactorRef(name, (path,), "") for path, (name, _) in trials.factors.items()]
     result: list[tuple[_Point, bool | None, Sequence[float | None]]] = []
     for combination in evaluate(trials, [search.condition, *_sides(search)], by, every=True):
@@ -142,7 +142,7 @@ def _measured_points(trials: Trials, search: Search) -> list[tuple[_Point, bool 
 
 
 def _answer(steps: Sequence[_Step], search: Search, kind: str) -> str:
-    """The level that a search found, and the two between which the condition changes."""
+    """The level that a search found, and the two levels between which the condition changes."""
 
     def level(step: _Step) -> str:
         return wording.level(step.point.get(search.factor), kind)
@@ -167,7 +167,7 @@ def _answer(steps: Sequence[_Step], search: Search, kind: str) -> str:
 
 
 def _range(trials: Trials, search: Search, steps: Sequence[_Step], kind: str) -> str:
-    """The levels between which the condition changes, by the intervals of the measurements."""
+    """The levels between which the condition changes, according to the intervals of the measurements."""
     levels = [level for step in steps if isinstance(level := step.point.get(search.factor), int | float)]
     if len(levels) < len(steps) or {step.holds for step in steps} != {True, False}:
         return ""
@@ -182,7 +182,7 @@ def _range(trials: Trials, search: Search, steps: Sequence[_Step], kind: str) ->
     narrow = "; more replicates would narrow this"
     if not stored_clauses(trials, "until", Until):
         narrow = f"; to narrow this, write `repeat = {least}..{max(_ADVISED, 2 * trials.repeat)}`"
-    # All levels of a search are measured on the same setup, so the range is that of this setup.
+    # All levels of a search are measured on the same setup, so the range holds for this setup only.
     looks = len(intervals.looks(least, trials.repeat))
     judge = judging.Judge(search.condition, terms, (), 1, 1, is_within_setups=True, looks=looks)
     verdicts = {}
@@ -209,7 +209,7 @@ def _range(trials: Trials, search: Search, steps: Sequence[_Step], kind: str) ->
 
 
 def knee(verdicts: Mapping[float, judging.Verdict], *, holds_below: bool) -> tuple[float | None, float | None]:
-    """The levels between which a condition changes: the nearest that its intervals decide, None where they decide none.
+    """The nearest levels around the change of a condition at which its intervals are conclusive; None if there is none.
 
     `holds_below` says whether the condition holds at the lowest level.
     """
@@ -222,14 +222,14 @@ def knee(verdicts: Mapping[float, judging.Verdict], *, holds_below: bool) -> tup
 
 
 def _contradiction(same: Mapping[Cell, bool | None]) -> str:
-    """The reason to doubt the answer: among all measured levels the condition changes more than once."""
+    """The reason to doubt the answer if the condition changes more than once among all measured levels."""
     tried = sorted(level for level, holds in same.items() if holds is not None and isinstance(level, int | float))
     changes = sum(same[item] != same[other] for item, other in pairwise(tried))
     return f"; of all that was measured here it changes {changes} times: noise, or no knee" if changes > 1 else ""
 
 
 def _precision(trials: Trials, until: Until) -> Iterator[str]:
-    """The number of points that are known well enough, and the points that are not."""
+    """The number of points that are precise enough, and the points that are not."""
     rows = run_query(
         trials.db,
         f"SELECT trial, why, n, reach FROM stops WHERE run IN ({_runs(trials)}) ORDER BY reach DESC NULLS FIRST, trial",
@@ -243,7 +243,7 @@ def _precision(trials: Trials, until: Until) -> Iterator[str]:
     for trial, _, n, reach in others[:_NAMED]:
         where = _point_in_words(levels.get(str(trial), {}), kinds)
         within = f"{100 * reach:.2g} %" if isinstance(reach, float) else "not known"
-        # A narrow interval is not enough if a plausible spread would make it a wide one.
+        # A narrow interval is not enough if a plausible larger spread would make it wide.
         luck = ", which may be luck" if isinstance(reach, float) and reach <= until.within else ""
         yield f"  not {where or 'the only point'}: {within} after {n} trials that count{luck}"
     if len(others) > _NAMED:
@@ -261,7 +261,7 @@ def _kinds(trials: Trials) -> dict[str, str]:
 
 
 def _levels(trials: Trials) -> dict[str, _Point]:
-    """The levels of each point, by the hash that it is known by; words come in the order in which they are declared."""
+    """The levels of each point, by its hash; words are in the order of their declaration."""
     names = [name for name, _ in trials.factors.values()]
     listed = ", ".join([*map(quoted, names), "trial"])
     rows = run_query(trials.db, f"SELECT DISTINCT {listed} FROM {trials.rows} ORDER BY {listed}").rows

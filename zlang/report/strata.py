@@ -1,9 +1,9 @@
-"""The difference of two sides of an experiment, judged by the units to which a side was given.
+"""The difference of two sides of an experiment, judged by the units to which a side was applied.
 
-In: observations, each with its side, the groups that it belongs to (its block, and what it stood on at each depth), the
-levels of the other factors and a logarithm. Out: a `Difference`. Rules: observations that share a group in which only
-one side occurs are one unit, and only units are independent; sides that occur together in a group are compared within
-it; combinations of the other factors count alike, and what the difference differs by between them is not its error.
+In: observations, each with its side, its groups (its block, and its setup at each depth), the levels of the other
+factors and a logarithm. Out: a `Difference`. Rules: observations that share a group in which only one side occurs are
+one unit, and only units are independent. Sides that occur together in a group are compared within it. Combinations of
+the other factors have equal weights, and how the difference varies between them is not part of its error.
 Sources: Box, Hunter and Hunter, Statistics for Experimenters (blocks, ch. 4; split plots, ch. 9); Welch, Biometrika 34,
 1947 (unequal spread). `bench/verdicts.py` measures how often a verdict is false.
 """
@@ -31,7 +31,7 @@ _Key = tuple[Hashable, ...]
 
 @frozen
 class Observation:
-    """One trial on side 0 or 1. A group is None where the trial has none of its kind."""
+    """One trial on side 0 or 1. A group is None if the trial has none of that kind."""
 
     side: int
     groups: tuple[Hashable, ...]
@@ -41,9 +41,9 @@ class Observation:
 
 @frozen
 class Difference:
-    """A ratio, and how many independent `units` the side has that has fewer.
+    """A ratio, and the number of independent `units` of the side with fewer.
 
-    `is_of_setups` tells whether units are what was set up, rather than blocks or single trials.
+    `is_of_setups` says whether the units are setups rather than blocks or single trials.
     """
 
     ratio: Ratio | None
@@ -57,8 +57,8 @@ class Difference:
 
 
 def difference(observations: Sequence[Observation]) -> Difference:
-    """The second side against the first."""
-    # Levels of the others that only one side has say nothing about the difference, nor about what the sides share.
+    """Compare the second side with the first."""
+    # Levels of other factors that only one side has carry no information about the difference.
     levels = [{each.levels for each in observations if each.side == side} for side in (0, 1)]
     comparable = [each for each in observations if each.levels in levels[0] & levels[1]]
     chosen = comparable or observations
@@ -76,7 +76,7 @@ def difference(observations: Sequence[Observation]) -> Difference:
     while mixed:
         differences, share = _differences_within(placed, mixed)
         is_repeated = max(map(len, differences.values()), default=0) > 1
-        # Only pairs are free of what differs between blocks, even if one side has far fewer trials than the other.
+        # Only pairs exclude the differences between blocks, even if one side has far fewer trials than the other.
         if (is_repeated and share >= MOST) or (
             mixed == [_BLOCK] and share < MOST and (is_repeated or len(differences) > 1)
         ):
@@ -89,7 +89,7 @@ def difference(observations: Sequence[Observation]) -> Difference:
 
 
 class _Placed:
-    """An observation with its unit, the combination that its unit has, and its cell within the unit."""
+    """An observation with its unit, the combination of its unit, and its cell within the unit."""
 
     __slots__ = ("cell", "combination", "groups", "log", "side", "unit")
 
@@ -128,7 +128,7 @@ def components(groups: Sequence[tuple[Hashable, ...]], kinds: Sequence[int]) -> 
 
 
 def _constant(observations: Sequence[Observation], units: Sequence[int]) -> frozenset[int]:
-    """The other factors that have one level in each unit."""
+    """The other factors that are constant within each unit."""
     factors = range(len(observations[0].levels)) if observations else ()
     cells: dict[int, tuple[Cell, ...]] = {}
     varying: set[int] = set()
@@ -142,7 +142,7 @@ def _constant(observations: Sequence[Observation], units: Sequence[int]) -> froz
 def _differences_within(placed: Sequence[_Placed], kinds: Sequence[int]) -> tuple[dict[Hashable, list[float]], float]:
     """The differences within groups of these kinds, by combination, and the share of trials with a counterpart."""
     places: dict[tuple[_Key, int], tuple[dict[_Key, list[float]], dict[_Key, list[float]]]] = {}
-    # A unit that reaches into several groups makes them one.
+    # A unit that spans several groups joins them into one.
     together = components(
         [(tuple(observation.groups[kind] for kind in kinds), observation.unit) for observation in placed], (0, 1)
     )
@@ -161,7 +161,7 @@ def _differences_within(placed: Sequence[_Placed], kinds: Sequence[int]) -> tupl
 
 
 def _difference_between(placed: Sequence[_Placed]) -> Ratio | None:
-    """The difference of units that nothing pairs."""
+    """The difference of unpaired units."""
     units: dict[int, list[_Placed]] = defaultdict(list)
     for item in placed:
         units[item.unit].append(item)
@@ -179,7 +179,7 @@ def _difference_between(placed: Sequence[_Placed]) -> Ratio | None:
 
 
 def _adjusted(units: Sequence[Sequence[_Placed]]) -> Ratio | None:
-    """The difference of units that have different cells: of their means, less the effects of these cells."""
+    """The difference between the means of units with different cells, adjusted for the effects of these cells."""
     import numpy as np
 
     combinations = list(dict.fromkeys(ones[0].combination for ones in units))
@@ -205,7 +205,7 @@ def _adjusted(units: Sequence[Sequence[_Placed]]) -> Ratio | None:
     hat = matrix @ inverse @ matrix.T
     squares, free = (logs - hat @ logs) ** 2, 1 - np.diag(hat)
     sides = np.array([ones[0].side for ones in units])
-    # Each side has its own spread, unless a side has too few units to tell.
+    # Each side has its own spread, unless a side has too few units to estimate it.
     groups = [sides == side for side in (0, 1)]
     if min(float(free[own].sum()) for own in groups) < _LEAST_DF:
         groups = [sides >= 0]

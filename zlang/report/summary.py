@@ -1,7 +1,7 @@
-"""A results database in, one table of an experiment out: every combination of its factors with its figures.
+"""The summary of an experiment in a results database: a table of every combination of its factors with its figures.
 
-Rules: a figure comes with its n and, from two values on, with an interval; combinations of which no measurement counts
-are there with n = 0; what does not count is counted, with the reasons.
+Rules: a figure comes with its n and, from two values on, with an interval. Combinations without a valid measurement
+are listed with n = 0. Invalid trials are counted, with the reasons.
 A column has one statistic (`zlang/intervals.py`).
 """
 
@@ -30,7 +30,7 @@ _BESIDE = frozenset({"processor_time", "skew", "coverage"})
 
 @frozen
 class TableColumn:
-    """A column of the summary: `type` is a factor's type, "count" for n, or "estimate" for a metric."""
+    """A column of the summary: its `type` is a factor's type, "count" for n, or "estimate" for a metric."""
 
     name: str
     type: str
@@ -39,7 +39,7 @@ class TableColumn:
 
 @frozen
 class Estimate:
-    """A statistic of n values, and where it lies with 95 % confidence, if n and the values allow an interval."""
+    """A statistic of n values, and its 95 % interval if n and the values allow one."""
 
     n: int
     value: float | None
@@ -53,9 +53,9 @@ Cell = str | int | float | bool | Estimate | None
 
 @frozen
 class Summary:
-    """A table by factor, factors first, then n and the metrics; and what did not count, commonest reason first.
+    """A table by factor: factors first, then n and the metrics; and the invalid trials, the most common reason first.
 
-    `note` is what to mind about its rows.
+    `note` is a caveat about its rows.
     """
 
     experiment: str
@@ -68,14 +68,14 @@ class Summary:
 
     @property
     def invalid(self) -> int:
-        """The number of trials that do not count."""
+        """The number of invalid trials."""
         return self.trials - self.valid
 
 
 def summarise(db: Path, experiment: str | None = None, rows: str | None = None, named: Sequence[str] = ()) -> Summary:
-    """The summary of all runs of an experiment, or of the plan that ran last; or of these rows of the experiment.
+    """Summarise all runs of an experiment, the plan that ran last, or these rows of the experiment.
 
-    It is by the metrics that are `named`, if one of them varies, else by those that the workload is usually judged by.
+    It shows the metrics that are `named` if one of them varies, else the usual metrics of the workload.
     """
     name, schema = _experiment(db, experiment)
     catalogue = run_query(
@@ -101,13 +101,13 @@ def summarise(db: Path, experiment: str | None = None, rows: str | None = None, 
 
 
 def count_column(factors: Iterable[TableColumn]) -> TableColumn:
-    """The column of how many trials there are, under a name that none of the factors has."""
+    """The column for the number of trials, under a name that no factor has."""
     taken = {factor.name for factor in factors}
     return TableColumn(next(name for name in ("n", "trials", "trials_counted") if name not in taken), "count", "")
 
 
 def reasons(db: Path, table: str) -> tuple[int, int, tuple[tuple[str, int], ...]]:
-    """The number of trials, of those that count, and the reasons why others do not, the most common one first."""
+    """The number of trials, the number of valid ones, and the reasons for invalid ones, the most common first."""
     total, valid = run_query(db, f"SELECT count(*), count(*) FILTER (valid) FROM {table}").rows[0]
     why = run_query(
         db, f"SELECT why_not, count(*) FROM {table} WHERE NOT valid GROUP BY ALL ORDER BY count(*) DESC, why_not"
@@ -116,7 +116,7 @@ def reasons(db: Path, table: str) -> tuple[int, int, tuple[tuple[str, int], ...]
 
 
 def estimates(samples: Sequence[Sequence[float]]) -> list[Estimate]:
-    """The same statistic of each sample: of six values and more in each the median, else the geometric mean."""
+    """The same statistic of each sample: the median if each has six values or more, else the geometric mean."""
     sizes = [len(values) for values in samples if values]
     is_median = bool(sizes) and min(sizes) >= intervals.LEAST_FOR_MEDIAN
     has_logs = not is_median and all(0 < value < math.inf for values in samples for value in values)
@@ -129,7 +129,7 @@ def estimate(values: Sequence[float]) -> Estimate:
 
 
 def median(values: Sequence[float], *, has_interval: bool = True) -> Estimate:
-    """The median, with the two values between which it lies."""
+    """The median, with the two values that bound its interval."""
     if len(values) <= 1:
         return single(values)
     low, high = (intervals.of_median(values) if has_interval else None) or (None, None)
@@ -137,7 +137,7 @@ def median(values: Sequence[float], *, has_interval: bool = True) -> Estimate:
 
 
 def single(values: Sequence[float]) -> Estimate:
-    """The only value, if there is one: it has no interval."""
+    """The only value, if there is one, without an interval."""
     return Estimate(len(values), values[0] if values else None, None, None)
 
 
@@ -153,7 +153,7 @@ def _geometric_mean(values: Sequence[float]) -> Estimate:
 
 
 def heading(summary: Summary, n: int) -> str:
-    """The heading of a column of estimates: what they are, and whether they have intervals."""
+    """The heading of a column of estimates: their statistic, and whether they have intervals."""
     name = summary.columns[n].name
     estimates = [value for row in summary.rows if isinstance(value := row[n], Estimate)]
     statistic = next((value.statistic for value in estimates if value.statistic), "")
@@ -164,7 +164,7 @@ def heading(summary: Summary, n: int) -> str:
 
 
 def shown(value: Cell, column: TableColumn) -> str:
-    """A cell as people write it: an estimate has its interval behind it."""
+    """A cell as text for people: an estimate is followed by its interval."""
     if not isinstance(value, Estimate):
         return wording.level(value, column.type)
     if value.value is None:
@@ -176,7 +176,7 @@ def shown(value: Cell, column: TableColumn) -> str:
 
 
 def flat(summary: Summary) -> tuple[list[str], list[list[object]]]:
-    """The same as plain names and rows: an estimate is three numbers, in the unit of its column."""
+    """The summary as plain names and rows: an estimate becomes three numbers, in the unit of its column."""
     names = [
         name
         for column in summary.columns
@@ -208,27 +208,27 @@ def _experiment(db: Path, wanted: str | None) -> tuple[str, str]:
 
 
 def usual_metrics(db: Path, table: str, names: Sequence[str]) -> list[str]:
-    """The metrics of those known that a question may mean that names none: what the summary shows, else the time."""
+    """The default metrics of a question that names none: those of the summary, else the time."""
     result = [metric for metric in _metrics(db, table, names) if metric != ELAPSED.name]
     return varying(db, table, result) or ([] if varying(db, table, [ELAPSED.name]) else result) or [ELAPSED.name]
 
 
 def varying(db: Path, table: str, names: Sequence[str]) -> list[str]:
-    """Those metrics that are not the same in every trial that counts."""
+    """The metrics that are not the same in every valid trial."""
     return _metrics_where(db, table, names, "max({0}) > min({0})")
 
 
 def _metrics_where(db: Path, table: str, names: Sequence[str], test: str) -> list[str]:
-    """Those metrics for which an aggregate of the trials that count is true."""
+    """The metrics for which an aggregate over the valid trials is true."""
     tests = ", ".join(f"coalesce({test.format(quoted(m))}, false)" for m in names)
     seen = run_query(db, f"SELECT {tests} FROM {table} WHERE valid").rows[0] if names else ()
     return [m for m, yes in zip(names, seen, strict=True) if yes]
 
 
 def _metrics(db: Path, table: str, names: Sequence[str]) -> list[str]:
-    """The usual two where something was measured by them, else the first that each trial told, if any, and the time.
+    """The two usual metrics if they were measured, else the first metric that every trial has, if any, and the time.
 
-    Those that vary come first, and of these those of which it is known in which direction they are better.
+    Metrics that vary come first, and among these the metrics for which a better direction is declared.
     """
     shown = _metrics_where(db, table, names, "bool_or(abs({0}) > 0)")
     varied = {*varying(db, table, shown)}

@@ -25,7 +25,7 @@ _NEAR_MARK = 0.1
 
 
 def draw(drawn: Drawn, width: int, *, is_coloured: bool) -> str:
-    """The pictures one above the other. Raises RunError where plotext is not installed."""
+    """Draw the pictures one above the other. Raises RunError if plotext is not installed."""
     if not drawn.has_values:
         return f"{visible(drawn.plot.text)}: {EMPTY}\n"
     plotext = drawing.load_library("plotext")
@@ -36,7 +36,7 @@ def draw(drawn: Drawn, width: int, *, is_coloured: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _UpAxis:
-    """The axis of the measure: its ends, how many units of a value one of its own is, and whether it is logarithmic."""
+    """The axis of the measure: its ends, the size of its unit in that of the values, and whether it is logarithmic."""
 
     least: float
     most: float
@@ -44,12 +44,12 @@ class _UpAxis:
     is_log: bool
 
     def place(self, value: float) -> float:
-        """The place of a value on the axis; a value beyond the axis is at its end."""
+        """The place of a value on the axis; a value beyond an end is at that end."""
         kept = min(max(value, self.least), self.most) / self.size
         return math.log10(kept) if self.is_log else kept
 
     def marks(self) -> list[float]:
-        """Round numbers within the axis, in its own unit."""
+        """Round numbers within the axis, in the unit of the axis."""
         return (_log_marks if self.is_log else _linear_marks)(self.least / self.size, self.most / self.size)
 
 
@@ -65,7 +65,7 @@ def _picture(plotext: Library, drawn: Drawn, picture: Picture, width: int, *, is
     figure.clear()
     figure.theme("colorless")  # the terminal's own background
     figure.plot_size(width, _HEIGHT)
-    figure.legend(active=False)  # it would hide what is drawn beneath it
+    figure.legend(active=False)  # it would cover what is drawn there
     names = []
     every = {name: i for i, name in enumerate(drawing.lines_of(drawn))}
     for name, line in picture.lines.items():
@@ -89,7 +89,7 @@ def _picture(plotext: Library, drawn: Drawn, picture: Picture, width: int, *, is
     figure.ruler("y").lim(up.place(up.least), up.place(up.most))
     figure.ruler("y").ticks([math.log10(n) if up.is_log else n for n in marks], [f"{n:,.10g}" for n in marks])
     text: str = figure.build().string(not is_coloured)
-    above = "" if title in text else f"{title}\n"  # plotext leaves out what is wider than the picture
+    above = "" if title in text else f"{title}\n"  # plotext omits text that is wider than the picture
     note = drawing.caption(drawn)
     below = [*names, *([note] if note else [])]
     return above + text.rstrip("\n") + "\n" + "".join(f"  {line}\n" for line in below)
@@ -107,21 +107,21 @@ def _places(drawn: Drawn) -> dict[Cell, float]:
 def _marks_with_events(
     drawn: Drawn, picture: Picture, places: Mapping[Cell, float], near: float
 ) -> list[tuple[float, str]]:
-    """The marks of the axis, but none near that of an event, and those of events."""
+    """The marks of the axis and of events; marks of the axis near an event are omitted."""
     marks = _axis_marks(drawn, sorted(places.values()), places)
     kept = [mark for mark in marks if all(abs(mark[0] - second) > near for second, _ in picture.marks)]
     return [*kept, *((second, f"▲{visible(name)}") for second, name in picture.marks)]
 
 
 def _log_marks(least: float, most: float) -> list[float]:
-    """1, 2 and 5 times the powers of ten within an axis; its ends where these are less than two."""
+    """1, 2 and 5 times the powers of ten within an axis, or its ends if there are fewer than two of these."""
     powers = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
     marks = [step * 10.0**power for power in powers for step in (1, 2, 5) if least <= step * 10.0**power <= most]
     return marks if len(marks) > 1 else [least, most]
 
 
 def _linear_marks(least: float, most: float) -> list[float]:
-    """Four to ten multiples of 1, 2 or 5 times a power of ten within an axis; its ends where it has no length."""
+    """Four to ten multiples of 1, 2 or 5 times a power of ten within an axis, or its ends if it has no length."""
     part = (most - least) / _FEWEST_MARKS
     if part <= 0:
         return [least]
@@ -135,7 +135,7 @@ def _is_log_axis(drawn: Drawn, levels: Sequence[Cell]) -> bool:
 
 
 def _axis_marks(drawn: Drawn, ends: Sequence[float], places: Mapping[Cell, float]) -> list[tuple[float, str]]:
-    """The marks of an axis: all levels, or some where they are many; powers of ten of latencies."""
+    """The marks of an axis: all levels, or some of them if there are many; powers of ten for latencies."""
     over = drawn.plot.over
     if over.name == LATENCY and ends:
         tens = [10.0**n for n in range(-9, 4)]
@@ -147,7 +147,7 @@ def _axis_marks(drawn: Drawn, ends: Sequence[float], places: Mapping[Cell, float
 
 
 def _fields(drawn: Drawn, picture: Picture) -> str:
-    """A row for each line, the highest first; the darker, the more."""
+    """A heat map with a row for each line, the highest first; darker fields have larger values."""
     over = drawn.plot.over
     levels = drawing.sorted_levels([row[0] for row in drawn.rows])
     by = " × ".join(item.name for item in drawn.plot.by)
@@ -165,7 +165,7 @@ def _fields(drawn: Drawn, picture: Picture) -> str:
     for name in reversed(names):
         existing = dict(picture.lines[name])
         cells = [existing.get(level) for level in levels]
-        if over.paths:  # levels of a factor are few enough for numbers
+        if over.paths:  # a factor has few enough levels to print numbers
             shown = [wording.measured(each_one.value or 0.0, picture.unit) if each_one else "" for each_one in cells]
             text += f"{name:>{margin}} │{'│'.join(f' {each_one:>{wide - 2}} ' for each_one in shown)}│\n"
             continue
@@ -187,7 +187,7 @@ def _shade(estimate: Estimate, most: float) -> str:
 
 
 def _step(picture: Picture) -> tuple[float, str]:
-    """As `drawing.scale`; what has no larger unit is counted in thousands."""
+    """As `drawing.scale`, but values without a larger unit are counted in thousands."""
     size, name = drawing.scale(picture)
     return (size, name) if size != 1 or picture.most < _MANY else (1000.0, f"thousand {name}".rstrip())
 
@@ -205,7 +205,7 @@ def _draw_line(
     medians = [upwards(point.value or 0.0) for _, point in points]
     if form is not Form.POINTS:
         figure.draw(figure.signal(at, medians, marker=stroke).lines())
-    # Of a curve's many intervals some tell how wide they are.
+    # A few of a curve's many intervals are enough to show their width.
     every = math.ceil(len(points) / _MOST_MARKS) if form is Form.CURVES else 1
     for place, point in points[::every]:
         if point.low is not None and point.high is not None:

@@ -44,7 +44,7 @@ _EVENT = "#666666"
 
 
 def write(every: Sequence[Drawn], path: Path) -> None:
-    """All plots in one file: PNG, SVG, or the Vega-Lite specification as JSON. Raises RunError."""
+    """Write all plots to one file: PNG, SVG, or the Vega-Lite specification as JSON. Raises RunError."""
     every = [drawn for drawn in every if drawn.has_values]
     if not every:
         raise RunError("there is nothing to draw", EMPTY)
@@ -68,7 +68,7 @@ def write(every: Sequence[Drawn], path: Path) -> None:
 
 
 def specification(every: Sequence[Drawn]) -> dict[str, object]:
-    """A Vega-Lite specification of all plots, one beneath the other."""
+    """A Vega-Lite specification of all plots, one below the other."""
     views = []
     palette = Palette()
     for drawn in every:
@@ -86,14 +86,14 @@ def specification(every: Sequence[Drawn]) -> dict[str, object]:
 
 
 def alone(drawn: Drawn, picture: Picture, palette: Palette) -> dict[str, object]:
-    """A specification of one picture without a title, as wide as its place."""
+    """A specification of one picture without a title, as wide as its container."""
     return _with_short_texts(
         {"$schema": _SCHEMA, "width": "container", "config": _CONFIG, **_view(drawn, picture, palette)}
     )
 
 
 def _with_short_texts(spec: dict[str, object]) -> dict[str, object]:
-    """A specification whose texts can be drawn: long ones, which take all memory, are cut, and are still distinct."""
+    """Shorten long texts in a specification, which would exhaust memory when drawn, but keep them distinct."""
     aliases: dict[str, str] = {}
 
     def shortened(part: object) -> object:
@@ -113,15 +113,15 @@ def _with_short_texts(spec: dict[str, object]) -> dict[str, object]:
 
 
 def still(spec: Mapping[str, object]) -> str:
-    """A specification drawn as SVG. Raises RunError."""
+    """Draw a specification as SVG. Raises RunError."""
     result: str = drawing.load_library("vl_convert").vegalite_to_svg({**spec, "width": _WIDTH, "background": "white"})
     return result
 
 
 def library() -> str:
-    """The JavaScript that draws specifications in a page: it defines a function `vegaEmbed`. Raises RunError.
+    """The JavaScript that draws specifications in a page; it defines a function `vegaEmbed`. Raises RunError.
 
-    It takes a second to make, so it is kept in the user's cache, by the version of what made it.
+    It takes a second to make, so it is kept in the user's cache, by the version of the library that made it.
     """
     convert = drawing.load_library("vl_convert")
     home = user_directory("XDG_CACHE_HOME", ".cache")
@@ -183,7 +183,7 @@ def _view(drawn: Drawn, picture: Picture, palette: Palette) -> dict[str, object]
 
 
 def _event_layers(picture: Picture, x: Mapping[str, object]) -> list[dict[str, object]]:
-    """A line where an event begins, with its name."""
+    """A line at the start of each event, with its name."""
     values = [{"over": second, "event": name} for second, name in picture.marks]
     data: dict[str, object] = {"data": {"values": values}}
     rule = {"mark": {"type": "rule", "strokeDash": [4, 3], "color": _EVENT}, "encoding": {"x": x}}
@@ -197,16 +197,16 @@ def _event_layers(picture: Picture, x: Mapping[str, object]) -> list[dict[str, o
 def _layers(
     drawn: Drawn, picture: Picture, title: str, places: Mapping[str, int] | None, *, has_intervals: bool
 ) -> list[dict[str, object]]:
-    """Intervals, lines or bars, and points; `places` are those of its lines, where it has several."""
+    """Intervals, lines or bars, and points; `places` are the places of the lines, if there are several."""
     size, _ = drawing.scale(picture)
     ends = [picture.least / size, picture.most / size]
-    # An axis that is made longer would show the whole of an interval of which it is said that it is cut.
+    # A longer axis would show all of an interval that the caption calls cut off.
     is_cut = drawing.is_cut(picture)
     domain: dict[str, object] = {"domain": ends, "nice": drawn.plot.over.name != LATENCY and not is_cut}
     if drawn.plot.is_log and picture.least > 0:
         domain |= {"type": "log", "nice": not is_cut}
     y: dict[str, object] = {"field": "value", "type": "quantitative", "title": title, "scale": domain}
-    # In a page a click on a name in the legend leaves this line alone.
+    # In a page, a click on a name in the legend shows only this line.
     select: dict[str, object] = {"name": "chosen", "select": {"type": "point", "fields": ["line"]}, "bind": "legend"}
     chosen: list[dict[str, object]] = [] if places is None else [select]
     at: dict[str, object] = {"y": y}
@@ -249,12 +249,12 @@ def _interval(low: float, high: float) -> dict[str, float]:
 
 
 def _rounded(value: float) -> float:
-    """Five digits: no eye sees more, and a page has many."""
+    """Round to five digits: more cannot be seen, and a page has many numbers."""
     return float(f"{value:.5g}")
 
 
 def _places_beside(drawn: Drawn) -> Callable[[str, Cell], float] | None:
-    """A function that places a line's points on the axis beside those of others; None if all stay where they belong."""
+    """A function that shifts the points of a line sideways from those of other lines; None if none are shifted."""
     levels = drawing.sorted_levels([row[0] for row in drawn.rows])
     numbers = [level for level in levels if isinstance(level, int | float)]
     lines = {name: i for i, name in enumerate(drawing.lines_of(drawn))}
@@ -276,7 +276,7 @@ def _places_beside(drawn: Drawn) -> Callable[[str, Cell], float] | None:
 def _fields(
     drawn: Drawn, picture: Picture, by: str, title: str, shown: Sequence[Mapping[str, object]]
 ) -> dict[str, object]:
-    """A field for each level of one factor and of another, in colours that are told apart without red and green."""
+    """A heat map of two factors, in colours that do not require telling red from green."""
     over = drawn.plot.over
     levels = [_place(drawn, level) for level in drawing.sorted_levels([row[0] for row in drawn.rows])]
     axis = {"labelExpr": _labels(over, [row[0] for row in drawn.rows]), "labelAngle": 0, "labelOverlap": True}
@@ -303,7 +303,7 @@ def _place(drawn: Drawn, level: Cell) -> Cell:
 
 
 def _x_axis(drawn: Drawn) -> dict[str, object]:
-    """The axis of what it is over, the same for all levels of the facet."""
+    """The horizontal axis, the same for all levels of the facet."""
     over = drawn.plot.over
     levels = drawing.sorted_levels([row[0] for row in drawn.rows])
     places = [_place(drawn, level) for level in levels]
@@ -336,7 +336,7 @@ def _decades(least: Cell, most: Cell) -> list[float]:
 
 
 def _labels(over: FactorRef, levels: Sequence[Cell]) -> str:
-    """The labels of an axis, as an expression: numbers are levels as people write them."""
+    """The expression for the labels of an axis, in which numbers are shown as levels for people."""
     if not drawing.is_number(over, levels):
         return "datum.label"
     import orjson

@@ -1,4 +1,4 @@
-"""Values as people write them: levels of factors exactly, what was measured in three digits, texts that are safe."""
+"""Values as text for people: exact levels of factors, measured values in three digits, safe texts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SET_UP_AGAIN = "`zlang run --order blocked --again` sets everything up again for
 
 @lru_cache(maxsize=4096, typed=True)
 def level(value: object, type_: str) -> str:
-    """A stored level of a factor: `4KiB`, not 4096."""
+    """Format a stored level of a factor: `4KiB`, not 4096."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -29,21 +29,21 @@ def level(value: object, type_: str) -> str:
 
 
 def measured(value: float, unit: str) -> str:
-    """Something measured in a unit of the database: `1.25 ms`."""
+    """Format a value measured in a unit of the database: `1.25 ms`."""
     size, name = step(value, unit)
     shown = digits(value / size)
     return shown + name if name == "%" else f"{shown} {name}".rstrip() if _ladder(unit) else shown
 
 
 def spoken(value: float, type_: str) -> str:
-    """Something measured, with a unit also where the database's is a mere `1/s`: `200 operations per second`."""
+    """Format a measured value, with words if the unit of the database is only `1/s`: `200 operations per second`."""
     scalar = SCALARS[type_]
     shown = measured(value, scalar.unit)
     return shown if scalar.ladder or scalar.dimension not in BASE_UNITS else f"{shown} {BASE_UNITS[scalar.dimension]}"
 
 
 def step(value: float, unit: str) -> tuple[float, str]:
-    """The unit that suits a value, and how much of the database's unit it is."""
+    """The unit that suits a value, and its size in the unit of the database."""
     steps = _ladder(unit)
     if not steps:
         return 1.0, unit
@@ -52,11 +52,11 @@ def step(value: float, unit: str) -> tuple[float, str]:
 
 @cache
 def _ladder(unit: str) -> tuple[tuple[float, str], ...]:
-    """The units that people see for one of the database, the largest first, and how much of it each is."""
+    """The units shown for a unit of the database, the largest first, each with its size in that unit."""
     steps = SCALARS[scalar_of(unit)].ladder
     return tuple((float(units.parse(f"1{name}").amount * parts_of(unit)), name) for name in steps)
 
 
 def digits(value: float) -> str:
-    """Three digits, and all of those before the decimal point."""
+    """Format a number with three digits, and all digits before the decimal point."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004
