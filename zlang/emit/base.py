@@ -1,7 +1,7 @@
 """The type of an emitter: a function from a `Plan` to pieces of text.
 
-Rules: nothing is opened, started or asked for; pieces come as the items of the plan do, so that no plan is too long;
-text of the user's is data in what is emitted, never syntax. What cannot be emitted is refused by a RunError.
+Rules: an emitter opens, starts and requests nothing; it yields pieces as it reads the items of the plan, so no plan is
+too long; text from the user is data in the output, never syntax. A RunError refuses what cannot be emitted.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ NOT_DECIDED = (
 
 
 class Emitter(Protocol):
-    """Gives the text of a plan in one format, piece by piece."""
+    """Writes the text of a plan in one format, piece by piece."""
 
     def __call__(self, plan: Plan, /) -> Iterator[str]:
-        """Start the text again."""
+        """Yield the text from the start."""
 
 
 def one_line(text: str) -> str:
-    """Make text safe to stand in one line that people read: no line ends, no characters that hide or steer."""
+    """Make text safe for a line that people read: no line breaks, no invisible or control characters."""
     return visible(" ".join(text.split()))
 
 

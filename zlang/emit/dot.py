@@ -1,7 +1,6 @@
 """A plan as a graph for Graphviz: `zlang plan FILE --emit dot | dot -Tsvg`.
 
-Quotes and backslashes are all that a quoted text of the DOT language has to have spelled out
-(graphviz.org/doc/info/lang.html).
+Only quotes and backslashes have to be escaped in a quoted text of the DOT language (graphviz.org/doc/info/lang.html).
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from zlang.text import is_visible
 
 
 def emit(plan: Plan) -> Iterator[str]:
-    """Give the lines of a digraph."""
+    """Yield the lines of a digraph."""
     result = graph(plan)
     yield f"digraph {_quoted(plan.header.experiment)} {{\n"
     yield '  node [fontname="sans-serif"]\n'

@@ -1,4 +1,4 @@
-"""A plan as `plan.jsonl`: the header in one line, then a setup or a trial a line."""
+"""A plan as `plan.jsonl`: the header in the first line, then one setup or trial per line."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from zlang.plan.plan import Plan
 
 
 def emit(plan: Plan) -> Iterator[str]:
-    """Give the lines, each with its newline."""
+    """Yield the lines, each with its newline."""
     for line in wire.dump(plan):
         yield line.decode()

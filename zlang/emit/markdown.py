@@ -1,7 +1,7 @@
-"""A plan as a runbook for people: what comes and goes, what is needed, and every command of every trial with its why.
+"""A plan as a runbook for people: what is made and removed, what is needed, and every command with its purpose.
 
-Rules: commands stand in fences longer than any run of backticks in them, at the margin, so that nothing in a command
-ends its fence; other text is one line with every character escaped that Markdown or HTML would read something into.
+Rules: commands are in fences longer than any run of backticks in them, at the margin, so that no command can end its
+fence; all other text is a single line in which every character with a meaning in Markdown or HTML is escaped.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _SHORTEST_FENCE = 3
 
 
 def emit(plan: Plan) -> Iterator[str]:
-    """Give the runbook."""
+    """Yield the runbook."""
     yield from _head(plan.header)
     yield from _inventory(plan)
     yield from _facts(plan.header.facts)

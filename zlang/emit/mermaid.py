@@ -1,6 +1,6 @@
 """A plan as a graph for Mermaid, which Markdown viewers draw.
 
-All but letters, digits and a few marks are spelled as `#CODE;` (mermaid.js.org/syntax/flowchart.html).
+All characters except letters, digits and a few marks are written as `#CODE;` (mermaid.js.org/syntax/flowchart.html).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PLAIN = frozenset(" .,:/_-$()=+'")
 
 
 def emit(plan: Plan) -> Iterator[str]:
-    """Give the lines of a flowchart."""
+    """Yield the lines of a flowchart."""
     result = graph(plan)
     yield "flowchart TD\n"
     names = {name: f"n{i}" for i, name in enumerate((*result.things, *result.steps))}

@@ -1,4 +1,4 @@
-"""The formats of a plan: the word that people type, the module that emits it, and the file that it is written to."""
+"""The formats of a plan: the name that people type, the module that emits it, and the default file name."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 class EmitFormat(NamedTuple):
-    """A module of this package, which is loaded when it is used, the name of a file, and for whom it is.
+    """A format: a module of this package, loaded on first use, the name of the file, and the audience.
 
-    What is not `of_all_hosts` is for the machine that carries out its steps. `mark` is near the start of all that is
-    emitted, so a file without it is not an earlier one.
+    A format that is not `of_all_hosts` is for the machine that carries out its steps. `mark` appears near the start of
+    every emitted text, so a file without it is not from an earlier emission.
     """
 
     module: str

@@ -1,9 +1,9 @@
 """A plan as one POSIX shell script that needs neither zlang nor Python: `Plan` -> text.
 
-The script is `library.sh`, which carries out any plan, and calls of its functions, which are this plan. It writes the
-run folder that the runner writes. Of a plan of several machines there is a script for each, with `meeting.sh`: all
-begin a trial at an instant that they are given. Rules: every text of the user's is within single quotes, in a
-here-document whose end it cannot hold, or in a comment of one line; a trial's commands stand where the shell forgets
+The script consists of `library.sh`, which carries out any plan, and of calls of its functions, which are this plan. It
+writes the same run folder as the runner. A plan of several machines has a script for each, with `meeting.sh`: all begin
+a trial at an instant that they are given. Rules: all text from the user is within single quotes, in a here-document
+whose end marker it cannot contain, or in a one-line comment; the commands of a trial are placed where the shell forgets
 them once they have run.
 """
 
@@ -60,12 +60,12 @@ z_of={planned}
 
 
 def emit(plan: Plan) -> Iterator[str]:
-    """Give the script."""
+    """Yield the script."""
     return _script(plan, plan.header, _Share("", has_meetings=False))
 
 
 def emit_for(plan: Plan, machine: str) -> Iterator[str]:
-    """Give the script of one of the machines of a plan. Raises RunError."""
+    """Yield the script of one machine of a plan. Raises RunError."""
     header = plan.header
     facts = divide.steps_of((step for step in header.facts if step.host == machine), machine)
     trials = divide.trials_of(plan, machine)
@@ -92,7 +92,7 @@ class _Share:
 
 
 def _script(plan: Plan, header: Header, share: _Share) -> Iterator[str]:
-    """The script that carries out a share of a plan; `header` is of that share."""
+    """The script that carries out a share of a plan; `header` belongs to that share."""
     numbers = _Numbers()
     yield _opening(header, plan.header.trials)
     if header.is_sequential:
@@ -118,7 +118,7 @@ def _script(plan: Plan, header: Header, share: _Share) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Numbers:
-    """Signatures, keys, bases and settings by number, as the script calls them."""
+    """Signatures, keys, bases and settings by the numbers that the script uses for them."""
 
     signatures: dict[str, int] = field(default_factory=dict)
     keys: dict[str, int] = field(default_factory=dict)
@@ -170,7 +170,7 @@ def _sources(sources: Mapping[str, str]) -> Iterator[str]:
 
 
 def _file_name(name: str, taken: set[str]) -> str:
-    """Make a name of its own, in one directory and without meaning to a shell, of a path."""
+    """Turn a path into a unique name within one directory, without characters special to a shell."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "_", name.rsplit("/", 1)[-1]).lstrip(".-")
     stem = plain.removesuffix(".zexp")[:100] or "program"
     number, file = 1, f"{stem}.zexp"
@@ -182,7 +182,7 @@ def _file_name(name: str, taken: set[str]) -> str:
 
 
 def _plan_and_setups(plan: Plan, share: _Share, numbers: _Numbers) -> Iterator[str]:
-    """Keep the plan's lines, and define its setups, which have to be known before the first trial: to undo them."""
+    """Store the plan's lines, and define its setups, which must be known before the first trial: to remove them."""
     setups: list[Setup] = []
 
     def seen() -> Iterator[Setup | Trial]:
@@ -252,7 +252,7 @@ def _trial(trial: Trial, share: _Share, numbers: _Numbers) -> str:
 
 
 def _meeting(trial: Trial, steps: Sequence[Step]) -> Iterator[str]:
-    """A machine's own steps of a trial: before it begins, its measurement, and after all have ended."""
+    """One machine's own steps of a trial: those before it begins, its measurement, and those after all have ended."""
     names = [step.name for step in trial.steps]
     first = next((i for i, step in enumerate(trial.steps) if step.action is Action.MEASURE), len(names))
     before = [step for step in steps if names.index(step.name) < first]
@@ -267,7 +267,7 @@ def _calls(steps: Iterable[Step]) -> list[tuple[str, Step]]:
 
 
 def _chain(calls: Iterable[tuple[str, Step]]) -> Iterator[str]:
-    """Call one after the other for as long as none fails."""
+    """Call functions in order until one fails."""
     yield " &&\n".join(_texts(calls)) or "  :"
 
 
@@ -285,13 +285,13 @@ def _step(step: Step) -> str:
 
 
 def _word(text: str) -> str:
-    """Check that text needs no quotes and can stand in a path and in the journal."""
+    """Check that text needs no quotes and can be part of a path and of the journal."""
     assert _WORD.fullmatch(text), f"BUG: {text!r} is not a plain word"
     return text
 
 
 def _quote(text: str) -> str:
-    """Quote text as one word; characters that nobody would see in the script are made by printf."""
+    """Quote text as one word; printf makes characters that would be invisible in the script."""
     if "\0" in text:
         message = f"a NUL character cannot stand in a shell script: {one_line(text)[:60]}"
         raise RunError(message, "write it as \\0 and let printf make it")

@@ -1,6 +1,6 @@
-"""The files of a machine's directory, as `fetch.sh` sends them: a stream of bytes -> files that have their hashes.
+"""The files of a machine's directory, as `fetch.sh` sends them: a stream of bytes -> files that match their hashes.
 
-Rule: a machine names no path outside of the directory, and a file that is not what its hash says is not kept.
+Rule: a machine cannot name a path outside the directory, and a file that does not match its hash is not kept.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ _SIZE = re.compile(rb" *([0-9]{1,18}) \./([^\n]+)")
 
 
 class Liar(Exception):
-    """A machine sent what no agent of ours sends."""
+    """A machine sent something that our agent never sends."""
 
 
 class ByteStream(Protocol):
     """The output that a machine sends."""
 
     async def readline(self) -> bytes:
-        """Give the next line, or what comes before the end."""
+        """Return the next line, or the rest before the end."""
 
     async def read(self, size: int, /) -> bytes:
-        """Give at most this many bytes; none at the end."""
+        """Return at most this many bytes; none at the end."""
 
 
 async def until_ready(stream: ByteStream) -> None:
-    """Pass over what a login shell printed. Raises IncompleteReadError."""
+    """Skip the output of a login shell. Raises IncompleteReadError."""
     while (line := await stream.readline()) != b"ready\n":
         if not line:
             raise asyncio.IncompleteReadError(b"", None)
 
 
 async def receive(stream: ByteStream, place: Callable[[str], Path]) -> int:
-    """Receive the files of a directory, each where `place` says for its name, and give how many they were.
+    """Receive the files of a directory, each at the path that `place` returns for its name; return their number.
 
-    Raises Liar, OSError (a TimeoutError where nothing more comes), IncompleteReadError.
+    Raises Liar, OSError (a TimeoutError if the stream stalls), IncompleteReadError.
     """
     hashes = await _listing(stream, _HASH)
     sizes = await _listing(stream, _SIZE)
@@ -59,7 +59,7 @@ async def receive(stream: ByteStream, place: Callable[[str], Path]) -> int:
 
 
 async def _listing(stream: ByteStream, form: re.Pattern[bytes]) -> dict[str, str]:
-    """The lines up to `--`: the facts of each file, by its name. Raises Liar, IncompleteReadError."""
+    """The lines up to `--`: the hash or the size of each file, by its name. Raises Liar, IncompleteReadError."""
     result: dict[str, str] = {}
     while True:
         line = await stream.readline()
@@ -79,12 +79,12 @@ async def _listing(stream: ByteStream, form: re.Pattern[bytes]) -> dict[str, str
 
 
 def _shown(line: bytes) -> str:
-    """The beginning of what a machine sent, in quotation marks."""
+    """The beginning of a line that a machine sent, in quotation marks."""
     return repr(line[:80].decode("utf-8", "backslashreplace"))
 
 
 async def _receive(stream: ByteStream, path: Path, size: int, digest: str) -> None:
-    """Write `size` bytes to a file that has to have a hash. Raises Liar, OSError, IncompleteReadError."""
+    """Write `size` bytes to a file, which must match a hash. Raises Liar, OSError, IncompleteReadError."""
     loop = asyncio.get_running_loop()
     path.parent.mkdir(parents=True, exist_ok=True)
     seen = hashlib.sha256()

@@ -1,7 +1,7 @@
-"""The executor of a plan of several machines: each step goes where its host is reached, and its output comes back.
+"""The executor of a plan of several machines: each step runs on its host, and its output is fetched.
 
-Everything that talks to machines lives in one event loop in a thread of its own; the runner waits for descriptors, so
-one thread keeps the journal. Rule: a machine that is lost fails the steps that it was running, and no others.
+All communication with machines is in one event loop in its own thread; the runner waits for descriptors, so a single
+thread writes the journal. Rule: a lost machine fails the steps that it was running, and no others.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Visit:
 
 
 class Machines:
-    """The machines of a run, connected to while it is used in a `with`."""
+    """The machines of a run, connected within a `with` block."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Machines:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Let go of all machines, which end what they still run, and of the loop."""
+        """Disconnect from all machines, which end what they are still running, and stop the loop."""
         with suppress(Exception):
             self._call(self._close(), _GRACE)
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -97,9 +97,9 @@ class Machines:
     # Before the run
 
     def connect(self) -> list[MachineLost]:
-        """Connect to every machine once, at the same time; gives why some cannot be used. They are not tried again.
+        """Connect to every machine once, at the same time; return why some cannot be used. They are not tried again.
 
-        Neither are two that are the same machine.
+        Two names for the same machine cannot be used either.
         """
         return self._call(self._connect(), None)
 
@@ -128,7 +128,7 @@ class Machines:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(seconds)
 
     def look(self, tools: Mapping[str, Mapping[str, str]], probes: Mapping[str, str]) -> list[Visit]:
-        """Look at every machine that can be used: the tools that are named for it, and what commands print."""
+        """Examine every usable machine: its tools, and the output of probe commands."""
         return self._call(_all(self._look(host, wanted, probes) for host, wanted in tools.items()), None)
 
     async def _look(self, host: str, wanted: Mapping[str, str], probes: Mapping[str, str]) -> Visit:
@@ -228,16 +228,16 @@ class Machines:
         await _all(tells)
 
     async def _end_events(self, steps: Sequence[Step], place: str, out: Path) -> None:
-        """Tell machines on which only events happen that the workloads have ended."""
+        """Tell machines with events only that the workloads have ended."""
         await _all(self._run(step.host, ': >"$OUT/gate/over"', place, out) for step in steps)
 
     def _clock(self, host: str) -> tuple[float, float]:
-        """By how many seconds the clock of a machine is ahead of ours, give or take how many."""
+        """The seconds by which a machine's clock is ahead of ours, and the error of that figure."""
         machine = self._machines.get(host)
         return (machine.offset, machine.round_trip / 2) if machine is not None else (0.0, 0.0)
 
     async def _run(self, host: str, command: str, place: str, out: Path) -> int:
-        """Run a command in the directory of a step, and keep none of its output."""
+        """Run a command in the directory of a step, and discard its output."""
         step = Step("begin", Action.PREPARE, command, "begin together", _LONGEST_MEETING)
         machine = self._machines.get(host)
         if machine is None:
@@ -252,7 +252,7 @@ class Machines:
             raise
 
     def bring(self, out: Path, host: str = "", prefix: str = "") -> Handle | None:
-        """Fetch what machines, or one of them, left behind for a directory of the run, and wait for the disk."""
+        """Fetch the output in a directory of the run from all machines, or from one of them, and wait for the disk."""
         place = self._place(out)
         used = self._used.get(place, set())
         measured = self._owners.get(out)
@@ -271,31 +271,31 @@ class Machines:
                     await machine.fetch(place, out, self._own)
                 finally:
                     self._explain_again(out)
-        await asyncio.to_thread(sync_tree, out, self._folder, prefix)  # other lanes go on meanwhile
+        await asyncio.to_thread(sync_tree, out, self._folder, prefix)  # other lanes continue meanwhile
         return 0
 
     def _explain(self, out: Path, step: Step, reason: str) -> None:
-        """Add to the output of a step why it failed."""
+        """Append the reason why a step failed to its output."""
         path = out / f"{step.name}.err"
         self._reasons[path] = reason
         _append_line(path, reason)
 
     def _explain_again(self, out: Path) -> None:
-        """Add it again where what the machine had of the step took its place."""
+        """Append the reason again if the output fetched from the machine replaced it."""
         for path in [path for path in self._reasons if path.parent == out and path in self._fetched]:
             _append_line(path, self._reasons.pop(path))
 
     def _expect(self, step: Step, out: Path) -> None:
-        """Note whose output a step leaves behind. What else the machine that measures leaves is fetched first."""
+        """Record which machine a step's output comes from; others go to the machine that measures."""
         self._used.setdefault(self._place(out), set()).add(step.host)
         self._owners |= {out / f"{step.name}.{end}": step.host for end in ("out", "err")}
         if step.action is Action.MEASURE:
             self._owners[out] = step.host
 
     def _own(self, machine: str, out: Path, name: str) -> Path:
-        """The path for a file of a machine; a second file of that name goes into a directory of its machine.
+        """The path for a file from a machine; a second file with the same name goes into a directory of its machine.
 
-        Raises Liar if another machine was to leave it, or if it was here before.
+        Raises Liar if the file should come from another machine, or existed here before.
         """
         path, first = out / name, out / name.partition("/")[0]
         is_expected = bool(self._owners.keys() & {path, first})
@@ -309,11 +309,11 @@ class Machines:
         return path
 
     def _owner(self, path: Path, machine: str) -> str:
-        """The machine that left a file that no step was expected to leave."""
+        """The machine that sent a file which no step was expected to leave."""
         return self._fetched.get(path) or ("the coordinator" if path.exists() else machine)
 
     def hold(self, host: str, out: Path) -> bool:
-        """Have the machine compare, around each step, the directory that is named in `made`."""
+        """Have the machine verify, around each step, the directory that is named in `made`."""
         machine = self._machines.get(host)
         if machine is None:
             return False
@@ -325,22 +325,22 @@ class Machines:
         self._loop.call_soon_threadsafe(self._machines[host].release, self._place(out))
 
     def ahead(self, host: str) -> float:
-        """By how many seconds the clock of a machine is ahead of ours, as it was measured last."""
+        """The seconds by which a machine's clock is ahead of ours, as last measured."""
         machine = self._machines.get(host)
         return round(machine.offset, 6) if machine is not None else 0.0
 
     def lost(self, host: str) -> RunError | None:
-        """The reason why a machine is not tried any more, and what to do."""
+        """The reason why a machine is no longer tried, and what to do."""
         machine = self._machines.get(host)
         return machine.given_up if machine is not None else None
 
     def stop_waiting(self) -> None:
-        """From now on, try machines that are away only once."""
+        """From now on, try unreachable machines only once."""
         for machine in self._machines.values():
             machine.patience = 0
 
     def sweep(self) -> int:
-        """End whatever is still running of this run, here and on every machine that is not lost."""
+        """End all processes of this run that are still running, here and on every machine that is not lost."""
         machines = [machine for machine in self._machines.values() if machine.given_up is None]
         counts = self._call(_all(machine.sweep() for machine in machines), None)
         return self._local.sweep() + sum(counts)
@@ -371,7 +371,7 @@ async def _tool(machine: Machine, name: str, hint: str) -> here.Tool:
 
 @dataclass(frozen=True, slots=True)
 class _Meeting:
-    """Steps that are carried out at the same time; on the machines of the `idle` ones only events happen."""
+    """Steps that run at the same time; the machines of the `idle` ones have events only."""
 
     steps: Sequence[Step]
     idle: Sequence[Step]
@@ -385,7 +385,7 @@ class _Meeting:
         end_events: Callable[[], Coroutine[Any, Any, None]],
         codes: dict[str, int],
     ) -> int:
-        """Carry all out; the first that fails ends the others. Gives its code, or 0."""
+        """Run all steps; the first failure ends the others. Return its exit code, or 0."""
         works: dict[asyncio.Future[Any], Step] = {asyncio.ensure_future(self.start(step)): step for step in self.steps}
         beginning = asyncio.ensure_future(begin)
         pending: set[asyncio.Future[Any]] = {*works, beginning}
@@ -429,17 +429,17 @@ def _outcome(future: asyncio.Future[Any]) -> tuple[str, int]:
 
 
 def _ignore(_: str) -> None:
-    """Report nothing about a step whose output is not kept."""
+    """Ignore the failure of a step whose output is not kept."""
 
 
 def _append_line(path: Path, line: str) -> None:
-    """Add a line to the output of a step, if that can be written."""
+    """Append a line to the output of a step, if it can be written."""
     with suppress(OSError), path.open("a", encoding="utf-8", errors="surrogateescape") as file:
         file.write(f"{line}\n")
 
 
 def _streams(step: Step) -> list[dict[str, object]]:
-    """The arguments about each stream that the reader of a step gets."""
+    """The arguments for each stream in a step's reader."""
     streams = step.reader.args.get("streams") if step.reader else None
     return [part for part in streams if isinstance(part, dict)] if isinstance(streams, list) else []
 
@@ -452,7 +452,7 @@ async def _all(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 class _Remote:
-    """Work in the event loop, whose descriptor is readable once it has ended. The machine keeps its time."""
+    """Work in the event loop, with a descriptor that is readable once it has ended. The machine enforces timeouts."""
 
     deadline = math.inf
 
@@ -470,11 +470,11 @@ class _Remote:
         self._future.add_done_callback(self._notify)
 
     def fileno(self) -> int:
-        """Give the descriptor."""
+        """Return the descriptor."""
         return self._descriptor
 
     def finish(self) -> int:
-        """Give the exit code; where the machine was lost, why stands in the step's `.err`."""
+        """Return the exit code; if the machine was lost, the reason is in the step's `.err`."""
         try:
             return self._future.result()
         except CancelledError:
@@ -489,12 +489,12 @@ class _Remote:
             self._close()
 
     def ask_to_stop(self) -> bool:
-        """Ask the machine to end it, TERM first."""
+        """Ask the machine to end the step, with TERM first."""
         self._loop.call_soon_threadsafe(self._end, "stop")
         return True
 
     def stop(self) -> int:
-        """End it, TERM first."""
+        """End the step, with TERM first."""
         self.ask_to_stop()
         deadline = time.monotonic() + _GRACE
         with suppress(Exception):
@@ -503,14 +503,14 @@ class _Remote:
         return self.finish()
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill the step immediately."""
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._end, "kill")
         self._future.cancel()
         self._close()
 
     def _end(self, verb: str) -> None:
-        """Send a signal; what has not begun on the machine is not waited for."""
+        """Send a signal; if the step has not begun on the machine, do not wait for it."""
         if not self._signal(verb):
             self._future.cancel()
 

@@ -29,7 +29,7 @@ from zlang.frozen import frozen, replace
 from zlang.plan.plan import LOCAL
 from zlang.suggest import did_you_mean
 
-DIRECTORY = "/var/tmp/zlang"  # noqa: S108 - the agent makes it, and refuses one of somebody else
+DIRECTORY = "/var/tmp/zlang"  # noqa: S108 - the agent makes it, and refuses one that another user owns
 WAIT = 300
 KEPT = "machines"
 _LONGEST = 1 << 20
@@ -49,7 +49,7 @@ _PLACE = re.compile(r"/[^\0\n\r]*")
 
 @frozen
 class Address:
-    """The address of an ssh server; ~/.ssh/config decides what is empty here."""
+    """The address of an ssh server; ~/.ssh/config supplies the empty fields."""
 
     host: str
     user: str = ""
@@ -96,7 +96,7 @@ def engine(directory: Path) -> str:
     """The engine that assigns machines to hosts without an entry: `slurm`, or nothing. Raises RunError."""
     path = project.find(directory)
     name = project.table(path, "hosts").get(_ENGINE, "") if path else ""
-    if not isinstance(name, str):  # a host of that name
+    if not isinstance(name, str):  # a host with that name
         return ""
     if name not in {"", SLURM}:
         raise RunError(f"{path}: [hosts] has the unknown {_ENGINE} `{name}`", f'write {_ENGINE} = "{SLURM}"')
@@ -104,7 +104,7 @@ def engine(directory: Path) -> str:
 
 
 def with_nodes(reached: Mapping[str, Reach], names: Iterable[str], nodes: Sequence[str], here: str) -> dict[str, Reach]:
-    """The same, and a node of an allocation for each host without an entry, in order, as far as there are any."""
+    """Add the nodes of an allocation for hosts without an entry, in order, until there are no more nodes."""
     result = dict(reached)
     for name, node in zip((name for name in names if name not in reached), nodes, strict=False):
         address = None if node == here else parse(node, f"the node of `{name}`")
@@ -113,7 +113,7 @@ def with_nodes(reached: Mapping[str, Reach], names: Iterable[str], nodes: Sequen
 
 
 def changed(reached: Mapping[str, Reach], options: Iterable[str]) -> dict[str, Reach]:
-    """The same, as the command line says. Raises RunError."""
+    """Apply the command-line options. Raises RunError."""
     result = dict(reached)
     for option in options:
         name, equals, text = option.partition("=")
@@ -157,7 +157,7 @@ def parse(text: str, where: str) -> Address:
 
 
 def require_apart(reached: Iterable[Reach]) -> None:
-    """Raise RunError where two hosts are one machine by what is said of them, or another one has the name of this."""
+    """Raise RunError if two hosts have the address of one machine, or another host has the name of this one."""
     seen: dict[Address | None, Reach] = {}
     for reach in reached:
         if reach.name == LOCAL and not reach.is_local:

@@ -1,8 +1,9 @@
-"""One machine over ssh: an agent (`agent.sh`) that runs steps there, and fetches of what they leave behind.
+"""One machine over ssh: an agent (`agent.sh`) that runs steps there, and fetches of their output.
 
-In: an address, the run, where its folder is on both sides. Out: exit codes, files. Rules: host keys are always
-checked; nothing is forwarded; what a machine sends is data: it is compared with its hash, and never becomes a path
-outside of the attempt, nor a command. When the connection is lost, what it ran has failed, and the agent ends it there.
+In: an address, the run, the paths of its folder on both sides. Out: exit codes, files. Rules: host keys are always
+checked; nothing is forwarded; everything that a machine sends is data: it is compared with its hash, and never becomes
+a path outside of the attempt, nor a command. When the connection is lost, running steps have failed, and the agent ends
+them there.
 """
 
 from __future__ import annotations
@@ -58,12 +59,12 @@ class MachineLost(RunError):
 
 
 class DiskFull(Exception):
-    """A step failed on a machine whose disk is full, so that its own words may be missing."""
+    """A step failed on a machine whose disk is full, so its error output may be missing."""
 
 
 @cache
 def agent_script() -> bytes:
-    """The agent, after the functions that it shares with emitted scripts."""
+    """The agent script, after the functions that it shares with emitted scripts."""
     return resources.files("zlang.emit").joinpath("processes.sh").read_bytes() + _script("agent.sh")
 
 
@@ -73,16 +74,16 @@ def _script(name: str) -> bytes:
 
 
 def _loader(script: bytes, reach: Reach) -> str:
-    """The command that reads a script from standard input: any login shell understands it, and none sees the script.
+    """The command that reads a script from standard input: any login shell understands it, and none parses the script.
 
-    The first line shows that nothing was read before, such as by `read` in ~/.bashrc.
+    The first line shows that nothing consumed input before, such as a `read` in ~/.bashrc.
     """
     check = f'read -r z_first; test "$z_first" = zlang || {{ printf "\\nrefused {_HAS_READ}\\n"; exit 1; }}'
     return f"exec {_shell(reach)} -c '{check}; eval \"$(head -c {len(script)})\"'"
 
 
 def _shell(reach: Reach) -> str:
-    """The shell that reads scripts. `sudo -n` fails where it would ask for a password."""
+    """The shell that reads scripts. `sudo -n` fails instead of asking for a password."""
     return "sudo -n /bin/sh" if reach.sudo else "sh"
 
 
@@ -166,7 +167,7 @@ class Machine:
         given |= {"username": address.user} if address.user else {}
         given |= {"port": address.port} if address.port else {}
         options = await asyncssh.SSHClientConnectionOptions.construct(**given, config=())  # of ~/.ssh/config
-        # What ~/.ssh/config names; `UserKnownHostsFile none` would let any key pass.
+        # The value from ~/.ssh/config; `UserKnownHostsFile none` would accept any key.
         known_hosts = _existing(options.known_hosts or _KNOWN_HOSTS) or b""
         name = options.host_key_alias or options.host
         self._is_key_known = bool(asyncssh.match_known_hosts(known_hosts, name, "", options.port)[0])
@@ -183,7 +184,7 @@ class Machine:
         )
 
     def _connected(self) -> SSHClientConnection:
-        """The connection. Raises MachineLost where it was closed meanwhile."""
+        """The connection. Raises MachineLost if it was closed meanwhile."""
         if self._connection is None:
             raise MachineLost(f"`{self.name}` was lost")
         return self._connection
@@ -196,7 +197,7 @@ class Machine:
             _loader(script, self.reach), encoding=None, request_pty=False, stderr=asyncssh.STDOUT, bufsize=_BLOCK
         )
         directory = os.fsencode(self.reach.directory)
-        with suppress(BrokenPipeError):  # a shell that has ended already said why
+        with suppress(BrokenPipeError):  # a shell that has ended has already given the reason
             agent.stdin.write(_FIRST_LINE + script + f"{self.run} {_DEAD} {len(directory)}\n".encode() + directory)
         heard = ""
         while True:
@@ -210,7 +211,7 @@ class Machine:
                 message = f"`{self.name}` ({self.reach.address}) cannot be used: {reason}"
                 command = f"{_by_hand(self.reach)} {_shell(self.reach)} -c true"
                 raise MachineLost(message, "" if is_refused else f"`{command}` has to work")
-            heard = line.strip() or heard  # what its login shell prints
+            heard = line.strip() or heard  # output of its login shell
         boot = rest_of_line.split()[0]
         self.boot = boot
         for out in self._held:
@@ -219,7 +220,7 @@ class Machine:
         self._beats = asyncio.ensure_future(self._beat(agent))
 
     async def ready(self) -> None:
-        """Be connected; try again for as long as the host may take, if the connection was lost. Raises MachineLost."""
+        """Ensure a connection; after a loss, retry for as long as the host may take. Raises MachineLost."""
         async with self._lock:
             if self.given_up is not None:
                 raise MachineLost(self.given_up.message, self.given_up.hint)
@@ -229,7 +230,7 @@ class Machine:
             while True:
                 try:
                     await self.connect()
-                    # What it still runs is of the connection that was lost.
+                    # Everything that it still runs belongs to the lost connection.
                     await self._ask("sweep")
                 except MachineLost as error:
                     if time.monotonic() + pause > began + self.patience:
@@ -241,7 +242,7 @@ class Machine:
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def close(self) -> None:
-        """Let go of the machine: its agent ends what it still runs."""
+        """Disconnect from the machine: its agent ends what it is still running."""
         self._lose("the connection was closed")
         connection, self._connection = self._connection, None
         if connection is not None:
@@ -250,7 +251,7 @@ class Machine:
                 await asyncio.wait_for(connection.wait_closed(), 2)
 
     def _lose(self, reason: str) -> None:
-        """End what waits for the machine."""
+        """End everything that waits for the machine."""
         agent, self._agent = self._agent, None
         for task in (self._reader, self._beats):
             if task is not None and task is not asyncio.current_task():
@@ -265,7 +266,7 @@ class Machine:
         for future in pending:
             if not future.done():
                 future.set_exception(MachineLost(f"`{self.name}` was lost: {reason}"))
-                future.exception()  # whoever waits for it hears of it, too
+                future.exception()  # everything that waits for it is told, too
         self._work.clear()
         self._answers.clear()
 
@@ -276,7 +277,7 @@ class Machine:
             reason = "the connection was closed"
         except (asyncio.CancelledError, GeneratorExit):
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it is, the machine cannot be heard any more
+        except Exception as error:  # noqa: BLE001 - whatever the error, the machine cannot be heard any more
             reason = reason_of(error)
         self._lose(reason)
 
@@ -301,7 +302,7 @@ class Machine:
                 answer = self._answers.pop("swept")
                 if not answer.done():
                     answer.set_result(["stuck"])
-            case _:  # what no agent of ours says is not heard
+            case _:  # lines that our agent never sends are ignored
                 pass
 
     async def _beat(self, agent: SSHClientProcess[bytes]) -> None:
@@ -312,7 +313,7 @@ class Machine:
     def _write(self, line: str, content: bytes = b"") -> None:
         if self._agent is None:
             raise MachineLost(f"`{self.name}` is not connected")
-        with suppress(BrokenPipeError):  # the reader hears of it
+        with suppress(BrokenPipeError):  # the reader reports it
             self._agent.stdin.write(line.encode("ascii") + b"\n" + content)
 
     async def _ask(self, line: str, answer: str = "swept") -> list[str]:
@@ -328,7 +329,7 @@ class Machine:
     # Work
 
     async def carry_out(self, number: str, step: Step, out: str, *, keep: bool) -> int:
-        """Run a step to its end, its timeout, or until it is stopped; gives its exit code. Raises MachineLost."""
+        """Run a step until it ends, times out or is stopped; return its exit code. Raises MachineLost."""
         await self.ready()
         work: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._work[number] = work
@@ -351,18 +352,18 @@ class Machine:
         return code
 
     def signal(self, verb: str, number: str) -> bool:
-        """Send `stop` or `kill` to a step that is running there; False where it is not."""
+        """Send `stop` or `kill` to a running step there; False if it is not running."""
         is_running = self._agent is not None and number in self._work
         if is_running:
             self._write(f"{verb} {number}")
         return is_running
 
     async def answer(self, command: str) -> str:
-        """The first line that a command prints there; nothing where it fails. Raises MachineLost."""
+        """The first line that a command prints there; empty if it fails. Raises MachineLost."""
         import asyncssh
 
         await self.ready()
-        begin = os.urandom(8).hex()  # after what a login shell prints
+        begin = os.urandom(8).hex()  # after the output of a login shell
         path = "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin"
         script = f"{path} LC_ALL=C\nexport PATH LC_ALL\nprintf '\\n{begin}\\n'\n{command}\n".encode()
         try:
@@ -373,7 +374,7 @@ class Machine:
             raise MachineLost(f"`{self.name}` was lost: {error}") from None
 
     async def _first_line(self, script: bytes, begin: str) -> str:
-        """The line after the one that is `begin`; nothing where the script fails. Of all else nothing is kept."""
+        """The line after the line `begin`; empty if the script fails. All other output is discarded."""
         import asyncssh
 
         process = await self._connected().create_process(
@@ -391,7 +392,7 @@ class Machine:
         return line.decode("utf-8", "replace").strip() if process.exit_status == 0 else ""
 
     async def sweep(self) -> int:
-        """End all processes of the run there. Raises MachineLost."""
+        """End all processes of the run there; return their number. Raises MachineLost."""
         await self.ready()
         (count, *_) = await self._ask("sweep")
         if count == "stuck":
@@ -411,7 +412,7 @@ class Machine:
             )
 
     def hold(self, out: str) -> None:
-        """Have the machine compare, around each step, the directory that a setup made."""
+        """Have the machine verify, around each step, the directory that a setup made."""
         self._held[out] = None
         if self._agent is not None:
             self._write(f"hold {out}")
@@ -437,9 +438,9 @@ class Machine:
     # Files
 
     async def fetch(self, out: str, into: Path, own: Callable[[str, Path, str], Path]) -> None:
-        """Bring what lies in a directory of the run there, compared by its hashes, and remove it there.
+        """Fetch the files in a directory of the run there, verify their hashes, and remove them there.
 
-        `own` says where a file is written, and raises Liar where it is not this machine's.
+        `own` returns the path for a file, and raises Liar if the file is not this machine's.
 
         Raises MachineLost, Liar, OSError.
         """
@@ -447,7 +448,7 @@ class Machine:
 
         await self.ready()
         try:
-            fetcher, self._fetcher = self._fetcher, None  # kept only if all that it sends is read
+            fetcher, self._fetcher = self._fetcher, None  # kept only if all of its output is read
             if fetcher is None or fetcher.stdout.at_eof():
                 fetcher = await self._start_fetcher()
             fetcher.stdin.write(f"{out}\n".encode())
@@ -467,7 +468,7 @@ class Machine:
             self._write(f"drop {out}")
 
     async def _start_fetcher(self) -> SSHClientProcess[bytes]:
-        """Start the shell that sends files: it stays, as a channel for each fetch would cost more than the fetch."""
+        """Start the shell that sends files: it is kept, as a channel for each fetch would cost more than the fetch."""
         script = _script("fetch.sh")
         fetcher = await self._connected().create_process(_loader(script, self.reach), encoding=None, request_pty=False)
         directory = os.fsencode(f"{self.reach.directory}/{self.run}")
@@ -477,12 +478,12 @@ class Machine:
 
 
 def by_cost(ciphers: Iterable[bytes]) -> list[str]:
-    """The ciphers that ssh permits, those first of which a packet costs the coordinator a sixth of the others' time."""
+    """The ciphers that ssh permits, cheapest first: a packet costs the coordinator a sixth with the first ones."""
     return sorted((name.decode() for name in ciphers), key=lambda name: "gcm" not in name)
 
 
 def _ended(text: str) -> bytes:
-    """A text with a full stop, so that no shell takes the ends of its lines away."""
+    """Add a full stop to a text, so that no shell strips the newlines at its end."""
     return f"{text}.".encode("utf-8", "surrogateescape")
 
 
@@ -490,13 +491,13 @@ _NUMBER = re.compile(r"\[Errno (\d+)\]")
 
 
 def _reason(error: Exception) -> str:
-    """The reason why no connection was made; asyncio says `[Errno 111] Connect call failed` for each address."""
+    """The reason why the connection failed; asyncio says `[Errno 111] Connect call failed` for each address."""
     number = _NUMBER.search(str(error))
     return reason_of(OSError(int(number[1]), os.strerror(int(number[1])))) if number else reason_of(error)
 
 
 def _by_hand(reach: Reach) -> str:
-    """The command with which a person logs in on a machine."""
+    """The command that a person types to log in on a machine."""
     address = reach.address
     assert address is not None, "BUG: a machine without an address"
     login = f"{address.user}@{address.host}" if address.user else address.host
@@ -504,14 +505,14 @@ def _by_hand(reach: Reach) -> str:
 
 
 def _known_name(reach: Reach) -> str:
-    """The name under which ssh knows the key of a machine."""
+    """The name under which ssh stores the key of a machine."""
     address = reach.address
     assert address is not None, "BUG: a machine without an address"
     return f"'[{address.host}]:{address.port}'" if address.port not in {0, 22} else address.host
 
 
 def _clocks(words: Sequence[str]) -> tuple[float, float]:
-    """The wall clock and the time since boot, as an agent says them; zeros where it says what no clock can say."""
+    """The wall clock and the seconds since boot, as an agent reports them; zeros if the values are impossible."""
     try:
         wall, up = map(float, words[:2])
     except ValueError:
