@@ -26,7 +26,7 @@ _MEASURING = ("run", "together", "watch", "look", "wrap")
 
 
 def resolve_action(context: Context, readers: Readers, node: tree.ActionDef) -> KindAction:
-    """An action with its readers; its commands are resolved when they are needed."""
+    """Return an action with its readers; its commands are resolved on demand."""
     definitions: list[ReaderDef] = []
     for item in node.commands:
         if isinstance(item, tree.Reads):
@@ -80,7 +80,7 @@ def _command(context: Context, node: tree.Sh) -> Command:
 def _reader_def(
     reader: str, artefact: tuple[str | Expr, ...], arguments: tuple[tuple[str, Expr], ...], metrics: tuple[Metric, ...]
 ) -> ReaderDef:
-    """A reader with those of its arguments that have a value."""
+    """Return a reader with those of its arguments that have a value."""
 
     def fill(frame: Any) -> Mapping[str, object]:
         given = [(name, expr.value(frame)) for name, expr in arguments]
@@ -99,7 +99,7 @@ def _known_reader(context: Context, readers: Readers, reader: tree.Word) -> tupl
 
 
 def read_metrics(context: Context, node: tree.KindDef, actions: dict[tuple[str, str, str], KindAction]) -> None:
-    """Have the metrics that the kind declares itself read from the output of what measures."""
+    """Add the metrics that the kind itself declares to the readers of its measuring actions."""
     nodes = [item for item in node.items if isinstance(item, tree.MetricDecl)]
     result = [entry for item in nodes if (entry := found_in(item, node, context.report)) is not None]
     _report_figures_declared_twice(context, nodes, result)
@@ -132,7 +132,7 @@ def read_metrics(context: Context, node: tree.KindDef, actions: dict[tuple[str, 
 def _report_figures_declared_twice(
     context: Context, nodes: Sequence[tree.MetricDecl], result: Sequence[KindMetric]
 ) -> None:
-    """Findings about metrics with the name of a figure of a distribution."""
+    """Report metrics with the name of a figure of a distribution."""
     owners = {
         figure.name: entry.metric.name
         for entry in result
@@ -156,7 +156,7 @@ def _timeout(context: Context, node: tree.Expr) -> Expr:
 
 
 def _selected(context: Context, node: tree.ActionDef) -> tuple[str, str]:
-    """The state and the platform that an action is for."""
+    """Return the state and the platform that an action is for."""
     chosen: dict[tuple[str, ...], str] = {}
     for word in node.selectors:
         dimension = next((words for words in (STATES, PLATFORMS) if word.text in words), None)
@@ -172,7 +172,7 @@ def _selected(context: Context, node: tree.ActionDef) -> tuple[str, str]:
 
 
 def _wanted(kind_metric: KindMetric, where: Expr, frame: Any) -> Value:
-    """A metric of a kind, in the form in which its reader gets it."""
+    """Return a metric of a kind in the form that its reader takes."""
     return (
         kind_metric.metric.name,
         kind_metric.metric.type,

@@ -1,7 +1,7 @@
 """Findings about a kind as a whole: missing and unused parts.
 
-In: the declaration of a kind, whose parts are sound. Out: findings.
-Rule: only what holds for every program is found here, so that a kind without findings can be used.
+In: the declaration of a kind whose parts are sound. Out: findings.
+Rule: these checks depend on no program, so that every program can use a kind without findings.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _UNDOES = (("create", "", "destroy"), ("verify", "cold", "flush"), ("verify", "h
 
 
 def findings(node: tree.KindDef, phases: Collection[str], names: Collection[str]) -> Iterator[Diagnostic]:
-    """All that is wrong; `asked` are the names that the templates ask for."""
+    """Find all problems of a kind; `asked` are the names that its templates read."""
     unknown = list(_unknown_actions(node, phases))
     yield from unknown
     if not unknown:
@@ -125,7 +125,7 @@ def _missing_guard(node: tree.KindDef) -> Iterator[Diagnostic]:
 
 
 def _repeated_items(node: tree.KindDef) -> Iterator[Diagnostic]:
-    """Findings about items that a kind may have only once."""
+    """Find items that a kind may have only once."""
     seen: dict[tuple[str, frozenset[str]], tree.Word] = {}
     for item in node.items:
         if isinstance(item, tree.Field | tree.Offers | tree.Trait | tree.MetricDecl | tree.ActionDef):
@@ -138,7 +138,7 @@ def _repeated_items(node: tree.KindDef) -> Iterator[Diagnostic]:
 
 
 def _out_of_place(node: tree.KindDef) -> Iterator[Diagnostic]:
-    """Parts that have a meaning in kinds of another role only."""
+    """Find parts that have a meaning only in kinds of another role."""
     for item in node.items:
         name = "needs" if isinstance(item, tree.Needs) else item.name.text if isinstance(item, tree.Field) else ""
         roles = _PARTS_OF.get(name)
@@ -148,7 +148,7 @@ def _out_of_place(node: tree.KindDef) -> Iterator[Diagnostic]:
 
 
 def of_properties(node: tree.KindDef) -> Iterator[Diagnostic]:
-    """Findings about properties that conflict with each other, or with `change`, which sets some of them."""
+    """Find properties that conflict with each other or with `change`, which sets some of them."""
     change = next((action for action in _actions(node) if action.name.text == "change"), None)
     settable = None
     fields = {item.name.text: item.value for item in node.items if isinstance(item, tree.Field)}
@@ -174,7 +174,7 @@ def of_properties(node: tree.KindDef) -> Iterator[Diagnostic]:
 
 
 def decides(node: tree.Property) -> Diagnostic:
-    """The error for a property of cost `none` that a command uses."""
+    """Return the error for a property of cost `none` that a command uses."""
     message = f"a command uses `{node.name.text}`, so its cost cannot be `none`"
     return Code.BAD_KIND.at(
         node.name.span, message=message, hint="only a property that no command uses has `cost = none`"

@@ -1,4 +1,4 @@
-"""The declaration of a kind: its properties by name, its fields, and what it takes from the kind that it extends."""
+"""The declaration of a kind: its properties by name, its fields, and the parts inherited from an extended kind."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Report = Callable[[Diagnostic], None]
 
 
 class Declared(Record):
-    """The properties of a declaration by name, which of them must be given, and the tool whose versions they name.
+    """The properties of a declaration by name, the required ones, and the tool that their versions refer to.
 
-    Of a kind of the library it is known whether it `draws` by a seed: it was checked when the package was built.
+    For a kind of the library, `draws` (by a seed) is known: the kind was checked when the package was built.
     """
 
     nodes: Mapping[str, tree.Property]
@@ -28,7 +28,7 @@ class Declared(Record):
 
 
 def declared_in(node: tree.KindDef, report: Report) -> Declared:
-    """The properties that stand in a declaration."""
+    """Return the properties that a declaration contains."""
     nodes: dict[str, tree.Property] = {}
     for item in node.items:
         if isinstance(item, tree.Property):
@@ -42,7 +42,7 @@ def declared_in(node: tree.KindDef, report: Report) -> Declared:
 def extended(
     node: tree.KindDef, base: tree.KindDef, declared: Declared, report: Report
 ) -> tuple[tree.KindDef, Declared]:
-    """The kind that another one is with some items changed: an item takes the place of the one of its name."""
+    """Return a kind that extends another: each item replaces the base's item of the same name."""
     own = declared_in(node, report)
     properties = dict(own.nodes)
     for item in node.items:
@@ -57,7 +57,7 @@ def extended(
             )
             default = tree.Field(item.span, tree.Word(item.name.span, "default"), item.value)
             properties[item.name.text] = tree.Property(value.span, value.name, value.type, (*kept, default))
-    # What an action reads stands before it, so what replaces that must too.
+    # What an action reads stands before it, so its replacement must stand there too.
     own_items: dict[object, list[tree.KindItem]] = {}
     for item in node.items:
         if not isinstance(item, tree.Default):
@@ -76,7 +76,7 @@ def _is_attribute(item: tree.Item, *names: str) -> bool:
 
 
 def _key(item: tree.KindItem) -> object:
-    """A key that two items share if the later one replaces the other."""
+    """Return a key; if two items share it, the later one replaces the other."""
     if isinstance(item, tree.Needs | tree.Requires | tree.Assert | tree.Without):
         return tree.Needs if isinstance(item, tree.Needs) else item.span
     selectors = tuple(word.text for word in item.selectors) if isinstance(item, tree.ActionDef) else ()
@@ -84,7 +84,7 @@ def _key(item: tree.KindItem) -> object:
 
 
 def left_out(node: tree.KindDef) -> Iterator[tuple[str, str]]:
-    """The options of its tool that a kind leaves out, each with what to write instead."""
+    """Yield the options of its tool that a kind omits, each with what to write instead."""
     for item in node.items:
         if isinstance(item, tree.Without):
             yield from ((name.strip(), item.reason) for name in item.names.split(","))
@@ -108,7 +108,7 @@ def is_on(item: tree.Field) -> bool:
 
 
 def names_in(node: tree.KindDef, field: str) -> tuple[str, ...]:
-    """The names in a field of a kind: of the lists that its properties add to, of what a protocol does."""
+    """Return the names in a field of a kind: the lists that its properties add to, or the steps of a protocol."""
     for item in node.items:
         if isinstance(item, tree.Field) and item.name.text == field and isinstance(item.value, tree.ListOf):
             return tuple(str(name) for name in item.value.items if isinstance(name, tree.Name))

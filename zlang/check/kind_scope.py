@@ -1,7 +1,7 @@
 """The names in the templates of a kind.
 
-They are its own properties and offers, `on` (what it stands on), the name under which it takes its target, and what
-every frame knows: `name`, `out`, `run`, `seed`, `options`. There are no others.
+They are the kind's own properties and offers, `on` (its parent), the name that it gives its target, and the names of
+every frame: `name`, `out`, `run`, `seed`, `options`. There are no others.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class KindScope(NoScope):
         self._last_options: tuple[object, tuple[Value, ...]] = (None, ())
 
     def lookup(self, name: str, span: Span) -> Expr | None:
-        """The value of a name in a template; None if it has none."""
+        """Return the value of a name in a template; None if there is none."""
         if self.is_of_one and name not in _OF_ONE:
             return None
         self.read_names.add(name)
@@ -114,11 +114,11 @@ class KindScope(NoScope):
         return [*self.nodes, *self.offers, "on", self.target, *self.lists, *CONTEXT]
 
     def _place(self, name: str) -> tuple[Callable[[Any], Instance | None], frozenset[str]]:
-        """A function that finds the thing beneath, or the target, in a frame; and what it reads."""
+        """Return a function that finds the parent or the target in a frame, and the names that it reads."""
         return (parent_in, PARENT) if name == "on" else (target_in, TARGET)
 
     def is_given(self, name: str, span: Span) -> Expr | None:
-        """Whether a property was given, or a thing offers something: what `has(…)` asks."""
+        """Return whether a property was given or a thing offers something: the value of `has(…)`."""
         thing, _, offer = name.partition(".")
         if offer and thing in {"on", self.target}:
             find, reads = self._place(thing)
@@ -137,7 +137,7 @@ class KindScope(NoScope):
         return Expr(span, BOOL, lambda frame: name in frame.instance.values, reads=frozenset({name}))
 
     def _has_argument(self, span: Span, name: str, argument: str, offer: str = "", *_others: str) -> Expr | None:
-        """Whether the word that a property is carries this, and what it carries offers something."""
+        """Return whether the value of a property is a word with this argument, and whether that has a given offer."""
         word = self._own_property(name, self.nodes[name].name.span)
         carried = word.member(argument, word.span) if word.member else None
         if carried is None:
@@ -151,9 +151,9 @@ class KindScope(NoScope):
         return Expr(span, BOOL, value, reads=carried.reads)
 
     def _own_property_later(self, name: str, span: Span) -> Expr:
-        """The property whose own attribute this is: what it is declared to be is only known when the frame is.
+        """Return the property whose own attribute is being resolved; its value is known only in a frame.
 
-        The attribute is asked for where the property is given, so its default decides nothing.
+        The attribute is evaluated only where the property is given, so the default decides nothing.
         """
         type_, reads = type_of(self.context, self.nodes[name].type), frozenset({name})
         resolved = cache(lambda: self._own_property(name, span))
@@ -185,12 +185,12 @@ class KindScope(NoScope):
         return Expr(span, definition.type, value, reads=reads, member=word_argument(definition.type, value, reads))
 
     def _own_form(self, name: str) -> Expr | None:
-        """The words that a property adds itself, made once for all frames that agree in what they read."""
+        """Return the words that a property itself adds, made once for all frames that agree in what they read."""
         own = self.properties[name].own_form("options")
         return own and own.giving(once(own.value, own.reads))
 
     def _options(self, frame: Any) -> Value:
-        """The options of the given properties; those of the last values are kept, which several frames may have."""
+        """Return the options of the given properties; the last result is cached, because frames may share it."""
         given, words = frame.instance.values, list[Value]()
         if given is self._last_options[0] and "key" not in frame.context:
             return self._last_options[1]
@@ -204,7 +204,7 @@ class KindScope(NoScope):
             value = given[name]
             cached = self._options_of.get((name, id(value)))
             if cached is None:
-                # The value is kept as well, so that no other can get its place in memory.
+                # Keep the value too, so that its memory address is not reused.
                 cached = self._options_of[name, id(value)] = (
                     value,
                     option_word(self.option, self.properties[name], value),
@@ -216,7 +216,7 @@ class KindScope(NoScope):
         return result
 
     def _list(self, list_name: str, frame: Any) -> Value:
-        """The additions of the given properties to a list, in the order in which they were given."""
+        """Return the given properties' additions to a list, in the order in which they were given."""
         result: list[Value] = []
         for name in given_in(frame):
             for belongs, expr in self.properties[name].lists:

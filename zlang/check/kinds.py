@@ -1,4 +1,4 @@
-"""From the declaration of a kind to the kind: typed properties, templates, what it offers and needs."""
+"""From the declaration of a kind to the kind: typed properties, templates, offers and needs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _FORMS_OF_ONE = frozenset({"option", "job_line"})
 def kind_of(
     node: tree.KindDef, module: str, readers: Readers, report: Report, declared: Declared | None = None
 ) -> Kind:
-    """The kind that a declaration describes; `declared` stands in where the declaration comes without properties."""
+    """Return the kind of a declaration; `declared` has the properties if the declaration comes without them."""
     properties = declared or declared_in(node, report)
     tool = properties.tool or node.name.text
     scope = KindScope(node, properties, lambda scope, property_: define(scope, tool, property_), report)
@@ -82,7 +82,7 @@ def _needs(node: tree.Needs) -> tuple[tuple[str, ...], str]:
 
 
 class _KindBuilder:
-    """Builds a kind of the items of its declaration; one `is_whole` whose commands are all resolved at once."""
+    """Builds a kind from the items of its declaration; if it `is_whole`, all commands are resolved at once."""
 
     def __init__(self, node: tree.KindDef, module: str, readers: Readers, scope: KindScope, *, is_whole: bool) -> None:
         self.node, self.module, self.readers, self.scope = node, module, readers, scope
@@ -167,11 +167,11 @@ class _KindBuilder:
         return Assertion(condition, node.title, node.condition.span, tuple(names), bound=bound)
 
     def _is_set(self, name: str) -> bool:
-        """Whether the kind has this field, and it is on."""
+        """Whether the kind has this field and it is `on`."""
         return any(isinstance(i, tree.Field) and i.name.text == name and is_on(i) for i in self.node.items)
 
     def _writes(self, node: tree.Expr) -> Expr:
-        """Whether a workload writes; of a word alone, `on` is not what the kind stands on."""
+        """Return whether a workload writes; a bare `on` is the switch here, not the parent of the kind."""
         if not isinstance(node, tree.Name):
             return resolve_condition(self.context, node)
         resolved = resolve(self.context, node, BOOL)
@@ -190,7 +190,7 @@ class _KindBuilder:
         return remembered.expression(resolved)
 
     def _type_of_trait(self, node: tree.Trait) -> Type | None:
-        """The type of a trait: of the language's table, or what a trait of the kind's own is declared with."""
+        """Return the type of a trait: from the language's table, or from the kind's own declaration."""
         name, shared = node.name.text, TRAITS.get(node.name.text)
         if node.type is None:
             if shared is None:
@@ -208,7 +208,7 @@ class _KindBuilder:
         return Type(frozenset({node.type.text}))
 
     def _form(self, name: str, node: tree.Expr) -> tuple[str | Expr, ...]:
-        """A form of the kind; what it gives for one property depends on that property alone."""
+        """Return a form of the kind; its result for a property depends on that property alone."""
         if not isinstance(node, tree.Text):
             self.report(Code.BAD_KIND.at(node.span, message=f"`{name}` must be a text in quotes"))
             return ()
@@ -218,7 +218,7 @@ class _KindBuilder:
         return parts
 
     def _draws(self) -> bool:
-        """Whether it draws by a seed, which then is a property of a workload, or is a protocol that has one drawn."""
+        """Whether the kind draws by a seed: a property of a workload; a protocol has one drawn for it."""
         if self.node.role.text == "protocol":
             return self.scope.draws
         if self.node.role.text == "event":
@@ -234,13 +234,13 @@ class _KindBuilder:
         return self.scope.draws
 
     def _starts_itself(self) -> bool:
-        """Whether commands start the workload or event, and no person."""
+        """Whether commands, rather than a person, start the workload or event."""
         name = {"workload": "run", "event": "wait"}.get(self.node.role.text)
         actions = [item for item in self.node.items if isinstance(item, tree.ActionDef) and item.name.text == name]
         return any(isinstance(item, tree.Sh) and not item.is_asked for action in actions for item in action.commands)
 
     def _may_be_copied(self, actions: Mapping[tuple[str, str, str], KindAction]) -> bool:
-        """Whether there can be several of a thing; a kind with a property `copies` of its own means that by it."""
+        """Whether there can be several copies of a thing; a kind's own property `copies` has its own meaning."""
         is_made = self.node.role.text == "resource" and any(name == "create" for name, _, _ in actions)
         is_single = self._is_set("is_ambient") or any(is_field(item, "armed") for item in self.node.items)
         if "copies" in self.scope.nodes or is_single or not (is_made or self.node.role.text == "workload"):
@@ -267,19 +267,19 @@ class _KindBuilder:
                 self.report(Code.DUPLICATE.at(item.span, name=name))
 
     def _template_source(self) -> str:
-        """The text of what is done, as it stands there: white space can matter to the shell."""
+        """Return the text of the actions as written, because white space can matter to the shell."""
         return "\n".join(item.span.text for item in self.node.items if not _is_silent(item))
 
 
 def _seed_property(span: Span) -> PropertyDef:
-    """The property `seed` of every workload that draws by one."""
+    """Return the property `seed` of every workload that draws by a seed."""
     words = Type(words=(Variant("fresh"), Variant("replay")))
     doc = "whether each replicate draws new offsets, or repeats those of the first"
     return PropertyDef("seed", words, span, constant(span, words, Symbol("fresh")), doc=doc)
 
 
 def _copies_property(span: Span, role: str) -> PropertyDef:
-    """The property `copies` of everything that can be there several times."""
+    """Return the property `copies` of everything that can have copies."""
     single, most = Quantity(Fraction(1)), Quantity(Fraction(_MOST_COPIES))
     return PropertyDef(
         name="copies",
@@ -293,7 +293,7 @@ def _copies_property(span: Span, role: str) -> PropertyDef:
 
 
 def _at_property(span: Span) -> PropertyDef:
-    """The property `at` of every event."""
+    """Return the property `at` of every event."""
     doc = "how long after the workloads it begins"
     begin = Quantity(Fraction(0), DURATION)
     limits = constant(span, UNKNOWN, (begin, ABSENT))
@@ -311,19 +311,19 @@ def _at_property(span: Span) -> PropertyDef:
 
 
 def _host_property(span: Span, doc: str) -> PropertyDef:
-    """The property `from`, which every workload and collector has."""
+    """Return the property `from`, which every workload and collector has."""
     return PropertyDef("from", Type(kinds=frozenset({"host"})), span, doc=doc)
 
 
 def _wrapper_property(span: Span) -> PropertyDef:
-    """The property `under` of every workload and event."""
+    """Return the property `under` of every workload and event."""
     doc = "the wrapper that starts it, or a list, the outermost first"
     type_ = ANYTHING_DECLARED | Type(words=(Variant("none"),), element=ANYTHING_DECLARED)
     return PropertyDef("under", type_, span, doc=doc, role="wrapper")
 
 
 def _is_silent(item: tree.KindItem) -> bool:
-    """Whether an item decides nothing that is done by a thing alone; what streams do together, their commands say."""
+    """Whether an item does not affect the actions of a single thing; commands show what streams do together."""
     if isinstance(item, tree.Requires | tree.Trait | tree.MetricDecl | tree.Assert | tree.Without):
         return True
     is_for_streams = isinstance(item, tree.ActionDef) and item.name.text == "together"

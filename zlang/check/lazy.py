@@ -1,4 +1,4 @@
-"""A mapping that computes each value when it is first used: fio has hundreds of properties, a program uses ten."""
+"""A mapping that computes each value on first use: fio has hundreds of properties, a program uses ten."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ V = TypeVar("V")
 
 
 class LazyMapping(Mapping[str, V]):
-    """Values by name, each made of its node once."""
+    """Values by name, each computed once from its node."""
 
     def __init__(self, nodes: Mapping[str, N], make: Callable[[N], V]) -> None:
         self._made: dict[str, V] = {}

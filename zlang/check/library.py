@@ -1,8 +1,8 @@
-"""The standard library: `stdlib/*.zexp`, read piece by piece.
+"""The standard library: `stdlib/*.zexp`, read in pieces.
 
-When the package is built (in an editable install: when a file is another) all of it is parsed, and the items of all
-kinds are kept beside the texts, packed. A program then pays for unpacking those that it uses, not for fio's hundreds of
-options.
+When the package is built (in an editable install: when a file changes), the whole library is parsed, and the items of
+all kinds are stored packed beside the texts. A program then pays only for unpacking the items that it uses, not for
+fio's hundreds of options.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Entry(Record):
 
 
 class Library:
-    """Modules by name, the names of the kinds in each, and the kinds themselves, read when they are used."""
+    """Modules by name, the names of the kinds in each, and the kinds themselves, read on demand."""
 
     def __init__(
         self,
@@ -73,15 +73,15 @@ class Library:
         return self.entries
 
     def module_of(self, kind: str) -> str:
-        """The module that a kind is in, or nothing."""
+        """Return the module of a kind, or an empty text."""
         return str(self.entries[kind][0]) if kind in self.entries else ""
 
     def role_of(self, kind: str) -> str:
-        """The role of a kind of the library."""
+        """Return the role of a kind of the library."""
         return _Entry(*self.entries[kind]).role
 
     def node(self, name: str) -> tree.KindDef:
-        """The declaration of a kind, without its properties."""
+        """Return the declaration of a kind, without its properties."""
         entry = _Entry(*self.entries[name])
         source = self.sources[entry.module]
         at = Span(source, *entry.name)
@@ -90,7 +90,7 @@ class Library:
         return tree.KindDef(Span(source, *entry.whole), tree.Word(at, name), tree.Word(at, entry.role), parents, items)
 
     def declared(self, name: str) -> Declared:
-        """The properties in the declaration of a kind."""
+        """Return the properties in the declaration of a kind."""
         entry = _Entry(*self.entries[name])
         source = self.sources[entry.module]
         nodes: LazyMapping[tree.Property] = LazyMapping(entry.properties, lambda packed: _unpacked(packed, source))
@@ -104,7 +104,7 @@ class Library:
         return self.loaded[name]
 
     def described_with(self, word: str) -> list[str]:
-        """The kinds that need a tool of that name, or whose description has the word, the earliest first."""
+        """Return the kinds with a tool of that name or the word in their description, the earliest occurrence first."""
         pattern = re.compile(rf"\b{re.escape(word.removesuffix('s'))}s?\b", re.IGNORECASE)
         places: dict[str, int] = {}
         for name in self.entries:
@@ -121,7 +121,7 @@ def _metrics(packed: bytes) -> tuple[Metric, ...]:
 
 
 def _fail_on_finding(finding: Diagnostic) -> None:
-    """Say where the library is wrong: its files were changed since zlang was built."""
+    """Fail on an error in the library: its files were changed after zlang was built."""
     line, _ = finding.span.source.position(finding.span.start)
     is_checkout = not SOURCES.is_relative_to(_HERE.parent)
     hint = str(finding.hint) if is_checkout else "this file of zlang was changed; install zlang again"
@@ -130,7 +130,7 @@ def _fail_on_finding(finding: Diagnostic) -> None:
 
 @cache
 def load() -> Library:
-    """The library; its places are noted first if need be."""
+    """Return the library; its index is built first if necessary."""
     texts = _texts()
     kept = _saved()
     if kept is None or kept[:2] != (texts, _fields()):
@@ -153,7 +153,7 @@ def _saved() -> tuple[Any, ...] | None:
 
 
 def save(*, must: bool = True) -> tuple[Any, ...]:
-    """Parse the whole library and note where everything is; keep that, unless the package may not be written to."""
+    """Parse the whole library and index it; store the index, unless the package directory is read-only."""
     texts = _texts()
     modules: dict[str, tuple[str, ...]] = {}
     entries: dict[str, tuple[Any, ...]] = {}
@@ -205,7 +205,7 @@ def _declared_metrics(reader: tree.ReaderDecl) -> tuple[Metric, ...]:
 
 
 def _kinds_with_properties(parsed: tree.Tree) -> list[tuple[tree.KindDef, Declared]]:
-    """The kinds of a module; one can extend another that stands before it."""
+    """Return the kinds of a module; one can extend another that stands before it."""
     kinds: list[tuple[tree.KindDef, Declared]] = []
     for node in parsed.entries:
         if isinstance(node, tree.KindDef):
@@ -217,7 +217,7 @@ def _kinds_with_properties(parsed: tree.Tree) -> list[tuple[tree.KindDef, Declar
 
 
 def _checked(node: tree.KindDef, module: str, readers: Mapping[str, tuple[Metric, ...]], declared: Declared) -> Kind:
-    """The whole kind, with all of its parts resolved."""
+    """Return the whole kind, with all of its parts resolved."""
     kind = kind_of(node, module, readers, _fail_on_finding, declared)
     dict(kind.properties)
     dict(kind.traits)
@@ -232,7 +232,7 @@ _CLASSES = {item.__name__: item for item in (*vars(tree).values(), Dimension, Qu
 
 
 def _fields() -> dict[str, tuple[str, ...]]:
-    """The fields of all that is packed: what was packed with others, before they changed, cannot be unpacked."""
+    """Return the fields of all packed classes: data that was packed with other fields cannot be unpacked."""
     classes: dict[str, Any] = {**_CLASSES, "Metric": Metric, "_Entry": _Entry}
     return {name: item.record_fields for name, item in classes.items() if issubclass(item, Record)}
 

@@ -1,4 +1,4 @@
-"""Lists made from lists, their values by place, and values that change with time."""
+"""Lists built from lists, access to list elements, and values that change with time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from zlang.units import Quantity
 
 
 def resolve_index(context: Context, node: tree.Index) -> Expr:
-    """Resolve `many[place]`, a value of a list or a machine of a group: the first has the place 0, the last one -1."""
+    """Resolve `many[place]`, an element of a list or a machine of a group: 0 is the first, -1 the last."""
     many, place = resolve(context, node.many), resolve(context, node.place)
     if many.type.unknown or place.type.unknown:
         return unknown(node.span)
@@ -92,7 +92,7 @@ def resolve_list_from(context: Context, node: tree.ListFrom) -> Expr:
         for item in values:
             with element.being(item):
                 is_kept = condition.value(at) if condition is not None else True
-                if is_kept is not False:  # unknown, where it names what the point does not reach
+                if is_kept is not False:  # unknown, if it reads a name that the point does not reach
                     yield made.value(at) if is_kept else ABSENT
 
     combined = note_risk(context, combine(context, node.span, type_, value, parts))
@@ -102,14 +102,14 @@ def resolve_list_from(context: Context, node: tree.ListFrom) -> Expr:
     levels = prod(context.factors[path].size for path in combined.reads if path in context.factors)
     if not spend(context, node.span, work * levels):
         return unknown(node.span)
-    with suppress(NoneYet):  # where it reads the value of a list around it
+    with suppress(NoneYet):  # if it reads an element of an enclosing list
         if many.is_constant and not combined.reads:
             return constant(node.span, type_, value({}))
     return combined.replace(work=work) if context.is_repeated else combined
 
 
 def _most_values(many: Expr) -> int:
-    """The most values that a list can have, if that is known without a point."""
+    """Return the maximum length of a list, if that is known without a point."""
     lengths = [1]
     for point in each_level(many.axes) if many.axes or many.is_constant else ():
         with suppress(ProgramError, NoneYet):
@@ -168,14 +168,14 @@ def _resolve_value(context: Context, node: tree.Expr, wanted: Type | None, path:
 
 
 class Element:
-    """The value of a list that is looked at."""
+    """The current element of a list."""
 
     def __init__(self, type_: Type) -> None:
         self.type = type_
         self.values: list[Value] = []
 
     def at(self, span: Span) -> Expr:
-        """The name that stands for it. Raises NoneYet where no value is looked at."""
+        """Return the name that stands for the element. Raises NoneYet if there is no current element."""
 
         def value(_: Any) -> Value:
             if not self.values:
@@ -185,7 +185,7 @@ class Element:
         return Expr(span, self.type, value)
 
     def being(self, value: Value) -> Element:
-        """Look at a value."""
+        """Make a value the current element."""
         self.values.append(value)
         return self
 
@@ -197,7 +197,7 @@ class Element:
 
 
 class InnerScope:
-    """A scope with some names more."""
+    """A scope with some additional names."""
 
     def __init__(self, outer: Scope, own: Mapping[str, Callable[[Span], Expr]]) -> None:
         self.outer, self.own = outer, own

@@ -1,7 +1,7 @@
 """The metrics that an experiment measures, as the readers of its workloads, protocols and collectors declare them.
 
-In: the fields of an experiment. Out: readers with their metrics. Where a workload is told what to measure, by the
-argument `metrics` of its reader, what it is told declares them.
+In: the fields of an experiment. Out: readers with their metrics. If the argument `metrics` of a workload's reader says
+what to measure, that argument declares the metrics.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def measured(
     readers: Mapping[str, tuple[Metric, ...]],
     report: Callable[[Diagnostic], None],
 ) -> tuple[tuple[str, Metric], ...]:
-    """Each metric that a trial of the experiment can have, with its reader."""
+    """Return each metric that a trial of the experiment can have, with its reader."""
     names: dict[tuple[str, Metric], None] = {}
     merged: dict[str, Metric] = {}
     wrong: dict[tuple[object, str], Diagnostic] = {}
@@ -79,13 +79,13 @@ def measured(
 
 
 def _are_alike(first: Metric, second: Metric) -> bool:
-    """Whether two declarations of a metric can have one column."""
+    """Whether two declarations of a metric can share a column."""
     is_same_way = first.better == second.better or not (first.better and second.better)
     return (first.type, first.unit) == (second.type, second.unit) and is_same_way
 
 
 def _declared_twice(place: Span, first: Metric, second: Metric) -> Diagnostic:
-    """The finding about a metric that two workloads declare differently."""
+    """Return the finding about a metric that two workloads declare differently."""
     ways = (f"{metric.type}{f', {metric.better} is better' if metric.better else ''}" for metric in (first, second))
     hint = f"declare it in the same way, or give one of them another name: it is {' and '.join(ways)}"
     finding = Code.NOT_ALLOWED.at(place, name="metrics", value=f"`{second.name}`", hint=hint)
@@ -93,7 +93,7 @@ def _declared_twice(place: Span, first: Metric, second: Metric) -> Diagnostic:
 
 
 def _of_wrappers(workload: Instance) -> Iterator[tuple[str, Metric]]:
-    """The metrics of what starts a workload."""
+    """Yield the metrics of the wrappers that start a workload."""
     readers = [r for wrapper in workload.under for action in wrapper.kind.actions.values() for r in action.readers]
     yield from ((reader.reader, metric) for reader in readers for metric in reader.metrics)
 
@@ -105,7 +105,7 @@ def _of_streams(
     readers: Mapping[str, tuple[Metric, ...]],
     of_wrappers: Collection[tuple[str, Metric]],
 ) -> Iterator[tuple[str, Metric]]:
-    """Metrics of trials with several streams: those of each, as `STREAM.METRIC`, and those of all together."""
+    """Yield the metrics of trials with several streams: those of each, as `STREAM.METRIC`, and those of all."""
     groups = streams.groups(run, on)
     for metric in readers.get(_STREAMS, ()) if groups else ():
         yield _STREAMS, metric
@@ -118,7 +118,7 @@ def _of_streams(
 
 
 def _phases(trials: Iterable[tuple[str, ...]]) -> list[str]:
-    """The events of trials, each followed by the phases that it begins together with later ones."""
+    """Return the events of trials, each followed by the phases that it starts together with later ones."""
     places: dict[str, int] = {}
     for event in chain.from_iterable(trials):
         places.setdefault(event, len(places))
@@ -131,9 +131,9 @@ def _phases(trials: Iterable[tuple[str, ...]]) -> list[str]:
 def _of_phases(
     phases: Sequence[str], measured: Sequence[tuple[str, Metric]], *, is_quiet: bool
 ) -> Iterator[tuple[str, Metric]]:
-    """The metrics of each phase, `phase.NAME.METRIC`, that trials with events have besides: those that fio logs.
+    """Yield the metrics of each phase, `phase.NAME.METRIC`, in trials with events: those that fio logs.
 
-    If no event begins with the workloads, the trial `is_quiet` at first: that is a phase, too.
+    If no event begins with the workloads, the trial `is_quiet` at first: that is also a phase.
     """
     can_be_cut = [*in_trials(metric for _, metric in measured if metric.means.partition(".")[2] in _CUT)]
     names = {metric.name for metric in can_be_cut}
@@ -147,12 +147,12 @@ def _of_phases(
 
 
 def words(item: object) -> list[str]:
-    """An item of a workload's `metrics` as words: how the metric is found, and its declaration."""
+    """Split an item of a workload's `metrics` into words: how the metric is found, and its declaration."""
     return [item] if isinstance(item, str) else [str(word) for word in item] if isinstance(item, list | tuple) else []
 
 
 def declaration(item: object) -> str:
-    """The part of what a workload is told to measure that declares the metric: `NAME: TYPE in UNIT`."""
+    """Return the part of a workload's `metrics` item that declares the metric: `NAME: TYPE in UNIT`."""
     return _text(item).partition("=")[0]
 
 
@@ -181,7 +181,7 @@ def _metrics(reader: ReaderDef, shown: object, readers: Mapping[str, tuple[Metri
 def _readers(
     field: Expr, kind_of: Callable[[str], Kind | None]
 ) -> Iterator[tuple[ReaderDef, list[object] | None, Instance | None]]:
-    """The readers of all that a field of the experiment can be, with what they can be told to measure."""
+    """Yield the readers of all possible values of a field, with the metrics that they can be given."""
     names = frozenset(word.name for word in field.type.words)  # a protocol without properties is a word
     names |= field.type.kinds | (field.type.element.kinds if field.type.element else frozenset())
     kinds = [kind for name in sorted(names) if (kind := kind_of(name)) is not None]
@@ -196,23 +196,23 @@ def _readers(
                 try:
                     argument = values.argument(requested.value(Frame(instance)))
                 except ProgramError:
-                    continue  # it is reported where it is used
+                    continue  # reported where it is used
                 yield reader, argument if isinstance(argument, list) else [], instance
 
 
 def _instances(field: Expr) -> Iterator[Instance]:
-    """The instances that a field can have."""
+    """Yield the instances that a field can have."""
     for value in _values(field):
         yield from streams.things_of(value)
 
 
 def _values(field: Expr) -> Iterator[Value]:
-    """The values that a field can have: at the first levels, and with each other level of one factor."""
+    """Yield the values that a field can have: at the first levels, and at each other level of one factor."""
     for point in each_level(field.axes, MOST_LEVELS):
         try:
             value = field.value(point)
         except ProgramError:
-            continue  # it is reported where the points are tried
+            continue  # reported where the points are tried
         if point.faults:
             continue
         yield value

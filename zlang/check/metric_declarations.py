@@ -1,7 +1,7 @@
 """The declarations `metric` and `distribution`: from the tree to `Metric`.
 
-In: a declaration of a reader or a kind, or the text `NAME: TYPE in UNIT` where a workload is told what to measure. Out:
-the metric, and findings. Rule: the unit of a number is declared or printed beside it, never guessed from a name.
+In: a declaration of a reader or a kind, or the text `NAME: TYPE in UNIT` of a workload's `metrics`. Out: the
+metric, and findings. Rule: the unit of a number is declared or printed beside it, never guessed from a name.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ _DIMENSIONLESS = "1"
 
 
 class KindMetric(Record):
-    """A metric of a kind: how and where it is found, in which unit the tool prints it, and in which file.
+    """A metric of a kind: how and in which file it is found, and the unit in which the tool prints it.
 
-    A series has the column of its `time`, as `NAME` or `NAME in UNIT`.
+    For a series, `time` is the column of its times, as `NAME` or `NAME in UNIT`.
     """
 
     metric: Metric
@@ -67,7 +67,7 @@ class KindMetric(Record):
 
 
 def metric_of(node: tree.MetricDecl, report: Report, kind: tree.KindDef | None = None) -> Metric | None:
-    """The metric that a declaration of a reader, or of a kind, describes, or None where it has no type."""
+    """Return the metric that a reader or a kind declares; None if it has no type."""
     name, type_ = node.name.text, node.type.text
     if type_ not in types.NUMERIC:
         hint = (
@@ -111,7 +111,7 @@ def metric_of(node: tree.MetricDecl, report: Report, kind: tree.KindDef | None =
 
 
 def found_in(node: tree.MetricDecl, kind: tree.KindDef, report: Report) -> KindMetric | None:
-    """The metric of a kind with where it is found, or None where something is wrong with that."""
+    """Return a kind's metric with the place where it is found; None if something is wrong with that place."""
     metric = metric_of(node, report, kind)
     if metric is None or node.how is None or node.where is None:
         return None
@@ -148,7 +148,7 @@ def found_in(node: tree.MetricDecl, kind: tree.KindDef, report: Report) -> KindM
 
 
 def column_of_time(text: str) -> tuple[str, Fraction]:
-    """The column in `NAME` or `NAME in UNIT`, and how many seconds its unit is. Raises ValueError."""
+    """Return the column in `NAME` or `NAME in UNIT`, and its unit in seconds. Raises ValueError."""
     name, _, unit = text.partition(" in ")
     size = size_of(unit.strip() or "s", "duration")
     if size is None:
@@ -157,7 +157,7 @@ def column_of_time(text: str) -> tuple[str, Fraction]:
 
 
 def nanoseconds(unit: str) -> int:
-    """The nanoseconds in a unit of time. Raises ValueError."""
+    """Return the nanoseconds in a unit of time. Raises ValueError."""
     size = size_of(unit, "duration")
     if size is None:
         raise ValueError(f"`{unit}` is not a unit of time")
@@ -165,7 +165,7 @@ def nanoseconds(unit: str) -> int:
 
 
 def _time_problem(how: str, column: str) -> str:
-    """The reason why a metric has no series over that time."""
+    """Explain why a metric has no series over that time."""
     if how != "csv":
         return 'only a column of a CSV file has a time: `csv "COLUMN"`'
     try:
@@ -176,14 +176,14 @@ def _time_problem(how: str, column: str) -> str:
 
 
 def place_problem(how: str, where: str) -> str:
-    """Say why a place finds no number, if it never does."""
+    """Explain why a place never finds a number; empty if it can."""
     if how == "json" and (path := where.lstrip("$.")) != where:
         return f"write the path from the top, without a sign before it: `{path or 'a.b'}`"
     return _pattern_problem(where) if how == "regex" else ""
 
 
 def _pattern_problem(pattern: str) -> str:
-    """Say why a pattern finds no number, if it never does."""
+    """Explain why a pattern never finds a number; empty if it can."""
     try:
         groups = re.compile(pattern, re.MULTILINE).groups
     except re.error as error:
@@ -194,10 +194,10 @@ def _pattern_problem(pattern: str) -> str:
 
 
 def parse(text: str, metrics: Mapping[str, Metric]) -> tuple[Metric, str]:
-    """The metric that `NAME`, `NAME: TYPE` or `NAME: TYPE in UNIT` declares, and the unit of bare numbers.
+    """Return the metric that `NAME`, `NAME: TYPE` or `NAME: TYPE in UNIT` declares, and the unit of bare numbers.
 
-    Behind it, `, higher is better` or `, lower is better` may stand. A name without a type is that of a metric of the
-    library, else a number without a unit. Raises ValueError with a sentence.
+    `, higher is better` or `, lower is better` may follow. A name without a type is a metric of the library, or else a
+    number without a unit. Raises ValueError with a sentence.
     """
     matched = re.fullmatch(_DECLARED, text)
     if matched is None:
@@ -218,7 +218,7 @@ def parse(text: str, metrics: Mapping[str, Metric]) -> tuple[Metric, str]:
 
 
 def size_of(unit: str, type_: str) -> Fraction | None:
-    """The size of a unit in the language's base unit; None if it is not a unit of this type."""
+    """Return the size of a unit in the language's base unit; None if the type has no such unit."""
     if type_ == "share" and unit == _DIMENSIONLESS:
         return Fraction(1)
     if unit in types.STORED and types.STORED[unit][0] == type_:
@@ -231,24 +231,24 @@ def size_of(unit: str, type_: str) -> Fraction | None:
 
 
 def name_of(text: str) -> str:
-    """The name in `NAME: TYPE in UNIT, higher is better`."""
+    """Return the name in `NAME: TYPE in UNIT, higher is better`."""
     return re.split("[:,]", text, maxsplit=1)[0].strip()
 
 
 def in_stored_unit(number: str, unit: str, metric: Metric) -> float:
-    """A number of a unit that suits the metric, in the unit in which results keep it; infinite if it is too large."""
+    """Convert a number to the unit in which results store the metric; infinite if it is too large."""
     value = float(number)
     if unit == metric.unit or not math.isfinite(value):
         return value
     size = size_of(unit, metric.type)
     assert size is not None, f"BUG: `{unit}` is not a unit of {metric.name}"
-    # Not of the text: the digits of `1e999999999` as a fraction would take hours to compute.
+    # Do not convert the text: the digits of `1e999999999` as a fraction would take hours to compute.
     exact = Fraction(repr(value)) * size * types.parts_of(metric.unit)
     return float(exact) if abs(exact) <= sys.float_info.max else math.inf
 
 
 def stored_unit(type_: str, unit: str) -> str:
-    """The unit in which results keep a metric: nanoseconds where the tool gives these, else that of its type."""
+    """Return the unit in which results store a metric: nanoseconds if the tool prints them, else the type's unit."""
     return unit if unit == types.NANOSECONDS else types.SCALARS[type_].unit
 
 
@@ -281,7 +281,7 @@ def _attributes(node: tree.MetricDecl, report: Report, names: tuple[str, ...]) -
 def _word(
     name: str, expressions: Mapping[str, tree.Expr], names: Collection[str], report: Report, in_short: str = ""
 ) -> str:
-    """The word that an attribute has; a hint lists all of `names`, or has `in_short` if they are too many to list."""
+    """Return the word of an attribute; a hint lists all of `names`, or says `in_short` if there are too many."""
     value = expressions.get(name)
     if value is None:
         return ""
@@ -295,7 +295,7 @@ def _word(
 
 
 def _needed_trait(attributes: Mapping[str, tree.Expr], kind: tree.KindDef | None, report: Report) -> str:
-    """The trait without which there is no such metric: one of the language's, or one that the kind declares."""
+    """Return the trait that the metric requires: one of the language's, or one that the kind declares."""
     declared = [item for item in kind.items if isinstance(item, tree.Trait)] if kind else []
     traits = {name: next(iter(trait.type.scalars)) for name, trait in TRAITS.items()}
     traits |= {item.name.text: item.type.text for item in declared if item.type}
@@ -329,7 +329,7 @@ def _text(value: tree.Expr | None, report: Report, name: str = "doc") -> str:
 
 
 def _source(value: tree.Expr) -> str | None:
-    """The output that contains a metric: a stream, by its name, or a file beneath `OUT`."""
+    """Return the output that contains a metric: a stream, by name, or a file beneath `OUT`."""
     if isinstance(value, tree.Name):
         return str(value) if str(value) in {"stdout", "stderr"} else None
     if not isinstance(value, tree.Text) or not all(isinstance(part, str) for part in value.parts):

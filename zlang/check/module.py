@@ -1,4 +1,4 @@
-"""A file of a program, as it was read."""
+"""A file of a program, as read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Named = tree.Let | tree.LetColumn | tree.FunctionDef | tree.Param | tree.Declara
 class Module:
     """A file: its entries by name, its kinds, and the files that it imports, `merged` or `named`.
 
-    `settings` are the values that an import gives to its params, each with the file in which its names are looked up.
+    `settings` are the values that an import gives to its params, each with the file in which its names are resolved.
     """
 
     def __init__(self, written: tree.Tree, prefix: tuple[str, ...], broken: frozenset[str] = frozenset()) -> None:
@@ -31,5 +31,5 @@ class Module:
 
 
 def merged_kind(module: Module, name: str) -> Kind | None:
-    """A kind of the files that a file imports without a name."""
+    """Return a kind from the files that a file imports without a name."""
     return next((item.kinds[name] for item in module.merged if name in item.kinds), None)

@@ -1,4 +1,4 @@
-"""The names of a file and of what it imports, each resolved when it is first looked up."""
+"""The names of a file and of its imports, each resolved on first use."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TYPES: dict[str, str] = {
 
 
 class ModuleScope:
-    """The names of a file and of what it imports."""
+    """The names of a file and of its imports."""
 
     def __init__(self, names: ProgramNames, module: Module) -> None:
         self._names, self.module = names, module
@@ -69,15 +69,15 @@ class ModuleScope:
         return None
 
     def is_broken(self, name: str) -> bool:
-        """Whether something of that entry could not be read."""
+        """Whether part of that entry could not be read."""
         return name in self.module.broken
 
     def assertions(self) -> Iterator[tree.Assert]:
-        """The assertions of the file."""
+        """Yield the assertions of the file."""
         return (entry for entry in self.module.written.entries if isinstance(entry, tree.Assert))
 
     def in_module(self, name: str, span: Span) -> Expr:
-        """The meaning of a name of this file that another file uses."""
+        """Resolve a name of this file for another file."""
         resolved = self.lookup(name, span)
         if resolved is not None:
             return resolved
@@ -92,7 +92,7 @@ class ModuleScope:
         }
 
     def _columns(self, entry: tree.LetColumn) -> dict[str, Expr]:
-        """The names that vary together with one of them, and itself."""
+        """Return the names that vary together with a name, including that name."""
         return resolve_zip(self._names.context(self), entry.of, self.module.prefix, {})
 
     def _resolve(self, entry: tree.Let | tree.FunctionDef | tree.Param | tree.Declaration) -> Expr:
@@ -116,7 +116,7 @@ class ModuleScope:
         return resolve_typed(inner, value, path, entry.name.text, declared)
 
     def _setting(self, entry: tree.Param) -> tuple[tree.Expr, ModuleScope | None]:
-        """The value of a param, and where its names are looked up if not here."""
+        """Return the value of a param, and the scope of the value's names if it is another one."""
         if entry.name.text in self.module.settings:
             value, module = self.module.settings[entry.name.text]
             return value, ModuleScope(self._names, module) if module else None
@@ -160,7 +160,7 @@ class ModuleScope:
         return [*self.module.kinds, *shipped, *(kind for m in self.module.merged for kind in m.kinds)]
 
     def kinds_of(self, role: str) -> Iterator[Kind]:
-        """The kinds of a role that are in scope without a prefix."""
+        """Yield the kinds of a role that are in scope without a prefix."""
         shipped = self._names.modules.library
         for name in self.kind_names():
             if not shipped.module_of(name) or shipped.role_of(name) == role:
@@ -169,13 +169,13 @@ class ModuleScope:
                     yield kind
 
     def owners(self, name: str) -> list[str]:
-        """The one declaration that gives a property of that name a value."""
+        """Return the declaration that gives a property of that name a value, if there is exactly one."""
         declared = [entry for entry in self.module.entries.values() if isinstance(entry, tree.Declaration)]
         owners = [e.name.text for e in declared if any(w.text == name for item in e.items for w in tree.words(item))]
         return owners if len(owners) == 1 and owners[0] not in self.module.pending else []
 
     def place_in_group(self, name: str) -> str:
-        """The machine of that name in a group of hosts, as `GROUP[PLACE]`; empty where no group has it."""
+        """Return the machine of that name in a group of hosts, as `GROUP[PLACE]`; empty if no group has it."""
         for entry in self.module.entries.values():
             is_host = isinstance(entry, tree.Declaration) and str(entry.kind) == "host"
             group = self.lookup(entry.name.text, entry.span) if is_host else None
@@ -185,7 +185,7 @@ class ModuleScope:
         return ""
 
     def kind_hint(self, name: str) -> str:
-        """A hint about an unknown kind."""
+        """Return a hint about an unknown kind."""
         home = self._names.modules.library.module_of(name)
         alias = self.module.libraries.get(home, "")
         if home == library.PRELUDE:
@@ -204,9 +204,9 @@ class ModuleScope:
         return self._names.modules.library.described_with(word)
 
     def is_given(self, _name: str, _span: Span) -> None:
-        """Outside of templates nothing asks this."""
+        """Return None: only templates use this."""
 
 
 def _partial(expr: Expr) -> Expr:
-    """The same, of which some choices are not known."""
+    """Return the expression, marked as one with unknown choices."""
     return expr.replace(type=expr.type | Type(is_partial=True))

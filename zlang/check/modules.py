@@ -24,7 +24,7 @@ Read = Callable[[str], str]
 
 
 class Modules:
-    """The files that were read. `values` are those of `--set`; `read` gives the text of a file and raises OSError."""
+    """The files that were read. `values` are those of `--set`; `read` returns the text of a file and raises OSError."""
 
     def __init__(self, read: Read, values: Mapping[str, str], parsed: Callable[[Source], Parsed]) -> None:
         self._read, self._values, self._parsed = read, values, parsed
@@ -34,7 +34,7 @@ class Modules:
         self.library = library.load()
 
     def load(self, source: Source, prefix: tuple[str, ...], chain: tuple[str, ...], key: str = "") -> Module:
-        """Read a file and all that it imports."""
+        """Read a file and all its imports."""
         parsed = self._parsed(source)
         source = parsed.tree.source
         self.findings.items += parsed.findings
@@ -59,7 +59,7 @@ class Modules:
         return module
 
     def _declare(self, module: Module, chain: tuple[str, ...]) -> dict[str, Span]:
-        """Note what a file declares, and read what it imports; where each name is defined."""
+        """Record what a file declares, and read its imports; return the place of each name."""
         places: dict[str, Span] = {}
         for entry in module.written.entries:
             if isinstance(entry, tree.Declaration) and self._is_import(entry, module):
@@ -79,14 +79,14 @@ class Modules:
         return places
 
     def _is_new(self, name: tree.Word, places: dict[str, Span]) -> bool:
-        """Note where a name is defined; a finding if it was defined before."""
+        """Whether a name is new; record its place, or report that it was defined before."""
         first = places.setdefault(name.text, name.span)
         if first is not name.span:
             self.findings.report(Code.DUPLICATE.at(name.span, name=name.text).also(first, "first defined here"))
         return first is name.span
 
     def _kind(self, entry: tree.KindDef, module: Module) -> None:
-        """Take a kind that a file declares, or one that is another with some items changed."""
+        """Add a kind that a file declares, or that extends another with some items changed."""
         name, role = entry.name.text, entry.role.text
         node, declared = entry, None
         if role not in ROLES and (base := self._kind_node(module, role)) is not None:
@@ -99,11 +99,11 @@ class Modules:
         made = module.kinds[name] = made.replace(is_own=is_own)
         module.kind_nodes[name] = node, declared or declared_in(entry, lambda _: None)
         own = made.properties if declared is None else [item.name.text for item in _own_properties(entry)]
-        _ = [made.properties[item] for item in own if item in made.properties]  # each is checked when it is asked for
+        _ = [made.properties[item] for item in own if item in made.properties]  # each is checked on demand
         dict(made.traits)
 
     def _kind_node(self, module: Module, name: str) -> tuple[tree.KindDef, Declared] | None:
-        """The declaration of a kind that another extends; it stands before it, or in another file."""
+        """Return the declaration of a kind that another extends; it stands earlier in the file, or in another file."""
         for item in (module, *module.merged):
             if name in item.kind_nodes:
                 return item.kind_nodes[name]
@@ -112,7 +112,7 @@ class Modules:
         return self.library.node(name), self.library.declared(name)
 
     def _is_import(self, entry: tree.Declaration, module: Module) -> bool:
-        """Report a declaration that is meant to take a module of the library, `use fio`; whether it is one."""
+        """Whether a declaration is meant as an import of a library module, `use fio`; it is then reported."""
         is_bare = entry.parent is None and not entry.items and entry.name.text in self.library.modules
         if not is_bare or self.find_kind(module, entry.kind.path) is not None:
             return False
@@ -158,7 +158,7 @@ class Modules:
             module.merged.append(result)
 
     def _text(self, path: str, target: str, span: Span) -> str | None:
-        """The text of another file; None and a finding where there is none."""
+        """Return the text of another file; None and a finding if there is none."""
         try:
             return self._read(path)
         except (OSError, ValueError) as error:
@@ -174,7 +174,7 @@ class Modules:
         return None
 
     def table(self, target: str, span: Span) -> Source | None:
-        """The table of a path, relative to the file that names it: its text goes with the plan."""
+        """Return a table by its path, relative to the file that names it; its text is stored with the plan."""
         path = posixpath.normpath(posixpath.join(posixpath.dirname(span.source.name), target))
         source = next((source for source in self.sources if source.name == path), None)
         if source is None and (text := self._text(path, target, span)) is not None:
@@ -183,7 +183,7 @@ class Modules:
         return source
 
     def _given_params(self, node: tree.Import, module: Module) -> dict[str, tuple[tree.Expr, Module | None]]:
-        """The params that an import gives; their values use the names of the importing file."""
+        """Return the params that an import gives; their values use the names of the importing file."""
         settings: dict[str, tuple[tree.Expr, Module | None]] = {}
         for item in node.items:
             if isinstance(item, tree.Field):
@@ -200,7 +200,7 @@ class Modules:
         return settings
 
     def _table(self, node: tree.Import, source: Source) -> None:
-        """Take a table of figures: its text goes with the plan, and from there into the database."""
+        """Add a table of data: its text is stored with the plan, and later in the database."""
         if node.alias:
             why, hint = "a table is named after its file", f'import "{node.target}"'
             self.findings.report(Code.MISSING_IMPORT.at(node.span, target=f'"{node.target}"', why=why, hint=hint))
@@ -214,7 +214,7 @@ class Modules:
         return None
 
     def find_kind(self, module: Module, path: tuple[str, ...]) -> Kind | None:
-        """A kind by its name, qualified or not."""
+        """Find a kind by its name, qualified or not."""
         if len(path) == 1:
             return module.kinds.get(path[0]) or self._library_kind(module, path[0]) or merged_kind(module, path[0])
         if path[0] in module.named:
@@ -228,23 +228,23 @@ class Modules:
         return None
 
     def armed_things(self) -> tuple[Expr, ...]:
-        """All that is declared in any file and is written to only if it is armed."""
+        """Return all things declared in any file that are written to only if they are armed."""
         files = self.files.values()
         declared = [file.resolved[name] for file in files for name in file.entries if name in file.resolved]
         return tuple(expr for expr in declared if self.is_armed(expr))
 
     def is_armed(self, expr: Expr) -> bool:
-        """Whether what is declared is written to only if it is armed."""
+        """Whether a declared thing is written to only if it is armed."""
         kinds = map(self.kind_by_name, _kinds_of(expr))
         return any(kind is not None and kind.armed is not None for kind in kinds)
 
     @property
     def readers(self) -> Mapping[str, tuple[Metric, ...]]:
-        """The metrics of each reader of the library."""
+        """Return the metrics of each reader of the library."""
         return self.library.readers
 
     def kind_by_name(self, name: str) -> Kind | None:
-        """The kind of a name as types know it."""
+        """Return the kind with the name that types use."""
         for module in self.files.values():
             if name in module.kinds:
                 return module.kinds[name]
@@ -252,13 +252,13 @@ class Modules:
 
 
 def _kinds_of(expr: Expr) -> frozenset[str]:
-    """The kinds of what an expression may be, and of all beneath."""
+    """Return the kinds that an expression may have, including those beneath it."""
     each = (expr.type, expr.type.element or NOTHING)
     return frozenset().union(*(type_.kinds | type_.beneath for type_ in each))
 
 
 def _own_properties(entry: tree.KindDef) -> Iterator[tree.Property | tree.Default]:
-    """The properties that a kind declares, or gives another default."""
+    """Yield the properties that a kind declares or gives another default."""
     for item in entry.items:
         if isinstance(item, tree.Property | tree.Default):
             yield item

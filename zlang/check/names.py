@@ -1,4 +1,4 @@
-"""Names: words of an enumeration, what a scope has, and the members of declared things."""
+"""Names: words of an enumeration, names in a scope, and the members of declared things."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def resolve_name(
 
 
 def _nearest_member(context: Context, of: Expr, name: str) -> str:
-    """The property of a declared thing with the nearest name."""
+    """Return the property of a declared thing with the most similar name."""
     kinds = [context.scope.kind(tree.Name(of.span, (kind,))) for kind in sorted(of.type.kinds)]
     members = [word for kind in kinds if kind for word in (*kind.properties, *kind.offers)]
     if name in members:
@@ -60,13 +60,13 @@ def _nearest_member(context: Context, of: Expr, name: str) -> str:
 
 
 def _of_group(context: Context, name: str) -> str:
-    """The hint about the name of a machine of a group."""
+    """Return the hint about the name of a machine of a group."""
     place = context.scope.place_in_group(name)
     return f"it is a machine of a group: write `{place}`, after `on` in parentheses" if place else ""
 
 
 def resolve_word(context: Context, node: tree.Name, name: str, expected: Type) -> Expr | None:
-    """Resolve a word of an enumeration; None where it is not one of those expected."""
+    """Resolve a word of an enumeration; None if it is not an expected one."""
     if expected.unknown:
         return None
     variant = expected.variant(name)
@@ -98,7 +98,7 @@ FOREIGN = {
 def report_unknown_name(
     context: Context, node: tree.Name, name: str, expected: Type | None, candidates: str = ""
 ) -> Expr:
-    """Report an unknown name, with the name that was probably meant, or else the `candidates`."""
+    """Report an unknown name, with the name that was probably meant, or else with the `candidates`."""
     words = [word.name for word in expected.words] if expected else []
     if words and expected == Type(words=expected.words if expected else ()) and context.property_name:
         reason = context.kind.without.get(name, "") if context.kind else ""
@@ -144,7 +144,7 @@ def report_unknown_name(
 
 
 def _kinds_with_word(context: Context, name: str) -> Iterator[str]:
-    """The properties that have a word, each with its kind."""
+    """Yield the properties that accept a word, each with its kind."""
     for kind_name in context.scope.kind_names():
         kind = context.scope.kind_called(kind_name)
         for item in kind.properties.values() if kind is not None else ():
@@ -153,7 +153,7 @@ def _kinds_with_word(context: Context, name: str) -> Iterator[str]:
 
 
 def _expected(context: Context, node: tree.Name, expected: Type | None) -> str:
-    """The hint for a name that is near to no other."""
+    """Return the hint for a name that resembles no other."""
     kinds = expected.kinds if expected is not None else frozenset()
     if not context.property_name and not kinds:
         return f"declare it with `let` or `param`, or name whose property it is: `NAME.{node}`"

@@ -1,8 +1,8 @@
 """The declared things that a trial names, and whether the trial makes and guards them.
 
-In: the things of a trial at a point. Out: findings, and the things that are named without being stood on. A thing is
-named by its offers, by a text that it was given, or by its path written out. Rule: a thing that a trial names is part
-of the trial, and anything that names a device may write to it.
+In: the things of a trial at a point. Out: findings, and the things that are named but that nothing stands on. A thing
+is named by its offers, by a text that it was given, or by its literal path. Rule: a thing that a trial names is part of
+the trial, and anything that names a device may write to it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _UP_AGAIN = r"/[^/\s]+/\.\.(?=/)"
 
 
 class NamedThing(Record):
-    """A thing that another names, and where it does so."""
+    """A thing that another names, and the place of the reference."""
 
     by: Instance
     thing: Instance
@@ -43,7 +43,7 @@ class NamedThing(Record):
 
 
 class GuardedThing(Record):
-    """A device that must be armed: the names by which it is armed, and the places that it offers."""
+    """A device that must be armed: its own names, and the places that it offers."""
 
     thing: Instance
     names: tuple[str, ...]
@@ -51,7 +51,7 @@ class GuardedThing(Record):
 
 
 class TrialThings(Record):
-    """The things of a trial: what it is measured on, what is set meanwhile, and what works on these."""
+    """The things of a trial: the targets, the settings during the trial, and the things that work on these."""
 
     targets: tuple[Instance, ...]
     with_: tuple[Instance, ...]
@@ -59,52 +59,52 @@ class TrialThings(Record):
 
     @property
     def made(self) -> tuple[Instance, ...]:
-        """All that is made or set for the trial, with what it stands on."""
+        """Return everything that is made or set for the trial, including the parents of each thing."""
         return _with_beneath((*self.with_, *self.targets))
 
 
 @lru_cache(maxsize=1024)
 def _with_beneath(tops: tuple[Instance, ...]) -> tuple[Instance, ...]:
-    """Some things with what they stand on, each once."""
+    """Return some things with their parents, each once."""
     return tuple({(instance.key, instance.digest): instance for top in tops for instance in chain(top)}.values())
 
 
 def beside(targets: Iterable[Instance], with_: Iterable[Instance]) -> tuple[Instance, ...]:
-    """The things of `with` that are not beneath a target anyway."""
+    """Return the things of `with` that are not beneath a target."""
     beneath = [thing for target in targets for thing in chain(target)]
     return tuple(item for item in with_ if not _is_one_of_them(item, beneath))
 
 
 @lru_cache(maxsize=1024)
 def exposed(thing: Instance | None) -> tuple[Instance, ...]:
-    """The devices that whoever is given this thing can write to directly."""
+    """Return the devices that any user of this thing can write to directly."""
     if thing is None:
         return ()
     own = (thing,) if thing.kind.armed else ()
     if thing.kind.has("create") and not _passes_place_on(thing):
-        return own  # what makes it is guarded, and holds what is beneath
+        return own  # its creation is guarded, and covers what is beneath
     return *own, *exposed_beneath(thing)
 
 
 def exposed_beneath(thing: Instance) -> Iterator[Instance]:
-    """The devices that whoever makes this thing can write to directly."""
+    """Yield the devices that can be written to directly when this thing is created."""
     for under in thing.beneath:
         yield from exposed(under)
 
 
 def _passes_place_on(thing: Instance) -> bool:
-    """Whether what a thing offers is the place of a device beneath it, or beneath that place."""
+    """Whether a thing offers the place of a device beneath it, or a place below that one."""
     armed = [device(instance) for instance in chain(thing)[:-1] if instance.kind.armed]
     if not armed:
         return False
-    # What is made on a device has its name after that of the device: `…/device-part1`.
+    # The name of a part of a device starts with the device's name: `…/device-part1`.
     own = f"-{thing.name}"
     offers = "\n".join(f"{offer[: -len(own)]}-" if offer.endswith(own) else offer for offer in _offered_texts(thing))
     return any(mentions(offers, guarded) for guarded in armed)
 
 
 def named(trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[NamedThing]:
-    """The things that those of a trial name beside what they stand on, each once."""
+    """Yield the things that those of a trial name, other than their own parents; each once."""
     made = trial.made
     devices = {(named_thing.thing.key, named_thing.thing.digest): named_thing for named_thing in declared}
     devices |= {(instance.key, instance.digest): device(instance) for instance in made if instance.kind.armed}
@@ -114,7 +114,7 @@ def named(trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[Name
         for name, value in by.values.items() if devices and by.kind.role != "machine" else ():
             text = written(value)
             some = [item for item in devices.values() if item.thing.key != by.key and mentions(text, item)]
-            # Of a device that is declared more than once, the declaration that the trial makes.
+            # If a device is declared more than once, use the declaration that the trial makes.
             some.sort(key=lambda item: _is_one_of_them(item.thing, made))
             things = {item.names: item.thing for item in some}
             result += [NamedThing(by, thing, by.places.get(name)) for thing in things.values()]
@@ -126,12 +126,12 @@ def named(trial: TrialThings, declared: Sequence[GuardedThing]) -> Iterator[Name
 
 
 def with_wrappers(workers: Iterable[Instance]) -> tuple[Instance, ...]:
-    """The things that run in a trial, each followed by the wrappers that start it."""
+    """Return the things that run in a trial, each followed by the wrappers that start it."""
     return tuple(thing for worker in workers for thing in (worker, *worker.under))
 
 
 def findings_of_made(experiment: Experiment, made: Iterable[Instance]) -> Iterator[Diagnostic]:
-    """Findings about what is made for a trial where something stands that the run did not create."""
+    """Report given things on armed devices, and things made in given ones where their names may be taken."""
     for instance in made:
         below = next((under for under in chain(instance)[:-1] if under.kind.armed), None)
         if instance.is_given and below is not None and instance.span is not None:
@@ -147,7 +147,7 @@ def findings_of_made(experiment: Experiment, made: Iterable[Instance]) -> Iterat
 
 
 def findings(experiment: Experiment, trial: TrialThings, every: Iterable[NamedThing]) -> Iterator[Diagnostic]:
-    """Findings about things that a trial names and neither makes nor guards; `every` are those that it names."""
+    """Find things that a trial names but neither makes nor guards; `every` are those that it names."""
     made = trial.made
     for worker in trial.workers:
         yield from _lost_paths(worker)
@@ -174,7 +174,7 @@ def findings(experiment: Experiment, trial: TrialThings, every: Iterable[NamedTh
 
 
 def _lost_paths(worker: Instance) -> Iterator[Diagnostic]:
-    """Findings about relative paths in what runs in the directory of its target."""
+    """Find relative paths in things that run in the directory of their target."""
     trait = worker.kind.traits.get("runs_in_target")
     if trait is None or trait.value(Frame(worker)) is not True:
         return
@@ -190,22 +190,22 @@ def _lost_paths(worker: Instance) -> Iterator[Diagnostic]:
 
 
 def writes_no_data(thing: Instance) -> bool:
-    """Whether a thing of the library only sets something, also where it names a device."""
+    """Whether a thing of the library only sets something, even if it names a device."""
     trait = thing.kind.traits.get("writes_no_data")
     return trait is not None and not thing.kind.is_own and trait.value(Frame(thing)) is True
 
 
 def _may_be_taken(thing: Instance, under: Instance) -> bool:
-    """Whether a place that a thing makes in what it stands on does not have the name of the run in it."""
+    """Whether a place that a thing makes in its parent lacks the name of the run."""
     places = [f"{place}/" for place in _offered_texts(under) if place]
     own = [(text, place) for text in _offered_texts(thing) for place in places if text.startswith(place)]
     return thing.kind.has("create") and any("$RUN" not in text.removeprefix(place) for text, place in own)
 
 
 def named_by_node(experiment: Experiment, nodes: Sequence[GuardedThing]) -> Iterator[NamedThing]:
-    """The texts that name a device otherwise than by its declaration, at the points of `hosts.each_choice`."""
+    """Yield the texts that name a device other than by its declaration, at the points of `hosts.each_choice`."""
     for point in hosts.each_choice(experiment, experiment.axes) if nodes else ():
-        with suppress(ProgramError):  # said where the points are tried
+        with suppress(ProgramError):  # reported where the points are tried
             trial = _trial_at(experiment, point)
             for by in (*trial.made, *with_wrappers(trial.workers)):
                 texts = [written(value) for value in by.values.values()] if by.kind.role != "machine" else []
@@ -215,7 +215,7 @@ def named_by_node(experiment: Experiment, nodes: Sequence[GuardedThing]) -> Iter
 
 
 def found_at(experiment: Experiment) -> Iterator[Diagnostic]:
-    """Findings about things that trials name and neither make nor guard, at the points of `hosts.each_choice`."""
+    """Find things that trials name but neither make nor guard, at the points of `hosts.each_choice`."""
     declared = devices_of(experiment)
     for point in hosts.each_choice(experiment, experiment.axes):
         try:
@@ -223,7 +223,7 @@ def found_at(experiment: Experiment) -> Iterator[Diagnostic]:
             yield from findings_of_made(experiment, trial.made)
             yield from findings(experiment, trial, named(trial, declared))
         except ProgramError:
-            continue  # said where the points are tried
+            continue  # reported where the points are tried
 
 
 def _trial_at(experiment: Experiment, point: FirstLevels) -> TrialThings:
@@ -238,7 +238,7 @@ def _trial_at(experiment: Experiment, point: FirstLevels) -> TrialThings:
 
 
 def devices_of(experiment: Experiment) -> tuple[GuardedThing, ...]:
-    """The devices that are declared beside an experiment, at all that they can be."""
+    """Return the devices that are declared beside an experiment, in all their possible forms."""
     guarded_things: dict[tuple[str, str], GuardedThing] = {}
     for expr in experiment.armed:
         for point in islice(_choices(expr.axes, {}), streams.MOST_POINTS):
@@ -259,7 +259,7 @@ def _choices(axes: Iterable[Axis], chosen: dict[str, int]) -> Iterator[FirstLeve
 
 
 def device(thing: Instance) -> GuardedThing:
-    """The names and places of what is written to only if it is armed."""
+    """Return the names and places of a thing that is written to only if it is armed."""
     assert thing.kind.armed is not None, f"BUG: {thing.key} is armed by nothing"
     frame = Frame(thing)
     value = thing.kind.armed.value(frame)
@@ -268,12 +268,12 @@ def device(thing: Instance) -> GuardedThing:
 
 
 def _offered_texts(thing: Instance) -> list[str]:
-    """The places that a thing offers, as text."""
+    """Return the places that a thing offers, as text."""
     return list(map(written, places(thing.kind, Frame(thing))))
 
 
 def mentions(text: str, guarded_thing: GuardedThing, *, offers: bool = True) -> bool:
-    """Whether a text names a device, by its own names or, if asked for, by the places that it offers."""
+    """Whether a text names a device, by the device's own names or, on request, by the places that it offers."""
     return bool(text) and any(
         _mentions(text, path) for path in (*guarded_thing.names, *(guarded_thing.offers if offers else ()))
     )
@@ -283,11 +283,11 @@ def mentions(text: str, guarded_thing: GuardedThing, *, offers: bool = True) -> 
 def _mentions(text: str, path: str) -> bool:
     plain = plain_path(text)
     directory, _, name = path.rpartition("/")
-    # Of a partition the device is written to; `disk-1` is another device than `disk`.
+    # A partition's name counts, because writing to it writes to the device; `disk-1` is not `disk`.
     partition = (r"(?:p\d+)?" if path[-1].isdigit() else r"\d*") if directory == "/dev" else ""
     if name and re.search(rf"{re.escape(path)}{partition}{_ENDS}", plain):
         return True
-    # A name of letters alone is also a word of any text: then it counts only where the directory stands by itself.
+    # A name made of letters only is also an ordinary word: it counts only where the directory stands alone.
     alone = "(?!/[\\w.])" if name.isalpha() else ""
     is_entered = re.search(rf"(?<![\w.-]){re.escape(directory)}/?(?![^\s;&|()<>])", plain)
     is_near = is_entered or (directory.count("/") > 1 and re.search(rf"{re.escape(directory)}(?![\w.-]){alone}", plain))
@@ -297,7 +297,7 @@ def _mentions(text: str, path: str) -> bool:
         return True
     below = "|".join(re.escape("/".join(path.split("/")[count:])) for count in range(1, path.count("/")))
     if below and re.search(rf"(?<![\w./-])(?:(?:\.\.?|\$\w+)/)*(?:{below}){_ENDS}", plain):
-        return True  # as it is seen from a directory above its own
+        return True  # relative to a directory above its own
     if not is_near or not re.search(rf"{re.escape(directory)}/?(?=[\s;&|)]|$)", plain):
         return False
     patterns = re.findall(_RELATIVE_PATTERN, re.sub(_LABELS, "", plain) if "esac" in plain else plain)
@@ -305,14 +305,14 @@ def _mentions(text: str, path: str) -> bool:
 
 
 def _is_matched(path: str, pattern: str) -> bool:
-    """Whether a path is one of those for which a pattern of the shell stands."""
+    """Whether a path matches a pattern of the shell."""
     pattern = re.sub(_CLASS, "?", pattern).replace("[^", "[!")
     parts, patterns = path.split("/"), pattern.split("/")
     return len(parts) == len(patterns) and all(map(fnmatchcase, parts, patterns))
 
 
 def plain_path(text: str) -> str:
-    """A text with its paths as they are, without quotes and detours."""
+    """Return a text with its paths normalized, without quotes and detours."""
     text = re.sub(_BESIDE_THE_POINT, "/", re.sub(_SIGNS_OF_THE_SHELL, "", text))
     while (shorter := re.sub(_UP_AGAIN, "", text)) != text:
         text = shorter
@@ -320,7 +320,7 @@ def plain_path(text: str) -> str:
 
 
 def written(value: Value) -> str:
-    """All texts of a value, a line each; variables of the shell as `$NAME`."""
+    """Return all texts of a value, one per line; shell variables as `$NAME`."""
     match value:
         case Variable():
             return f"${value.name}"

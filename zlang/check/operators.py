@@ -1,4 +1,4 @@
-"""Operators: logic in three values, comparisons, arithmetic with units, `is`, `in` and `if`."""
+"""Operators: three-valued logic, comparisons, arithmetic with units, `is`, `in` and `if`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _ABSENT_WORDS = dict.fromkeys(
 
 
 def may_be_word(node: tree.Expr) -> bool:
-    """Whether it may be one of the words that the other side of a comparison can be."""
+    """Whether a side of a comparison may be one of the words that the other side can be."""
     return isinstance(node, tree.Name) and len(node.path) == 1
 
 
@@ -72,7 +72,7 @@ def resolve_binary(context: Context, node: tree.Binary, may_be_word: Callable[[t
     if node.operator in {"and", "or"}:
         sides = [resolve_condition(context, side) for side in _operands(node, node.operator)]
         deciding = node.operator == "or"
-        # For each value of a list a condition may have another value at the same levels.
+        # A condition may have another value for each element of a list, at the same levels.
         conditions = [side.value if context.is_repeated else _by_levels(side) for side in sides]
         made = combine(context, node.span, types.BOOL, lambda at: _joined(conditions, deciding, at), sides)
         return made if made.is_constant else made.replace(whole=whole.of_joined(sides, deciding))
@@ -114,17 +114,17 @@ def _resolve_contains(context: Context, node: tree.Binary) -> Expr:
             hint = _without_quotes(item, left.type)
             context.report(Code.MIXED_UNITS.at(item.span, verb="compare", left=left.type, right=element, hint=hint))
     made = combine(context, node.span, types.BOOL, value, [left, right])
-    return note_risk(context, made) if both_texts else made  # only the run knows all of some texts
+    return note_risk(context, made) if both_texts else made  # some texts are only known to the run
 
 
 def _may_be_equal(left: Type, right: Type) -> bool:
-    """Whether a value of one type can be one of the other."""
+    """Whether values of the two types can be equal."""
     common = left.scalars & right.scalars or left.kinds & right.kinds or {*left.words} & {*right.words}
     return bool(common) or left.accepts(right) or right.accepts(left)
 
 
 def _as_number(expr: Expr) -> Hint:
-    """A hint where a number is written as a text."""
+    """Return a hint for a number that is written as a text."""
     text = expr.span.text
     try:
         units.parse(text.strip('"'))
@@ -135,7 +135,7 @@ def _as_number(expr: Expr) -> Hint:
 
 
 def _without_quotes(node: tree.Expr, other: Type) -> Hint:
-    """A hint where a text is compared with a word."""
+    """Return a hint for a text that is compared with a word."""
     word = node.parts[0] if isinstance(node, tree.Text) and len(node.parts) == 1 else ""
     if isinstance(word, str) and other.words and word.replace("_", "").isalnum():
         return Hint(f"write words without quotes: `{word}`", node.span.text, word)
@@ -182,7 +182,7 @@ def _resolve_comparison(context: Context, node: tree.Binary, may_be_word: Callab
 
 
 def _compared_kind(context: Context, node: tree.Binary, type_: Type) -> Expr | None:
-    """Report that a thing is compared with its kind, as in `volume == ext4`."""
+    """Report a comparison of a thing with its kind, as in `volume == ext4`."""
     name = str(node.right)
     is_label = type_.variant(name) is not None
     if name not in type_.kinds or is_label or context.scope.lookup(name, node.right.span) is not None:
@@ -201,9 +201,9 @@ def _resolve_arithmetic(context: Context, node: tree.Binary) -> Expr:
     left, right = resolve(context, node.left), resolve(context, node.right)
     operator = node.operator
     if left.type.unknown or right.type.unknown:
-        if left.type.is_partial or right.type.is_partial:  # something is wrong with it, and was said
+        if left.type.is_partial or right.type.is_partial:  # the error has been reported already
             return unknown(node.span)
-        # In a kind's templates the type of what another thing has is known at a point only.
+        # In a kind's templates, the type of another thing's property is known only at a point.
         return _computed(context, node.span, types.UNKNOWN, operator, left, right)
     if operator == "+" and left.type.element is not None and right.type.element is not None:
         return _computed(context, node.span, left.type | right.type, operator, left, right)
@@ -244,7 +244,7 @@ def _resolve_arithmetic(context: Context, node: tree.Binary) -> Expr:
 
 def _computed(context: Context, span: Span, type_: Type, operator: str, left: Expr, right: Expr) -> Expr:
     compute: Callable[[Value, Value], Value] = partial(arithmetic.arithmetic, operator)
-    if type_.element is None:  # thousands of lists would be too much to remember
+    if type_.element is None:  # thousands of lists would be too many to cache
         compute = digests.Memory(compute)
 
     @guarded(span, (left, right))
@@ -301,14 +301,14 @@ def resolve_if(context: Context, node: tree.If, expected: Type | None) -> Expr:
 
     type_ = sides[0].type | sides[1].type
     if type_.kinds and condition.is_constant and isinstance(result := condition.value({}), bool):
-        type_ = sides[0 if result else 1].type  # what is never reached needs no tools
+        type_ = sides[0 if result else 1].type  # an unreachable branch needs no tools
     combined = combine(context, node.span, type_, value, [condition, *sides])
     axes = _axes_of_if(context, condition, *sides)
     return note_risk(context, combined.replace(axes=axes, whole=whole.of_if(condition, *sides)))
 
 
 def _axes_of_if(context: Context, condition: Expr, then: Expr, otherwise: Expr) -> tuple[Axis, ...]:
-    """The choices in the condition, and under the levels that decide it those of the side that is taken."""
+    """Return the choices in the condition, and under each level that decides it the choices of the branch taken."""
     every = {axis.path: axis for axis in condition.axes}
     every |= {axis.path: axis for axis in then.axes if axis in otherwise.axes}
     own = [tuple(axis for axis in side.axes if every.get(axis.path) != axis) for side in (then, otherwise)]
@@ -331,7 +331,7 @@ def _axes_of_if(context: Context, condition: Expr, then: Expr, otherwise: Expr) 
 
     try:
         decided = decide({})
-    except NoneYet:  # each value of a list around it decides, so a point may reach both sides
+    except NoneYet:  # each element of an enclosing list decides, so a point may reach both branches
         return merge_axes((*condition.axes, *then.axes, *otherwise.axes))
     if remaining < 0:
         names = ", ".join(f"`{name}`" for name in sorted(condition.reads))
@@ -345,7 +345,7 @@ _LEAST_WORK = 3
 
 
 def _contains_value(value: Value, many: Value) -> Value:
-    """Whether a list has a value, or a text another; unknown where one of them is absent."""
+    """Whether a list contains a value, or a text another text; None (unknown) if one of them is absent."""
     if isinstance(value, Absent) or isinstance(many, Absent):
         return None
     if isinstance(many, str | Joined | Variable):
@@ -359,7 +359,7 @@ def _contains_value(value: Value, many: Value) -> Value:
 
 
 def _operands(node: tree.Expr, operator: str) -> Iterator[tree.Expr]:
-    """The operands of a chain such as `a and b and c`."""
+    """Yield the operands of a chain such as `a and b and c`."""
     if isinstance(node, tree.Binary) and node.operator == operator:
         yield from _operands(node.left, operator)
         yield node.right
@@ -368,14 +368,14 @@ def _operands(node: tree.Expr, operator: str) -> Iterator[tree.Expr]:
 
 
 def _by_levels(condition: Expr) -> Callable[[Any], Value]:
-    """The value of a condition, worked out once for all points of a space that agree in the factors that it reads."""
+    """Return the condition, evaluated once for all points of a space that agree in the factors that it reads."""
     if condition.is_constant or condition.work < _LEAST_WORK:
         return condition.value
     compute, paths = condition.value, tuple(sorted(condition.reads))
     cache = Cache[tuple[int | None, ...], tuple[Value]]()
 
     def value(at: Any) -> Value:
-        if type(at) is not dict:  # other points note what is asked of them, and a kind's templates have no levels
+        if type(at) is not dict:  # other points record which values are read, and a kind's templates have no levels
             return compute(at)
         levels = tuple(map(at.get, paths))
         cached = cache.get(levels)
@@ -387,7 +387,7 @@ def _by_levels(condition: Expr) -> Callable[[Any], Value]:
 
 
 def _joined(conditions: Sequence[Callable[[Any], Value]], deciding: bool, at: Any) -> Value:
-    """The value of conditions joined by `and` or `or`: after one that decides, the others need not have a value."""
+    """Return the value of conditions joined by `and` or `or`; those after a deciding one need not have a value."""
     result: Value
     result = otherwise = not deciding
     for condition in conditions:
