@@ -1,4 +1,4 @@
-"""The product from top to bottom: the functions that the command line, or any other interface of zlang, calls.
+"""All operations of zlang, from top to bottom: the functions that the command line or any other interface calls.
 
 Each part has a file and takes the output of those above it:
 

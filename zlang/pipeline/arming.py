@@ -26,7 +26,7 @@ def missing_tools(tools: Mapping[str, str]) -> dict[str, str]:
 
 
 def own_commands(program: Program) -> set[str]:
-    """The commands that kinds of a program require: only a run carries them out, as they are not the library's."""
+    """The commands that the program's own kinds require: only a run executes them, as they are not the library's."""
     from zlang.run import machine
 
     tools = {tool for kind in program.kinds.values() if kind.is_own for tool, _ in kind.requires}
@@ -34,12 +34,12 @@ def own_commands(program: Program) -> set[str]:
 
 
 def without(tools: Mapping[str, str], commands: Container[str]) -> dict[str, str]:
-    """The requirements that are not among these commands."""
+    """The requirements other than these commands."""
     return {tool: hint for tool, hint in tools.items() if tool not in commands}
 
 
 def required_commands(header: Header) -> Iterator[tuple[str, str, str]]:
-    """The commands without which a run does not start: the host (empty: here), the command, and what to do."""
+    """The commands that must succeed before a run starts: the host (empty: here), the command, and what to do."""
     from zlang.run import machine
 
     for host, tools in (("", header.tools), *header.machines.items()):
@@ -47,7 +47,7 @@ def required_commands(header: Header) -> Iterator[tuple[str, str, str]]:
 
 
 def require_tools(tools: Mapping[str, str]) -> None:
-    """Raise RunError where something that a plan needs is missing."""
+    """Raise RunError if something that a plan needs is missing."""
     from zlang.plan.plan import ROOT
 
     missing = missing_tools(tools)
@@ -65,7 +65,7 @@ def lack(tool: str) -> str:
 
 
 def inspect_targets(header: Header, wipe: Sequence[str] = ()) -> Iterator[tuple[Guarded, list[str], list[str]]]:
-    """A device that will be written to and is not the run's own: its content, and what of that stands in the way."""
+    """Each device that the run did not make and will write to: its content, and the part that prevents writing."""
     from zlang.run import machine
 
     for guarded_thing in header.guarded:
@@ -78,7 +78,7 @@ def inspect_targets(header: Header, wipe: Sequence[str] = ()) -> Iterator[tuple[
 
 
 def arm_options(header: Header) -> str:
-    """The options by which all is armed that a plan writes to, as they are typed."""
+    """The command-line options that arm everything to which a plan writes."""
     return _options(header.armed)
 
 
@@ -87,14 +87,14 @@ def _options(names: Iterable[str]) -> str:
 
 
 def arm(header: Header, armed: Armed, line: str) -> None:
-    """Raise RunError unless all that will be written to is armed, and nothing else; `line` is what to type."""
+    """Raise RunError unless exactly the devices that will be written to are armed; `line` is what to type."""
     _require_armed(header.armed, armed, line)
 
 
 def share(wanted: Sequence[Sequence[str]], armed: Armed, line: str) -> list[Armed]:
     """The armed devices that each plan may write to; `wanted` has the devices of each plan.
 
-    Raises RunError unless all of these are armed, and nothing else; `line` is what to type.
+    Raises RunError unless exactly these devices are armed; `line` is what to type.
     """
     _require_armed(list(dict.fromkeys(name for names in wanted for name in names)), armed, line)
     return [
@@ -108,7 +108,7 @@ def share(wanted: Sequence[Sequence[str]], armed: Armed, line: str) -> list[Arme
 
 
 def _require_armed(wanted: Sequence[str], armed: Armed, line: str) -> None:
-    """Raise RunError unless some devices are armed, and no other."""
+    """Raise RunError unless exactly these devices are armed."""
     require_named(wanted, armed)
     if set(wanted) - set(armed.names):
         wiped = "".join(f" --wipe {quote(name)}" for name in armed.wipe)
@@ -117,7 +117,7 @@ def _require_armed(wanted: Sequence[str], armed: Armed, line: str) -> None:
 
 
 def require_named(wanted: Sequence[str], armed: Armed) -> None:
-    """Raise RunError where something is armed that is not among the devices of a plan."""
+    """Raise RunError if an armed name is not among those of a plan's devices."""
     foreign = [name for name in (*armed.names, *armed.wipe) if name not in wanted]
     if foreign:
         hint = did_you_mean(foreign[0], wanted) or (
@@ -127,16 +127,14 @@ def require_named(wanted: Sequence[str], armed: Armed) -> None:
 
 
 def require_clear(header: Header, armed: Armed) -> None:
-    """Raise RunError where something stands in the way of writing to what the run did not make."""
+    """Raise RunError if something prevents writing to a device that the run did not make."""
     against = [line for _, _, lines in inspect_targets(header, armed.wipe) for line in lines]
     if against:
         raise RunError("; ".join(against), "the run did not start, and nothing was written")
 
 
 def rearm(folder: Folder, text: Armed, line: str) -> bool:
-    """Arm what a run writes to: by what is said now, or what was said for it since the machine started.
-
-    Gives whether anything was armed.
+    """Arm the devices that a run writes to, as requested now or since the machine started; return whether any is armed.
 
     Raises RunError.
     """

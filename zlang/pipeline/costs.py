@@ -27,7 +27,7 @@ OTHERS = ("as-written", "random")
 
 
 def estimate(planned: Planned, db: Path, but: Container[str] = ()) -> PlanEstimate:
-    """Estimate how long the plan takes on this machine, and what it writes and needs, without some of its trials."""
+    """Estimate how long the plan takes on this machine, and what it writes and needs, without the trials in `but`."""
     return next(iter(estimates(planned, db, but, ()).values()))
 
 
@@ -37,7 +37,7 @@ def estimates(
     but: Container[str] = (),
     others: Sequence[str] = OTHERS,
 ) -> dict[str, PlanEstimate]:
-    """The estimate of the plan as it is ordered, and what other orders would come to, without trials at some places."""
+    """The estimates of the plan in its own order and in other orders, without the trials in `but`, by their places."""
     from zlang.plan import estimate as estimating
     from zlang.plan import survey
     from zlang.plan.build import Builder
@@ -55,7 +55,7 @@ def estimates(
 
 
 def _past_step_times(db: Path) -> Past:
-    """Past durations of steps on this machine; nothing if the database is unreadable or of another release."""
+    """Past durations of steps on this machine; empty if the database is unreadable or from another release."""
     from zlang.plan.estimate import Past
 
     if not db.exists():
@@ -87,7 +87,7 @@ def remaining_estimate(planned: Planned, db: Path, measurements: Mapping[str, Me
 
 
 def require_endurance(header: Header, expected: PlanEstimate, share_of: float = 1) -> None:
-    """Raise RunError where more would be written to a device than it is to bear, by a share of what is expected."""
+    """Raise RunError if `share_of` the expected writes to a device exceeds its endurance."""
     for device in header.devices:
         written = expected.written.get(device.name, 0.0) * share_of
         if device.endurance is not None and written > device.endurance:
@@ -98,7 +98,7 @@ def require_endurance(header: Header, expected: PlanEstimate, share_of: float = 
 def fitting_budget(
     planned: Planned, db: Path, expected: PlanEstimate, but: Container[str] = ()
 ) -> list[tuple[str, float]] | None:
-    """Options that fit the budget, as they are written, each with its seconds; None if the plan fits already."""
+    """Program lines that fit the budget, each with the seconds of its plan; None if the plan fits already."""
     budget = planned.experiment.budget
     if budget is None or expected.total <= budget:
         return None
@@ -113,7 +113,7 @@ def fitting_budget(
 
 
 def _smaller(planned: Planned, share: float) -> Iterator[list[tuple[str, Planned]]]:
-    """Plans that may take this share of the time, as their difference is written, the largest first."""
+    """Plans that may take this share of the time, each with its changed program line, the largest first."""
     from zlang.plan.schedule import Schedule
 
     experiment, schedule = planned.experiment, planned.schedule
@@ -142,7 +142,7 @@ def _smaller(planned: Planned, share: float) -> Iterator[list[tuple[str, Planned
 
 
 def free(header: Header) -> dict[str, int]:
-    """Bytes that are free where each device is, as far as it is a directory of this machine."""
+    """The free bytes at the place of each device, if that is a directory of this machine."""
     from zlang.run import machine
 
     if header.machines:
@@ -152,7 +152,7 @@ def free(header: Header) -> dict[str, int]:
 
 
 def unknown(folder: Folder) -> int:
-    """Count the trials and setups that the estimate of a run leaves out, because nothing says how long they take."""
+    """Count the trials and setups that the estimate of a run leaves out because their duration is unknown."""
     import json
 
     with suppress(OSError, ValueError, KeyError, TypeError, OverflowError):
@@ -162,10 +162,10 @@ def unknown(folder: Folder) -> int:
 
 @frozen
 class Spent:
-    """Seconds of a run by kind of step, and altogether, as they were expected and as they were.
+    """The seconds of a run by kind of step, and in total, expected and actual.
 
-    They are those of all its sessions, and without the time in which somebody was waited for. Lanes work at the same
-    time, so the seconds of their steps may be more than `elapsed`.
+    They include all its sessions, but not the time spent waiting for a person. Lanes work at the same time, so the
+    seconds of their steps may add up to more than `elapsed`.
     """
 
     expected: Mapping[str, float]
@@ -175,7 +175,7 @@ class Spent:
 
 
 def spent(folder: Folder, ran: RunState) -> Spent | None:
-    """The duration of a run; None if it is not over."""
+    """The expected and actual duration of a run; None if it is not finished."""
     import json
 
     from zlang.plan import estimate as estimating
@@ -191,7 +191,7 @@ def spent(folder: Folder, ran: RunState) -> Spent | None:
     except (OSError, ValueError, KeyError, AttributeError, TypeError):
         return None
     if expected.keys() != set(estimating.KINDS):
-        return None  # another release estimated it by other kinds of steps
+        return None  # another release estimated it with other kinds of steps
     places: dict[str, list[StepTime]] = {}
     for out, steps in ran.steps.items():
         places.setdefault(out.rpartition("/")[0] or out, []).extend(steps)

@@ -1,7 +1,7 @@
 """The description of a kind from its declaration: for the screen, for JSON, for docs/kinds.
 
-In: a kind of the library. Out: `Described`, plain texts only. Templates are shown as they are declared: what stands in
-`{…}` is filled in, and quoted, when a plan is made.
+In: a kind of the library. Out: `Described`, plain texts only. Templates are shown as they are declared: `{…}` is filled
+in, and quoted, when a plan is made.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _MOST_NAMED = 4
 
 
 class DescribedProperty(Record):
-    """A property; what is not said of it is empty. `adds` are its options, `used_by` the actions that ask for it.
+    """A property; unstated attributes are empty. `adds` are its options, `used_by` the actions that use it.
 
-    `cost` is what a change takes, where the kind is a resource; `place` is file and line of the declaration.
+    `cost` is the cost of a change, if the kind is a resource; `place` is the file and line of the declaration.
     """
 
     name: str
@@ -47,9 +47,9 @@ class DescribedProperty(Record):
 
 
 class Described(Record):
-    """A kind: what it is, stands on, offers, needs and requires, its properties, and the text of its actions.
+    """A kind: its description, what it is built on, offers, needs and requires, properties, and its actions as text.
 
-    `phases` are what a protocol does, in its order.
+    `phases` are the phases of a protocol, in order.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Described(Record):
 
 
 def find(name: str) -> Described:
-    """The kind of that name; of `KIND.PROPERTY`, with that property only. Raises RunError."""
+    """The kind with that name; for `KIND.PROPERTY`, with that property only. Raises RunError."""
     shipped = library.load()
     kind_name, _, property_name = name.partition(".")
     if not shipped.module_of(kind_name):
@@ -87,7 +87,7 @@ def _hint(word: str) -> str:
 
 
 def where(word: str) -> str:
-    """A hint where a word is that of a module, or of a property that some kinds have."""
+    """A hint if a word names a module, or a property of some kinds."""
     shipped = library.load()
     if members := [name for name in shipped.names() if shipped.module_of(name) == word]:
         return f"it is a module: `import {word}` has {', '.join(f'`{name}`' for name in members)}"
@@ -97,7 +97,7 @@ def where(word: str) -> str:
 
 
 def describe(kind: Kind, only: str = "") -> Described:
-    """All of a kind; or one property of it, without the kind's commands."""
+    """Describe a kind; or one property of it, without the kind's commands."""
     node = library.load().node(kind.name)
     properties = [describe_property(kind, kind.properties[name]) for name in ([only] if only else kind.properties)]
     actions = [item for item in node.items if isinstance(item, tree.ActionDef) and not only]
@@ -144,7 +144,7 @@ def describe_property(kind: Kind, definition: PropertyDef) -> DescribedProperty:
 
 
 def _type(type_: Type) -> str:
-    """The type in words, with every word that there is."""
+    """The type in words, with all its allowed words."""
     words = " | ".join(
         f"`{w.name}({' '.join([f'{w.field[0]}: {w.field[1]}', w.allow_text]).strip()})`" if w.field else f"`{w.name}`"
         for w in type_.words
@@ -155,7 +155,7 @@ def _type(type_: Type) -> str:
 
 
 def _default(default: Expr | None) -> str:
-    """The default's value; what depends on other properties, as it is declared."""
+    """The default's value; a default that depends on other properties is shown as declared."""
     if default is None:
         return ""
     return show(default.value(None)) if default.is_constant else " ".join(default.span.text.split())
@@ -248,7 +248,7 @@ def screen(kind: Described) -> Iterator[str]:
 
 
 def as_data(kind: Described) -> dict[str, object]:
-    """The kind for JSON; null is what is not said."""
+    """The kind for JSON; unstated values are null."""
     return {
         "kind": kind.name,
         "role": kind.role,

@@ -1,4 +1,4 @@
-"""Two plans beside each other, and the plan that is kept beside its program."""
+"""Compare two plans, and save a plan beside its program."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DiffOperand:
-    """One of two plans that are compared: what it was called, the plan, and its program if it was made of one.
+    """One of two plans to be compared: the name that the user typed, the plan, and its program if it was made from one.
 
     `kinds` are the texts of the kinds that the program declares.
     """
@@ -38,7 +38,7 @@ class DiffOperand:
 
 
 def load_saved_plan(word: str) -> DiffOperand | None:
-    """A plan that was kept, as a run folder or a file of JSON lines; None for anything else. Raises RunError."""
+    """A saved plan, from a run folder or a file of JSON lines; None for anything else. Raises RunError."""
     from zlang.plan import wire
     from zlang.run.folder import Folder
 
@@ -59,7 +59,7 @@ def load_saved_plan(word: str) -> DiffOperand | None:
 
 
 def diff_operand(word: str, overrides: Overrides, experiment: str | None, seed: int, order: str | None) -> DiffOperand:
-    """A program, or one of a revision (`REVISION:FILE`), as it would be planned. Raises ProgramError, RunError."""
+    """The plan of a program, or of one at a revision (`REVISION:FILE`). Raises ProgramError, RunError."""
     from zlang.run import revisions
 
     revision, colon, path = word.partition(":")
@@ -77,7 +77,7 @@ def diff_operand(word: str, overrides: Overrides, experiment: str | None, seed: 
 
 
 def plan_overrides(header: Header) -> Overrides:
-    """Give the settings and the profile with which a plan was made."""
+    """Return the settings and the profile with which a plan was made."""
     values = dict(header.settings)
     profile = values.pop("--profile", None)
     return Overrides(values, profile)
@@ -86,8 +86,8 @@ def plan_overrides(header: Header) -> Overrides:
 def difference(diff_operand: DiffOperand, other: DiffOperand) -> PlanDifference:
     """Compare two plans.
 
-    Of two programs it is known without their commands; a plan that was kept may be that of another release, so there
-    they are compared as well.
+    Two programs can be compared without building their commands; a saved plan may be from another release, so there the
+    commands are compared as well.
     """
     from zlang.plan import difference as differences
     from zlang.plan import trial_keys
@@ -102,7 +102,7 @@ def difference(diff_operand: DiffOperand, other: DiffOperand) -> PlanDifference:
 def edits(
     diff_operand: DiffOperand, other: DiffOperand, changed: Sequence[Changed]
 ) -> dict[int, tuple[CommandEdit, ...]]:
-    """The commands that differ, by the newer number of the trial."""
+    """The commands that differ, by the trial's number in the newer plan."""
     from zlang.plan import difference as differences
 
     was = differences.steps(diff_operand.plan, [point.was for point in changed])
@@ -111,7 +111,7 @@ def edits(
 
 
 def snapshot_path(checked: Checked, experiment: Experiment) -> Path:
-    """The file for the saved plan of a program: beside it, with the experiment's name if it has several."""
+    """The file for the saved plan of a program: beside it, with the experiment's name if the program has several."""
     path = Path(checked.program.source.name)
     named = f".{experiment.name}" if len(checked.program.experiments) > 1 else ""
     return path.with_name(f"{path.stem}{named}.plan.jsonl")

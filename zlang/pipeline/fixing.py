@@ -1,7 +1,7 @@
 """Apply the fixes of findings that are unambiguous.
 
-In: a program and the settings given for it. Out: the fixed texts of it and of the files that it imports. Rule: only
-safe fixes are made, and after each round the program is checked again.
+In: a program and its settings. Out: the fixed texts of the program and of the files that it imports. Rule: only safe
+fixes are applied, and after each round the program is checked again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROUNDS = 20
 
 @dataclass(slots=True)
 class FixedTexts:
-    """The texts that changed, by file, before and after, and what was done in each."""
+    """The changed texts, by file, before and after, and the changes in each."""
 
     before: dict[str, str] = field(default_factory=dict)
     after: dict[str, str] = field(default_factory=dict)
@@ -28,7 +28,7 @@ class FixedTexts:
 
 
 def apply_safe_fixes(source: Source, overrides: Overrides) -> FixedTexts:
-    """Apply the safe fixes of a program, and of what they uncover."""
+    """Apply the safe fixes of a program, and those that become possible after them."""
     result = FixedTexts()
     for _ in range(ROUNDS):
         text = result.after.get(source.name, source.text)
@@ -46,7 +46,7 @@ def apply_safe_fixes(source: Source, overrides: Overrides) -> FixedTexts:
 
 
 def safe(findings: Iterable[Diagnostic]) -> Iterator[Fix]:
-    """The safe fixes, those left out that touch what another changes."""
+    """The safe fixes, except those that overlap with another."""
     taken: list[tuple[str, int, int]] = []
     for finding in findings:
         for fix in finding.fixes:
@@ -61,7 +61,7 @@ def _overlap(pair: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
 
 
 def applied(text: str, edits: Iterable[Edit]) -> str:
-    """The text after edits that do not touch each other."""
+    """The text after edits that do not overlap."""
     for edit in sorted(edits, key=lambda edit: edit.span.start, reverse=True):
         text = text[: edit.span.start] + edit.text + text[edit.span.end :]
     return text

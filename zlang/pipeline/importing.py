@@ -1,4 +1,4 @@
-"""Import files of other tools, and what this machine has, as programs."""
+"""Convert files of other tools, and the set-up of this machine, into programs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def formats() -> list[str]:
 
 
 def import_file(text: str, name: str, form: str | None) -> str:
-    """The program for another tool's file; without a format, its text decides. Raises RunError."""
+    """The program for another tool's file; without a format, the text decides. Raises RunError."""
     from zlang.importing import registry
 
     if "\0" in text:
@@ -36,7 +36,7 @@ def import_file(text: str, name: str, form: str | None) -> str:
 
 
 def import_pool(name: str) -> str:
-    """A pool of this machine, or a dataset in one, as a program. Raises RunError."""
+    """The program for a pool of this machine, or a dataset in one. Raises RunError."""
     from zlang.importing import machine as declaring
     from zlang.run import machine
 
@@ -50,7 +50,7 @@ def import_pool(name: str) -> str:
 
 
 def import_mounts() -> str:
-    """The mounted file systems of this machine, as a program. Raises RunError."""
+    """The program for the mounted file systems of this machine. Raises RunError."""
     from zlang.importing import machine as declaring
     from zlang.run import machine
 
@@ -58,7 +58,7 @@ def import_mounts() -> str:
 
 
 def import_host() -> str:
-    """Write a `host` declaration of this machine."""
+    """The `host` declaration of this machine."""
     from zlang.importing import writing
     from zlang.run import machine
 
@@ -78,6 +78,6 @@ def _keywords() -> Mapping[str, str]:
 
 
 def _included(name: str, by: str) -> tuple[str, str]:
-    """An included file: where its name leads, or else beside the file that includes it; and where that is."""
+    """The text and the path of an included file: at its own path, or else beside the file that includes it."""
     path = name if Path(name).exists() else str(Path(by).parent / name)
     return text_of(path, None), path

@@ -1,4 +1,4 @@
-"""The machines of a program: which of its hosts are reached and how, and what is found on them."""
+"""The machines of a program: which of its hosts are reached and how, and their state."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 def hosts_of(experiment: Experiment) -> list[str]:
-    """The hosts that an experiment uses: on which things stand, and from which its loads come."""
+    """The hosts that an experiment uses: those of its resources, and those that its loads come from."""
     used = [host.label for _, host in hosts.used_by(experiment) if host]
     return list(dict.fromkeys(name for name in (*hosts.names(experiment), *used) if name))
 
 
 def reached(checked: Checked, experiment: Experiment, options: Iterable[str] = ()) -> dict[str, Reach]:
-    """The ways to the hosts of an experiment that `zlang.toml` or an option names. Raises RunError."""
+    """The ways to reach the hosts of an experiment that `zlang.toml` or an option names. Raises RunError."""
     from zlang.run.transport import reach
 
     names = hosts_of(experiment)
@@ -50,7 +50,7 @@ def reached(checked: Checked, experiment: Experiment, options: Iterable[str] = (
 
 
 def require_reached(planned: Planned, reached_hosts: Mapping[str, Reach]) -> None:
-    """Raise RunError where a host has trials and it is not said how it is reached."""
+    """Raise RunError if a host has trials but no address."""
     for name in planned.schedule.hosts:
         if name and name not in reached_hosts:
             hint = f'write [hosts.{name}] in zlang.toml and, below it, ssh = "USER@HOST"'
@@ -58,7 +58,7 @@ def require_reached(planned: Planned, reached_hosts: Mapping[str, Reach]) -> Non
 
 
 def contradictions(planned: Planned, visits: Iterable[Visit]) -> list[str]:
-    """Facts of hosts in the program that contradict their machines, a sentence each."""
+    """Facts of hosts in the program that contradict their machines, one sentence each."""
     commands = {command: name for name, command in hosts.probes().items()}
     result: list[str] = []
     for visited in visits:
@@ -68,17 +68,17 @@ def contradictions(planned: Planned, visits: Iterable[Visit]) -> list[str]:
 
 
 def visit(header: Header, reached_hosts: Mapping[str, Reach], *, is_strict: bool) -> list[Visit]:
-    """Connect to the machines of a plan and look at them. Raises RunError, if it is strict, where one is lacking."""
+    """Connect to the machines of a plan and examine them. Raises RunError, if strict, where one is lacking."""
     from zlang.run.executor import LocalExecutor
     from zlang.run.transport.machines import Machines
 
     run = f"visit-{os.urandom(4).hex()}"
     local = LocalExecutor(run, Path.cwd())
-    reached = [replace(reach, wait=0) for reach in reached_hosts.values()]  # one that is lost now is not waited for
+    reached = [replace(reach, wait=0) for reach in reached_hosts.values()]  # a machine lost now is not waited for
     with Machines(reached, run, Path.cwd(), local) as machines:
         problems = machines.connect()
         visits = machines.look(header.machines, hosts.probes()) if not (problems and is_strict) else []
-        with suppress(RunError):  # what is lost by now removes the folder of a visit itself
+        with suppress(RunError):  # a machine that is lost by now removes the folder of a visit itself
             machines.forget()
     if problems and is_strict:
         raise problems[0]

@@ -1,4 +1,4 @@
-"""Runs of what somebody else has measured."""
+"""Runs with results that were measured without zlang."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def import_reports(runs: Path, directory: Path) -> tuple[Folder, int]:
-    """The run made of reports that a tool left behind without zlang, and how many there are. Raises RunError."""
+    """Import reports of a tool that ran without zlang; return the run folder and their number. Raises RunError."""
     from zlang.run import report_import
 
     return report_import.import_reports(runs, directory)
 
 
 def begin_outside(planned: Planned, runs: Path) -> Folder:
-    """A new run folder for a plan that somebody else carries out. Raises RunError."""
+    """A new run folder for a plan that is carried out without zlang. Raises RunError."""
     from zlang.plan.plan import Trial
     from zlang.readers import outside
 
@@ -46,7 +46,7 @@ class Imported(Record):
 
 
 def import_csv(folder: Folder, file: str) -> Imported:
-    """Take the results of a run's outside trials from a CSV file. Raises RunError if it has none."""
+    """Import the results of a run's outside trials from a CSV file. Raises RunError if it has none."""
     from zlang.plan.plan import Trial
     from zlang.readers import outside
     from zlang.run import outside as recording

@@ -1,4 +1,4 @@
-"""The plan of an experiment: what is made, each trial, and the plan in every format."""
+"""The plan of an experiment: its setups, each trial, and the plan in every format."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def plan(
     order: str | None = None,
     reached: Iterable[str] = (),
 ) -> Planned:
-    """The plan for all hosts or for one of them, as a stream; `reached` are those that are reached from here.
+    """The plan for all hosts or for one of them, as a stream; `reached` are the hosts reached from here.
 
     Raises ProgramError, RunError.
     """
@@ -69,7 +69,7 @@ def plan(
 
 
 def cut(planned: Planned, most: int) -> list[Planned]:
-    """Parts of a plan for machines that are alike, at most so many: each has whole plots, and none is in two."""
+    """Cut a plan into at most `most` parts for interchangeable machines: each has complete whole plots."""
     from zlang.plan.build import Builder
     from zlang.plan.plan import Plan
 
@@ -87,7 +87,7 @@ def cut(planned: Planned, most: int) -> list[Planned]:
 
 
 def findings_of(checked: Checked, experiment: Experiment, here: Instance | None = None) -> tuple[Finding, ...]:
-    """The findings of the rules about an experiment: on any machine, or on this one if it is given."""
+    """The findings of the rules about an experiment: on any machine, or on this one if `here` is given."""
     return tuple(_lint_findings(checked, experiment, here))
 
 
@@ -112,14 +112,14 @@ def _lint_findings(checked: Checked, experiment: Experiment, here: Instance | No
 
 
 def finding_of_machine(sentence: str) -> Finding:
-    """A contradiction between a program and a machine, which no rule reports and no place in the program."""
+    """The finding for a contradiction between a program and a machine, without a rule or a place in the program."""
     from zlang.plan.plan import Finding
 
     return Finding(code="", name="", severity=Severity.WARNING.value, message=sentence, hint="", place="", allowed="")
 
 
 def all_findings(checked: Checked, work: Afresh = AFRESH) -> tuple[list[Diagnostic], str]:
-    """Find what is wrong with a program, also at single points of its experiments; and the counts of their points."""
+    """Find the problems of a program, also at single points of its experiments; and the counts of their points."""
     from zlang.space import faults
 
     if not checked.is_sound:
@@ -131,9 +131,9 @@ def all_findings(checked: Checked, work: Afresh = AFRESH) -> tuple[list[Diagnost
 def report(
     checked: Checked, options: Mapping[str, list[str]] = MappingProxyType({}), work: Afresh = AFRESH
 ) -> tuple[list[Diagnostic], str, RunError | None]:
-    """The findings of `zlang check`: errors, or else pitfalls; the counts of points; and why no pitfall was looked for.
+    """The findings of `zlang check`: errors, or else pitfalls; counts of points; and why it did not look for pitfalls.
 
-    `options` are the rules that the command line denies, warns of or allows. `work` is that of the check.
+    `options` are the rules that the command line denies, warns of or allows. `work` is passed on to the check.
     """
     findings, counts = all_findings(checked, work)
     if is_wrong(findings):
@@ -145,7 +145,7 @@ def report(
 
 
 def is_wrong(findings: Iterable[Diagnostic]) -> bool:
-    """Whether any of them is an error."""
+    """Whether any finding is an error."""
     return any(finding.code.severity is Severity.ERROR for finding in findings)
 
 
@@ -159,9 +159,9 @@ def contradictions(planned: Planned) -> list[str]:
 
 
 def contradictions_of(planned: Planned, here: str, answer: Callable[[str], str]) -> list[str]:
-    """Facts of a host in the program that contradict its machine, which answers commands."""
+    """Facts of a host in the program that contradict its machine; `answer` runs a command there."""
     stated_hosts = {host.digest: host for _, host in hosts.used_by(planned.experiment) if host and host.label == here}
-    if len(stated_hosts) != 1:  # no host is named, or one in several states
+    if len(stated_hosts) != 1:  # no host is named, or it occurs in several states
         return []
     (host,) = stated_hosts.values()
     probes = {name: command for name, command in hosts.probes().items() if name in host.values}
@@ -173,7 +173,7 @@ def contradictions_of(planned: Planned, here: str, answer: Callable[[str], str])
 
 
 def shared_devices(planned: Planned) -> list[str]:
-    """Names of disks of the program that lead to one device of this machine, or to one and its partition."""
+    """Names of disks in the program that lead to the same device of this machine, or to a device and its partition."""
     from zlang.check import naming
     from zlang.run import machine
 
@@ -193,7 +193,7 @@ def shared_devices(planned: Planned) -> list[str]:
 
 
 def named_by_node(planned: Planned) -> list[str]:
-    """Texts that name a device of this machine by its node, such as `/dev/sdb`, where the program declares a link."""
+    """Texts with the node of a device of this machine, such as `/dev/sdb`, if the program declares a link to it."""
     from zlang.check import naming
     from zlang.run import machine
 
@@ -208,25 +208,25 @@ def named_by_node(planned: Planned) -> list[str]:
 
 
 def require_guarded_nodes(planned: Planned) -> None:
-    """Raise RunError where a command names a device by its node, so that nothing guards it."""
+    """Raise RunError if a command names a device by its node, so that no guard covers it."""
     for sentence in named_by_node(planned):
         raise RunError(sentence, "write the place that its declaration offers, so zlang guards it")
 
 
 def setups_by_branch(planned: Planned) -> list[Setup]:
-    """Setups of every branch of every choice, each once."""
+    """The setups of every branch of every choice, each once."""
     from zlang.plan import build
 
     return list({setup.signature: setup for setup in build.setups_by_branch(planned.builder)}.values())
 
 
 def trial(planned: Planned, number: int) -> tuple[Trial, tuple[Setup, ...]]:
-    """The trial of a number, and the setups that it needs, parents first. Raises ProgramError."""
+    """The trial with a number, and the setups that it needs, parents first. Raises ProgramError."""
     return planned.builder.trial(planned.schedule.slot(number))
 
 
 def page(pieces: Iterator[str]) -> bool:
-    """Show text in the user's pager; whether there is one."""
+    """Show text in the user's pager; return whether there is one."""
     from zlang.run import pager
 
     return pager.page(pieces)
@@ -257,7 +257,7 @@ def require_no_devices(planned: Planned) -> None:
 
 
 def require_distinct(planned: Planned) -> None:
-    """Raise RunError where two trials are the same measurement: their factors differ, and nothing that they decide."""
+    """Raise RunError if two trials are the same measurement, although their factors differ: nothing uses these."""
     from zlang.plan import trial_keys
 
     twins = trial_keys.twins(planned.schedule)
@@ -267,21 +267,21 @@ def require_distinct(planned: Planned) -> None:
 
 
 def formats() -> Mapping[str, EmitFormat]:
-    """The formats in which a plan can be had."""
+    """The formats in which a plan can be emitted."""
     from zlang.emit.registry import EMITTERS
 
     return EMITTERS
 
 
 def emit(planned: Planned, form: str) -> Iterator[str]:
-    """Give the plan in one of the formats. Raises RunError."""
+    """The plan in one of the formats. Raises RunError."""
     if form == "sh":
         require_one_host(planned, "add `--out DIR`: it writes a script for each")
     return formats()[form].emit(planned.plan)
 
 
 def scripts(planned: Planned) -> Iterator[tuple[str, Iterator[str]]]:
-    """The script of each machine of a plan of several, by the machine's name. Raises RunError."""
+    """The script of each machine, by name, for a plan of several machines. Raises RunError."""
     from zlang.emit import shell
 
     require_no_devices(planned)
@@ -290,7 +290,7 @@ def scripts(planned: Planned) -> Iterator[tuple[str, Iterator[str]]]:
 
 
 def lines(planned: Planned, outlook: Outlook) -> Iterator[str]:
-    """The plan as JSON lines, with what is left to do of it here."""
+    """The plan as JSON lines, with the outlook for this machine."""
     from zlang.plan import wire
 
     return (line.decode() for line in wire.dump(planned.plan, outlook))

@@ -1,4 +1,4 @@
-"""A program: its text, what is wrong with it, and the experiment that is meant."""
+"""A program: its text, its problems, and the selected experiment."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LONGEST = 1 << 26
 
 
 def read(path: str) -> Source:
-    """A program's text, its lines ended by newlines. Raises RunError where there is none."""
+    """A program's text with line ends as newlines. Raises RunError if the file does not exist or cannot be read."""
     return Source(path, text_of(path, None))
 
 
@@ -49,7 +49,7 @@ def text_of(path: str, newline: str | None) -> str:
 
 
 def _nearest_program(path: str) -> str:
-    """The program in the same directory whose name is nearest to one that is not there."""
+    """The program in the same directory whose name is most similar to a missing one."""
     try:
         beside = {item.stem: item for item in Path(path).parent.glob("*.zexp")} if not Path(path).exists() else {}
     except (OSError, ValueError):
@@ -59,19 +59,19 @@ def _nearest_program(path: str) -> str:
 
 
 def read_exactly(path: str) -> Source:
-    """A program's text with the line ends that it has. Raises RunError where there is none."""
+    """A program's text with its original line ends. Raises RunError if the file does not exist or cannot be read."""
     return Source(path, text_of(path, ""))
 
 
 def format_source(source: Source) -> Formatted:
-    """A program's text in the one style, or why it was left alone."""
+    """A program's text in the standard style, or the reason why it was left unchanged."""
     from zlang.syntax import format as formatting
 
     return formatting.program(source)
 
 
 def mend(path: str, before: str, after: str) -> None:
-    """Replace a program's text, in the line ends that it has. Raises RunError, also where it is not `before` now."""
+    """Replace a program's text, keeping its line ends. Raises RunError, also if the text is no longer `before`."""
     exact = read_exactly(path).text
     line_end = "\r\n" if "\r\n" in exact else "\n"
     if exact != before.replace("\n", line_end):
@@ -90,7 +90,7 @@ def rewrite(path: str, text: str) -> None:
 def check(
     source: Source, overrides: Overrides, instead: Mapping[str, str] = MappingProxyType({}), work: Afresh = AFRESH
 ) -> Checked:
-    """All that is wrong with a program. `instead` are texts of imported files that are not those on the disk."""
+    """The problems of a program. `instead` has texts that replace imported files on the disk."""
 
     def imported(path: str) -> str:
         return instead[path] if path in instead else _text_of_import(path)
@@ -99,13 +99,13 @@ def check(
 
 
 def _text_of_import(path: str) -> str:
-    """The text of an imported file, its lines ended by newlines. Raises OSError, UnicodeDecodeError."""
+    """The text of an imported file, with line ends as newlines. Raises OSError, UnicodeDecodeError."""
     content = read_regular(Path(path).resolve(), _LONGEST)
     return io.TextIOWrapper(io.BytesIO(content), "utf-8").read()
 
 
 def here() -> Instance:
-    """Give this machine to the rules about measurements on it; it is looked at as far as they ask."""
+    """The current machine, for the rules about measurements on it; its facts are looked up on demand."""
     from zlang.run import machine
 
     return hosts.machine_instance("this machine", hosts.AskedFacts(machine.answer))
@@ -117,10 +117,10 @@ def lint(
     machine: Instance | None = None,
     work: Afresh = AFRESH,
 ) -> list[Diagnostic]:
-    """Find what is valid and would still measure something else than it says, unless it is allowed.
+    """Find valid code that would measure something other than it says, unless it is allowed.
 
-    `options` are the rules that the command line denies, warns of or allows. What stands on no named host is on
-    `machine`, where that is given. Raises RunError.
+    `options` are the rules that the command line denies, warns of or allows. Resources without a host are assumed to be
+    on `machine`, if given. Raises RunError.
     """
     from zlang.lint import lint as rules
 
@@ -128,22 +128,22 @@ def lint(
 
 
 def levels(checked: Checked, options: Mapping[str, list[str]]) -> Levels:
-    """The severities of rules for the directory of a program, and for the options of the command line."""
+    """The severities of rules from the project file of a program and the options of the command line."""
     from zlang.lint import levels
 
     return levels.levels(directory(checked), options)
 
 
 def directory(checked: Checked) -> Path:
-    """The directory of a program: a project file lies there, or above it."""
+    """The directory of a program: a project file is there, or above it."""
     name = checked.program.source.name
     return Path(name).absolute().parent if name.endswith(".zexp") else Path.cwd()
 
 
 def chosen(checked: Checked, name: str | None, *, is_one: bool = False) -> list[Experiment]:
-    """The experiment that is named, or all, in the order of the program. Raises RunError, ProgramError.
+    """The named experiment, or all, in the order of the program. Raises RunError, ProgramError.
 
-    Where only one can be meant (`is_one`), it must be named.
+    If only one can be used (`is_one`) and there are several, a name is required.
     """
     if name is not None or is_one or not checked.program.experiments:
         return [choose(checked, name)]
@@ -151,7 +151,7 @@ def chosen(checked: Checked, name: str | None, *, is_one: bool = False) -> list[
 
 
 def choose(checked: Checked, name: str | None) -> Experiment:
-    """The experiment that is meant: the only one, or the one that is named. Raises RunError, ProgramError."""
+    """The named experiment, or the only one. Raises RunError, ProgramError."""
     experiments = checked.program.experiments
     if not experiments:
         raise ProgramError(

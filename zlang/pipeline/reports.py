@@ -1,4 +1,4 @@
-"""A run on a page."""
+"""Write the report of a run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def report(db: Path, run: str | None, runs: Path, place: Path | None) -> Document:
-    """The report of a run, with paths from the directory `place`; None is one beside `runs`. Raises RunError."""
+    """The report of a run, with paths relative to `place` (None: a directory beside `runs`). Raises RunError."""
     from zlang.report import compose, known_runs
     from zlang.store.query import held
 
@@ -40,7 +40,7 @@ def _load_context(run: str, runs: Path, place: Path | None) -> RecordedRun | Non
 
 
 def write_report(db: Path, run: str | None, runs: Path, form: str, target: Path) -> list[Path]:
-    """Write the report of a run: a page, Markdown, or a directory of CSV files; gives the files. Raises RunError."""
+    """Write the report of a run as a page, Markdown, or a directory of CSV files; return the files. Raises RunError."""
     from zlang.report import page
 
     _, write, is_directory = page.FORMATS[form]
@@ -81,7 +81,7 @@ def write_bundle(db: Path, run: str | None, runs: Path, target: Path) -> None:
 
 
 def _regular_files(folder: Path) -> Iterator[Path]:
-    """The files of a run folder, in order; no links."""
+    """The regular files of a run folder, in order, without links."""
     for directory, names, files in os.walk(folder):
         names.sort()
         for name in sorted(files):

@@ -1,4 +1,4 @@
-"""The database of results, and what it answers."""
+"""The database of results, and queries of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def ingest(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
-    """Build the database from the run folders, with what is found in each run. Raises RunError."""
+    """Build the database from the run folders, including the findings about each run. Raises RunError."""
     from zlang.store.ingest import building
 
     with building(db):
@@ -41,10 +41,10 @@ def _build(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """The last words of a run.
+    """The closing report of a run.
 
-    `summary` is that of all its trials, by all factors. `tables` and `plots` are those its experiment asks for; it
-    is also the table of an experiment that asks for none. Of the trials that were carried out `invalid` do not count.
+    `summary` covers all its trials, by all factors. `tables` and `plots` are those that its experiment requests; an
+    experiment that requests no table gets the summary. `invalid` of the trials that were carried out do not count.
     `dropped` runs were in the database before.
     """
 
@@ -60,9 +60,9 @@ class Closing:
 
 
 def conclude(folder: Folder, db: Path, *, is_whole: bool = True) -> Closing:
-    """Bring the database up to date, and ask it what this run has to say; nothing is judged unless the run `is_whole`.
+    """Update the database, and query it for the results of this run; nothing is judged unless the run `is_whole`.
 
-    DuckDB may abort the process that opens a database (no memory, no descriptor), so that is one of its own. Raises
+    DuckDB may abort the process that opens a database (no memory, no descriptor), so a child process does this. Raises
     RunError.
     """
     from zlang.run import apart
@@ -70,7 +70,7 @@ def conclude(folder: Folder, db: Path, *, is_whole: bool = True) -> Closing:
     from zlang.store.query import held
 
     def work() -> Closing:
-        with building(db):  # no other run's database takes its place before this one has been asked
+        with building(db):  # no other run's database replaces it before it has been queried
             built = _build(folder.path.parent, db)
             with held(db):
                 return _closing_of(db, folder.run, built.dropped, is_whole=is_whole)
@@ -105,7 +105,7 @@ def _summary(trials: Trials) -> Summary:
 
 
 def query(db: Path, sql: str, parameters: Parameters = ()) -> Result:
-    """The answer to a question in SQL. Raises RunError."""
+    """The result of an SQL query. Raises RunError."""
     from zlang.store.query import run_query
 
     return run_query(db, sql, parameters)
@@ -116,7 +116,7 @@ MOST_SHOWN = 1_000_000
 
 
 def session(db: Path, *, write: bool, unsafe: bool) -> AbstractContextManager[QuerySession]:
-    """A database open for several questions. Raises RunError."""
+    """Open a database for several queries. Raises RunError."""
     from zlang.store.query import session as opened
     from zlang.store.store import Access
 
@@ -124,14 +124,14 @@ def session(db: Path, *, write: bool, unsafe: bool) -> AbstractContextManager[Qu
 
 
 def write_parquet(db: Path, sql: str, parameters: Parameters, out: Path, partition: Sequence[str]) -> int:
-    """Write an answer as Parquet, and give the number of its rows. Raises RunError."""
+    """Write a query's result as Parquet, and return the number of its rows. Raises RunError."""
     from zlang.store.query import write_parquet as written
 
     return written(db, sql, parameters, out, partition)
 
 
 def saved_query(name: str) -> SavedQuery:
-    """The saved query of that name. Raises RunError."""
+    """The saved query with that name. Raises RunError."""
     from zlang.store import saved
 
     return saved.named(name)
@@ -145,14 +145,14 @@ def saved_queries() -> list[SavedQuery]:
 
 
 def judge(db: Path, run: str | None, against: str | None = None) -> list[Judged]:
-    """The outcome of each expectation, of a run or the latest one, `against` another run. Raises RunError."""
+    """The outcome of each expectation of a run (default: the latest) against another run. Raises RunError."""
     from zlang.report import judging, known_runs
 
     return judging.judge(known_runs.trials_of(db, run), against)
 
 
 def tables(db: Path, run: str | None, clause: str | None = None) -> list[Summary]:
-    """The experiment's tables, or else one of all points; or the table asked for; of a run or the latest one.
+    """The tables of the experiment, or one of all points, or the requested one; of a run, by default the latest.
 
     Raises RunError, ProgramError.
     """
@@ -163,7 +163,7 @@ def tables(db: Path, run: str | None, clause: str | None = None) -> list[Summary
 
 
 def damage(db: Path, *runs: str | None) -> list[tuple[str, str]]:
-    """The problems of runs as a whole, each with its run; None stands for the latest run. Raises RunError."""
+    """The problems of runs as a whole, each with its run; the run None is the latest one. Raises RunError."""
     from zlang.report import known_runs
     from zlang.store.query import held
 
@@ -172,14 +172,14 @@ def damage(db: Path, *runs: str | None) -> list[tuple[str, str]]:
 
 
 def example(db: Path, run: str | None = None) -> tuple[str, str]:
-    """A metric and a factor of a run, or of the one that was worked on last, to show in a hint. Raises RunError."""
+    """A metric and a factor of a run, by default the one that was changed last, to show in a hint. Raises RunError."""
     from zlang.report import known_runs
 
     return known_runs.example(known_runs.trials_of(db, run))
 
 
 def stopping(db: Path, run: str | None) -> tuple[Summary | None, list[str]]:
-    """The course of a run's searches, and in words why it measured no more. Raises RunError."""
+    """The course of a run's searches, and sentences about why it stopped measuring. Raises RunError."""
     from zlang.report import known_runs, stopping
 
     trials = known_runs.trials_of(db, run)
@@ -189,7 +189,7 @@ def stopping(db: Path, run: str | None) -> tuple[Summary | None, list[str]]:
 def plots(
     db: Path, run: str | None, clause: str | None = None, *, as_fields: bool = False, is_log: bool = False
 ) -> list[Drawn]:
-    """The data of the experiment's plots, or of the one asked for, of a run or the latest one.
+    """The data of the experiment's plots, or of the requested one, for a run, by default the latest.
 
     Raises RunError, ProgramError.
     """
@@ -202,7 +202,7 @@ def plots(
 
 
 def compared_runs(db: Path, pair: tuple[str, ...], by: str | None, run: str | None) -> tuple[str | None, ...]:
-    """The runs that a comparison is about: `pair`, where it names runs and not levels."""
+    """The runs in a comparison: `pair`, if it names runs and not levels."""
     from zlang.report import known_runs
 
     return pair if pair and by is None and known_runs.has_runs(db, pair) else (run,)
@@ -211,9 +211,9 @@ def compared_runs(db: Path, pair: tuple[str, ...], by: str | None, run: str | No
 def compare(
     db: Path, pair: tuple[str, ...], by: str | None, run: str | None, metric: str | None
 ) -> tuple[list[Comparison], list[ResultFinding], tuple[str, ...]]:
-    """A comparison of two runs or of levels, the findings about it, and the metrics to choose from.
+    """Compare two runs or levels: the comparisons, the findings about them, and the metrics to choose from.
 
-    The last are empty if `metric` names one. Raises RunError.
+    The metrics are empty if `metric` names one. Raises RunError.
     """
     from zlang.store.query import held
 
@@ -246,7 +246,7 @@ def _compare(
 
 
 def _findings_by(trials: Trials, read: Design, metric: str | None) -> list[ResultFinding]:
-    """The findings about a run by a metric; those by the default one are in the database."""
+    """The findings about a run for a metric; those for the default metric are in the database."""
     from zlang.report.findings.search import find_in_run, load_findings
 
     return load_findings(trials) if metric is None else find_in_run(trials, read)
@@ -255,7 +255,7 @@ def _findings_by(trials: Trials, read: Design, metric: str | None) -> list[Resul
 def effects(
     db: Path, run: str | None, metric: str | None
 ) -> tuple[list[Effect], list[str], list[ResultFinding], tuple[str, ...]]:
-    """The sources of the variance of a metric, what they cannot tell, findings, and the metrics to choose from.
+    """The sources of a metric's variance, effects that cannot be separated, findings, and the metrics to choose from.
 
     Raises RunError.
     """
@@ -271,7 +271,7 @@ def effects(
 
 
 def findings(db: Path, run: str | None) -> list[ResultFinding]:
-    """The findings about a run that the database has. Raises RunError."""
+    """The findings about a run that are in the database. Raises RunError."""
     from zlang.report import known_runs
     from zlang.report.findings.search import load_findings
 
@@ -286,7 +286,7 @@ def draw(drawn: Drawn, width: int, *, is_coloured: bool) -> str:
 
 
 def write_plots(drawn: list[Drawn], path: Path) -> None:
-    """Plots as a picture in a file. Raises RunError."""
+    """Write plots to a file as a picture. Raises RunError."""
     from zlang.report import vega
 
     vega.write(drawn, path)

@@ -1,4 +1,4 @@
-"""Runs: their folders, what they have measured, and how they are begun, gone on with and cleared away."""
+"""Runs: their folders, their results, and how they are begun, resumed and cleaned up."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ def begin(
     reached: Iterable[Reach] = (),
     findings: tuple[Finding, ...] | None = None,
 ) -> Folder:
-    """A new run folder with the plan, what was armed, is expected, and need not be measured. Raises RunError.
+    """A new run folder with the plan, the armed devices, expected cost, and earlier results to reuse. Raises RunError.
 
-    The `findings` are those of the rules on this machine.
+    `findings` are those of the rules on this machine.
     """
     from zlang.run import reuse
 
@@ -77,7 +77,7 @@ def new_folder(
     reached: Iterable[Reach] = (),
     findings: tuple[Finding, ...] | None = None,
 ) -> Folder:
-    """A run folder with a plan, its program, its script, its findings, and what was armed for it. Raises RunError."""
+    """A run folder with a plan, its program, its script, its findings, and devices armed for it. Raises RunError."""
     from zlang.run import arming, machine
     from zlang.run import findings as keeping
     from zlang.run import folder as folders
@@ -99,14 +99,14 @@ def new_folder(
         raise RunError(
             f"cannot write {folder.path}: {reason_of(error)}", "choose another directory with --runs"
         ) from None
-    except BaseException:  # a point that cannot be planned, or Ctrl-C: there is no run yet
+    except BaseException:  # a point that cannot be planned, or Ctrl-C: no run exists yet
         discard(folder)
         raise
     return folder
 
 
 def _fill(folder: Folder, planned: Planned) -> None:
-    """Write what goes with the plan: the program's text, and the script where one machine carries all of it out."""
+    """Write the files that belong to the plan: the program's text, and the script if one machine carries it out."""
     for name, text in planned.plan.header.sources.items():
         replace_file(folder.sources / Path(name).name, text.encode())
     if not planned.plan.header.machines:
@@ -114,7 +114,7 @@ def _fill(folder: Folder, planned: Planned) -> None:
 
 
 def seal(folder: Folder) -> str:
-    """Seal a run folder as this user's own; why that could not be done, or nothing."""
+    """Seal a run folder as this user's own; return why that failed, or an empty text."""
     from zlang.run import seal as seals
 
     try:
@@ -125,14 +125,14 @@ def seal(folder: Folder) -> str:
 
 
 def is_own(folder: Folder) -> bool:
-    """Whether a folder is sealed by this user, as it is."""
+    """Whether a folder has this user's valid seal."""
     from zlang.run import seal as seals
 
     return not seals.why_not_executed(folder.path)
 
 
 def require_own(folder: Folder, *, trust: bool) -> None:
-    """Raise RunError unless a folder is sealed by this user, as it is; with `trust` it is sealed now, if it can be."""
+    """Raise RunError unless a folder has this user's valid seal; with `trust` it is sealed now, if possible."""
     from zlang.run import seal as seals
 
     why = seals.why_not_executed(folder.path)
@@ -147,7 +147,7 @@ def require_own(folder: Folder, *, trust: bool) -> None:
 
 
 def discard(folder: Folder) -> None:
-    """Remove a run folder in which nothing was carried out."""
+    """Remove the folder of a run that has not begun."""
     import shutil
 
     shutil.rmtree(folder.path, ignore_errors=True)
@@ -171,7 +171,7 @@ def unbegun(runs: Path) -> list[str]:
 
 
 def find(runs: Path, run: str | None) -> Folder:
-    """The run of that name or path, or the latest. Raises RunError."""
+    """The run with that name or path, or the latest. Raises RunError."""
     from zlang.run import folder as folders
 
     return folders.find(runs, run)
@@ -180,7 +180,7 @@ def find(runs: Path, run: str | None) -> Folder:
 def all_runs(runs: Path) -> list[Folder]:
     """Every run folder in a directory, by name."""
     paths = places.every(runs)
-    if not paths:  # then nothing that reads them is loaded
+    if not paths:  # this avoids loading the code that reads them
         return []
     from zlang.run.folder import Folder
 
@@ -188,7 +188,7 @@ def all_runs(runs: Path) -> list[Folder]:
 
 
 def readable_headers(runs: Path) -> Iterator[tuple[Folder, Header]]:
-    """Every run folder whose plan can be read, with its header; others may belong to another user."""
+    """Every run folder with a readable plan, and its header; other folders may belong to another user."""
     for folder in all_runs(runs):
         with suppress(RunError):
             yield folder, folder.read_plan().header
@@ -206,14 +206,14 @@ def latest_of(runs: Path, planned: Planned) -> Folder:
 
 
 def run_state(folder: Folder) -> RunState:
-    """The state of a run by its journal."""
+    """The state of a run according to its journal."""
     from zlang.run.run_state import read
 
     return read(folder.journal)
 
 
 def is_carried_out(folder: Folder) -> bool:
-    """Whether a process on this machine carries a run out: it holds the run's lock, which is only looked at here."""
+    """Whether a process on this machine carries a run out: whether it holds the run's lock, which is not taken here."""
     try:
         inode = (folder.path / "lock").stat().st_ino
         locks = Path("/proc/locks").read_text("ascii").splitlines()
@@ -236,13 +236,13 @@ def measured(
     refuse: Callable[[Folder, str], None],
     most: int = RUN_LIMIT,
 ) -> Mapping[str, Measured] | None:
-    """The trials of a plan that runs in this directory have measured, and that count, by their place.
+    """The valid results of a plan's trials from runs in this directory, by the trials' places.
 
-    The latest run comes first. None where more than `most` trials are left whatever these runs have measured: so many
-    are not looked through. `refuse` is told of each foreign folder whose results are not used, and why.
+    The latest run comes first. None if more than `most` trials would remain whatever these runs have measured: then no
+    run is searched. `refuse` gets each foreign folder whose results are not used, and the reason.
     """
     if planned.plan.header.machines or (planned.schedule.part is None and len(planned.schedule.hosts) > 1):
-        return {}  # no one machine carries that out
+        return {}  # no single machine carries the plan out
     folders = sorted(all_runs(runs), key=lambda folder: folder.plan.stat().st_mtime, reverse=True)
     tried = frozenset[str]().union(*(folder.tried for folder in folders))
     header = planned.plan.header
@@ -259,7 +259,7 @@ def measured(
 
 
 def remaining_trials(planned: Planned, measurements: Mapping[str, Measured]) -> int:
-    """Count the trials of a plan that may still have to be measured, beside those that were found."""
+    """Count the trials of a plan that may still have to be measured, without those already measured."""
     from zlang.run import sequential
 
     header = planned.plan.header
@@ -270,7 +270,7 @@ def remaining_trials(planned: Planned, measurements: Mapping[str, Measured]) -> 
 
 
 def account(folder: Folder) -> Account[Judgement]:
-    """The state of a run, and which of its trials count, by its journal and files."""
+    """The state of a run, and which of its trials count, from its journal and files."""
     from zlang.readers.judge import judge
     from zlang.run.account import Account
 
@@ -278,7 +278,7 @@ def account(folder: Folder) -> Account[Judgement]:
 
 
 def failures(account: Account[Judgement]) -> list[tuple[int, int, str]]:
-    """Number, replicate and reason of each trial that was carried out and does not count."""
+    """The number, replicate and reason of each trial that was carried out and does not count."""
     from zlang.plan.plan import Trial
 
     ended = account.state.ended
@@ -288,14 +288,14 @@ def failures(account: Account[Judgement]) -> list[tuple[int, int, str]]:
 
 
 def damage(account: Account[Judgement]) -> list[str]:
-    """The problems of a run folder as a whole, a sentence each."""
+    """The problems of a run folder as a whole, one sentence each."""
     from zlang.run.unverified import UNVERIFIED
 
     return [*account.damage, *([f"{UNVERIFIED}: {account.doubt}"] if account.doubt else [])]
 
 
 def carry_out(account: Account[Judgement], selection: Selection) -> Generator[Event, None, None]:
-    """Do what a run folder's plan says and has not been done. Raises RunError, Interrupted.
+    """Carry out the part of a run folder's plan that is not done yet. Raises RunError, Interrupted.
 
     The journal is read again only if it was written to since the account was made.
     """
@@ -317,7 +317,7 @@ def carry_out(account: Account[Judgement], selection: Selection) -> Generator[Ev
 def _from_one_place(
     account: Account[Judgement], plan: Plan, local: LocalExecutor, selection: Selection
 ) -> Generator[Event, None, None]:
-    """Do what is to be done on several machines. One that cannot be used is left out, if the run has begun before."""
+    """Carry out a plan on several machines from here. Unusable machines are left out if the run has begun before."""
     from zlang.readers.judge import judge
     from zlang.run import runner
     from zlang.run.transport import reach
@@ -333,7 +333,7 @@ def _from_one_place(
 
 
 def reach_again(folder: Folder, options: Iterable[str]) -> None:
-    """Change how machines of a run are reached, as the command line says. Raises RunError."""
+    """Change how machines of a run are reached, according to the command line. Raises RunError."""
     from zlang.run.transport import reach
 
     kept = {entry.name: entry for entry in reach.load(folder.path)}
@@ -349,7 +349,7 @@ def reach_again(folder: Folder, options: Iterable[str]) -> None:
 
 
 def lanes(folder: Folder, state: RunState) -> list[tuple[str, int, int]]:
-    """The machines of each lane of a run, `san1+san2`, with how many of its trials are done, and how many it has."""
+    """The machines of each lane of a run, such as `san1+san2`, with the numbers of its trials done and in total."""
     from zlang.plan.plan import Trial
     from zlang.run import lanes
 
@@ -366,7 +366,7 @@ def lanes(folder: Folder, state: RunState) -> list[tuple[str, int, int]]:
 
 
 def elsewhere(state: RunState) -> str:
-    """The other machine on which a run was carried out before, if something that it made may be left there."""
+    """The other machine on which the run was carried out, if things that it made may still exist there."""
     from zlang.run import machine
 
     return state.node if state.leftovers and state.node != machine.node() else ""
@@ -383,7 +383,7 @@ def still_standing(folder: Folder) -> list[str]:
 
 
 def _named(setup: Setup, run: str) -> str:
-    """Name what a setup creates, and the machine that has it, if that is reached from here."""
+    """The name of the resource that a setup creates, and its machine if that is reached from here."""
     from zlang.plan.plan import LOCAL
     from zlang.run import lanes
 
@@ -394,7 +394,7 @@ def _named(setup: Setup, run: str) -> str:
 
 @frozen
 class Cleaned:
-    """The result of `clean`: what was removed, what was already gone, and what could not be removed, with reasons."""
+    """The result of `clean`: removed resources, resources already gone, and those not removed, with reasons."""
 
     removed: list[str] = field(default_factory=list)
     gone: list[str] = field(default_factory=list)
@@ -402,7 +402,7 @@ class Cleaned:
 
 
 def clean(folder: Folder) -> Cleaned:
-    """Remove what a run left. Raises RunError, Interrupted."""
+    """Remove the leftovers of a run. Raises RunError, Interrupted."""
     from zlang.plan.plan import Setup
     from zlang.readers.judge import judge
     from zlang.run.account import Account
@@ -416,7 +416,7 @@ def clean(folder: Folder) -> Cleaned:
     )
     gone: set[str] = set()
     is_here = not folder.read_plan().header.machines
-    for setup in names.values() if is_here else ():  # of other machines nothing is known before
+    for setup in names.values() if is_here else ():  # before that, nothing is known of other machines
         made = folder.made(remaining[setup.signature]) if setup.signature in remaining else None
         if not gone.isdisjoint(setup.beneath) or (made and not os.path.lexists(made[0])):
             gone.add(setup.key)

@@ -11,11 +11,11 @@ from zlang.run import places, status_cache
 
 
 class RunStatus(Record):
-    """The progress of a run, and which of its trials do not count; `place` is its folder.
+    """The progress of a run, and its trials that do not count; `place` is its folder.
 
     `failures` has the number, the replicate and the reason for each trial that was carried out and does not count.
-    `lanes` has the machines of each lane, and how many of its trials are done, and exist. `expected` and `took` are
-    seconds by kind of step, for a run that is over and was estimated.
+    `lanes` has the machines of each lane, and its numbers of trials done and in total. `expected` and `took` are
+    seconds by kind of step, for a finished run with an estimate.
     """
 
     place: str
@@ -43,14 +43,14 @@ class RunStatus(Record):
 
 
 def find(runs: Path, run: str | None) -> Path:
-    """The folder of the run of that name or path, or of the latest. Raises RunError."""
+    """The folder of the run with that name or path, or of the latest. Raises RunError."""
     return places.find(runs, run)
 
 
 def of_every(runs: Path) -> tuple[list[RunStatus], list[RunError]]:
-    """The status of each run in a directory, by name, and why others cannot be read.
+    """The status of each run in a directory, by name, and the errors of runs that cannot be read.
 
-    Parts that began together are ordered by their numbers.
+    Parts that began together are in the order of their numbers.
     """
     listed, unread = [], []
     for path in places.every(runs):
@@ -80,14 +80,14 @@ def of(path: Path) -> RunStatus:
 def unbegun(runs: Path) -> list[str]:
     """The names of the folders of runs whose start was killed."""
     if all((path / "plan.jsonl").exists() for path in runs.glob("*-????")):
-        return []  # then nothing that reads them is loaded
+        return []  # this avoids loading the code that reads them
     from zlang.pipeline import runs as all_runs
 
     return all_runs.unbegun(runs)
 
 
 def _read(path: Path) -> tuple[RunStatus, bool]:
-    """Read a run folder; whether reading it again gives the same unless it changes."""
+    """Read a run folder; also return whether the status stays the same until the folder changes."""
     from zlang.pipeline import costs, runs, submissions
     from zlang.run.account import PERHAPS_UNREAD
     from zlang.run.folder import Folder

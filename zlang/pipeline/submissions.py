@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def require_parts(planned: Planned) -> None:
-    """Raise RunError for a plan that cannot be carried out in parts by machines that are alike."""
+    """Raise RunError for a plan that cannot be cut into parts for interchangeable machines."""
     header = planned.plan.header
     if len(planned.schedule.hosts) > 1:
         count = len(planned.schedule.hosts)
@@ -36,7 +36,7 @@ def require_parts(planned: Planned) -> None:
 
 
 def create(parts: Iterable[Planned], directory: Path) -> list[Folder]:
-    """Make a run folder for each part. Raises RunError, after which there is none."""
+    """Make a run folder for each part. Raises RunError, and then leaves none."""
     folders: list[Folder] = []
     try:
         folders.extend(runs.new_folder(part, directory) for part in parts)
@@ -53,7 +53,7 @@ def discard(folders: Iterable[Folder]) -> None:
 
 
 def latest(directory: Path, plan: str) -> list[Folder]:
-    """The run folders of the parts into which a plan was cut last, in order of the parts."""
+    """The run folders of the latest submission of a plan, in the order of the parts."""
     by_part: dict[tuple[str, int], Folder] = {}
     last = ""
     for folder, header in sorted(runs.readable_headers(directory), key=lambda each: each[0].plan.stat().st_mtime):
@@ -65,7 +65,7 @@ def latest(directory: Path, plan: str) -> list[Folder]:
 
 
 def submit(folders: Sequence[Folder], lanes: int, options: Sequence[str], *, failed: bool) -> str:
-    """Submit a task for each run folder, of which at most `lanes` run at a time; gives the job. Raises RunError."""
+    """Submit a task for each run folder, with at most `lanes` running at a time; return the job. Raises RunError."""
     from zlang.run import slurm
 
     first = folders[0]
@@ -74,13 +74,13 @@ def submit(folders: Sequence[Folder], lanes: int, options: Sequence[str], *, fai
     script = _script(folders, slurm.NUMBER, failed=failed)
     job = slurm.submit(script, name, first.path.parent, tasks, options)
     for number, folder in enumerate(folders, start=1):
-        with suppress(OSError):  # the task runs all the same; only `status` does not know it
+        with suppress(OSError):  # the task runs anyway; only `status` does not know it
             slurm.save(folder.path, slurm.Task(job, number))
     return job
 
 
 def _script(folders: Iterable[Folder], variable: str, *, failed: bool) -> str:
-    """The script of each task: it carries out its own run folder. The variable holds the task's number."""
+    """The script of all tasks: each carries out its own run folder. `variable` holds the task's number."""
     cases = [f"{number}) run={quote(str(folder.path))} ;;\n" for number, folder in enumerate(folders, start=1)]
     # Without -P, a directory `zlang` among the runs would be imported.
     resume = f"exec {quote(sys.executable)} -P -m zlang.cli.app resume"
@@ -89,14 +89,14 @@ def _script(folders: Iterable[Folder], variable: str, *, failed: bool) -> str:
 
 
 def task_of(folder: Folder) -> Task | None:
-    """The task that carries a run out."""
+    """The task that carries a run out, if any."""
     from zlang.run import slurm
 
     return slurm.load(folder.path)
 
 
 def states(folders: Iterable[Folder]) -> Mapping[Path, str]:
-    """The state of the task of each run that has one; empty for a task that neither waits nor runs. Raises RunError."""
+    """The state of each run's task, by folder; empty for a task that neither waits nor runs. Raises RunError."""
     from zlang.run import slurm
 
     tasks = {folder.path: task for folder in folders if (task := task_of(folder))}
@@ -105,7 +105,7 @@ def states(folders: Iterable[Folder]) -> Mapping[Path, str]:
 
 
 def outcomes(folders: Iterable[Folder]) -> Mapping[Path, str]:
-    """The outcomes of the tasks of runs, as far as Slurm's accounting knows them."""
+    """The outcomes of the tasks of runs that Slurm's accounting knows."""
     from zlang.run import slurm
 
     tasks = {folder.path: task for folder in folders if (task := task_of(folder))}

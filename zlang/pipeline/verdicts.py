@@ -1,4 +1,4 @@
-"""Verdicts that a plan cannot give, known before it is run."""
+"""Verdicts that a plan cannot give, determined before it is run."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def limits_of_one_setup(planned: Planned) -> tuple[str, ...]:
 
 
 def is_mended_by_blocks(planned: Planned) -> bool:
-    """Whether `--order blocked` sets up every level more than once."""
+    """Whether `--order blocked` would set up every level more than once."""
     from zlang.plan.order import Order
 
     blocked = planned.schedule.ordered(Order.BLOCKED)
@@ -47,7 +47,7 @@ def is_mended_by_blocks(planned: Planned) -> bool:
 
 
 def confounded_with_order(planned: Planned) -> tuple[str, ...]:
-    """The factors that the order does not mix, except those of `set_up_once`, of which the same is known."""
+    """The factors that the order does not mix, except those of `set_up_once`, which have the same problem."""
     from zlang.plan.order import Order
 
     schedule = planned.schedule
@@ -60,12 +60,12 @@ def confounded_with_order(planned: Planned) -> tuple[str, ...]:
     from zlang.report.findings.order import confounded
 
     once, whole = set_up_once(planned), schedule.whole
-    is_planned = schedule.order is Order.PLANNED  # what it mixes may still be in an odd order by chance
+    is_planned = schedule.order is Order.PLANNED  # mixed factors may still be in an unlucky order by chance
     return tuple(name for name in confounded(design) if name not in once and (name in whole or not is_planned))
 
 
 def _is_one_setup(planned: Planned, schedule: Schedule) -> bool:
-    """Whether all trials of each point stand on the same setup."""
+    """Whether all trials of each point use the same setup."""
     design = _design(planned, schedule) if schedule.trials <= _LONGEST else None
     stood: dict[str, list[set[int]]] = {}
     for row in design.rows if design is not None else ():

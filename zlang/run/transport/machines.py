@@ -286,7 +286,7 @@ class Machines:
             _append_line(path, self._reasons.pop(path))
 
     def _expect(self, step: Step, out: Path) -> None:
-        """Record which machine a step's output comes from; others go to the machine that measures."""
+        """Record which machine sends a step's output. Other files of the machine that measures are fetched first."""
         self._used.setdefault(self._place(out), set()).add(step.host)
         self._owners |= {out / f"{step.name}.{end}": step.host for end in ("out", "err")}
         if step.action is Action.MEASURE:
