@@ -26,7 +26,7 @@ from zlang.plan.plan import Action, Header, Plan, Setting, Setup, Step, Trial
 from zlang.text import LAYOUT, is_visible
 
 _END = "END_OF_PLAN"
-"""Ends a here-document of plan lines, which all begin with a brace."""
+"""The end marker of here-documents with plan lines, which all begin with a brace."""
 _LINES_AT_ONCE = 200
 """The lines of the plan in one here-document, which a shell holds in memory."""
 _WORD = re.compile(r"[A-Za-z0-9._-]+")

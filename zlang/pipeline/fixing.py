@@ -15,7 +15,7 @@ from zlang.pipeline import plans, programs
 from zlang.source import Source
 
 ROUNDS = 20
-"""A fix may uncover what its mistake had hidden."""
+"""The most rounds of fixes: each may reveal problems that were hidden before."""
 
 
 @dataclass(slots=True)

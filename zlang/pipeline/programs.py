@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 _LONGEST = 1 << 26
-"""The most characters of a program, and bytes of what it imports."""
+"""The most characters of a program, and the most bytes of an imported file."""
 
 
 def read(path: str) -> Source:

@@ -112,7 +112,7 @@ def query(db: Path, sql: str, parameters: Parameters = ()) -> Result:
 
 
 MOST_SHOWN = 1_000_000
-"""The most rows of an answer that is shown: each takes about a kilobyte of memory."""
+"""The most rows of a result that is shown: each takes about a kilobyte of memory."""
 
 
 def session(db: Path, *, write: bool, unsafe: bool) -> AbstractContextManager[QuerySession]:

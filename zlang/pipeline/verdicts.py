@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MOST = 2000
 """The most trials whose setups are computed; for a longer plan, the first of each whole plot and block."""
 _LONGEST = 20_000
-"""Trials of the longest plan that is looked at: what is listed here is not run in a day."""
+"""The most trials of a plan that is examined: a longer one would not finish in a day."""
 
 
 def set_up_once(planned: Planned) -> tuple[str, ...]:

@@ -162,7 +162,7 @@ class Builder:
 
     @cached_property
     def _lasting_setups(self) -> frozenset[str]:
-        """The signatures of setups that all examined whole plots need, and that are the same when made again."""
+        """The signatures of setups that all examined whole plots need and that are the same when made again."""
         needed = [
             frozenset(setup.signature for setup in setups if not setup.is_a_unit) for setups in self._setups_by_plot
         ]
@@ -176,7 +176,7 @@ class Builder:
 
     @cached_property
     def _setups_by_plot(self) -> tuple[tuple[Setup, ...], ...]:
-        """The setups of whole plots; of many plots, those of the first."""
+        """The setups of each whole plot; if there are many, only of the first ones."""
         result = []
         for plot in range(min(self.schedule.plots.count, _PLOTS_LOOKED_AT)):
             with suppress(ProgramError):  # reported when the plot is planned

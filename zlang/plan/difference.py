@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from zlang.plan.plan import Plan, Scalar, Setup, Step, Trial
 
 _SHORT, _MOST_WORDS = 200, 4000
-"""Characters of a command that is shown as a whole; words of one that are compared one by one."""
+"""The longest command, in characters, that is shown in full, and the most words that are compared one by one."""
 
 
 @dataclass(frozen=True, slots=True)

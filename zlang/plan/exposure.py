@@ -25,7 +25,7 @@ _GUARDS = ("guard", "guard-again", "hold")
 
 
 _OWN_STEPS = ("flush", "warm", "verify", "property", "property-held", "hold")
-"""The verbs of what a resource does in a trial by itself."""
+"""The verbs of a resource's own steps in a trial."""
 
 
 class Exposure:

@@ -17,7 +17,7 @@ from zlang.units import Quantity
 
 _OF_DEVICES = {"bandwidth", "endurance"}
 OF_WORKLOADS, OF_READS = ("timed", "written", "runtime", "ramp"), ("workers", "distinct")
-"""The traits that decide the footprint of a workload, and what it must fetch."""
+"""The traits that decide the footprint of a workload, and the data that it must read from devices."""
 
 
 def of_resource(thing: Instance, frame: Frame) -> Footprint | None:

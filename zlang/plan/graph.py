@@ -14,7 +14,7 @@ from itertools import pairwise
 from zlang.plan.plan import Plan, Scalar, Setup
 
 MOST = 100
-"""Ways that are drawn: nobody can read more."""
+"""The most paths that are drawn, as nobody can read more."""
 
 
 @dataclass(frozen=True, slots=True)

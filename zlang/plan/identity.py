@@ -18,7 +18,7 @@ from zlang.record import Record
 FORMAT = 1
 """Increased when the hashed content changes, so no result is reused whose identity meant something else."""
 SEED = "00000001"
-"""The hash from which every seed is drawn in what is hashed."""
+"""The hash from which every seed in the hashed content is drawn."""
 _LENGTH = 12
 _WORDS = {None: "null", True: "true", False: "false"}
 _ESCAPED, _LARGE = frozenset('"\\'), 1 << 63

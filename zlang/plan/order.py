@@ -19,7 +19,7 @@ from zlang.frozen import frozen
 LONGEST_SHUFFLE = 1 << 20
 _LEAST_DRAWN = 10
 LONGEST_SORT = 10_000
-"""So many plots are looked at one by one before the first of them."""
+"""The most plots that are sorted, which examines all of them before the first."""
 T = TypeVar("T")
 Keys = Callable[[int], tuple[Hashable, ...]]
 Rounds = Sequence[Sequence[int]]

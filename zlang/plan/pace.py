@@ -16,7 +16,7 @@ from zlang.plan.plan import Trial
 
 _Point = tuple[str, float | None]
 _Setups = tuple[bool, tuple[str, ...]]
-"""Whether they are those of the first trial of a whole plot, and which they are."""
+"""Whether the setups come before the first trial of a whole plot, and their signatures."""
 
 
 @mutable

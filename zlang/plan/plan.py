@@ -19,18 +19,18 @@ from zlang.metrics import Metric
 from zlang.space import bisection
 
 ROOT = "root"
-"""Stands among the tools of a plan that has to be carried out by root."""
+"""The entry among the tools of a plan that has to be carried out by root."""
 
 LOCAL = "local"
-"""The host of a step that is carried out where the plan is."""
+"""The host of a step that runs on the machine that carries the plan out."""
 COUNTED = "counted-"
-"""Begins the names of steps that print how many bytes a resource has read; they end in `-before` or `-after`."""
+"""The prefix of steps that print how many bytes a resource has read; their names end in `-before` or `-after`."""
 EACH = "each"
-"""The argument of the readers of a collector that several machines have: which collector of the trial it is."""
+"""The argument of a collector's readers, if several machines have it: the collector's number in the trial."""
 ALONE = "stream"
-"""The trait of a trial with one stream, or with copies of one, that says what it is called beside others."""
+"""The trait of a trial with one stream, or with copies of one: the name of the stream in trials with several."""
 CLOCKS = "clocks"
-"""The file of an attempt that says how far the clocks of its machines were ahead: `STEP SECONDS ERROR` a line."""
+"""The file of an attempt with the leads of its machines' clocks over ours: `STEP SECONDS ERROR` a line."""
 Here = str | frozenset[str] | None
 """The machine that carries a plan out, or the machines that are reached from one place; None for a plan of several."""
 Scalar = str | int | float | bool | None

@@ -22,14 +22,14 @@ from zlang.plan.setups import reader_of, steps_of, with_wrappers
 from zlang.record import Record
 
 READER = "streams"
-"""The reader of a step with several streams: it has each of them read by the reader of its own kind."""
+"""The reader of a step with several streams: it calls the reader of each stream's kind."""
 _NAME = "measure"
 _TOGETHER = "together"
 _KEEPS = "keeps_environment"
 """The trait of wrappers through which a tool still finds the gate."""
 
 _LONGEST = (128 << 10) - 1
-"""The bytes of one argument of a program (MAX_ARG_STRLEN, without the zero that ends it)."""
+"""The most bytes in one argument of a program (MAX_ARG_STRLEN without the final NUL)."""
 
 _WAIT = 'eval "$GATE"'
 """The command that a tool which can wait runs just before it starts. For other tools, the shell waits first."""

@@ -32,7 +32,7 @@ class SampledTrial:
 
 
 def sample(builder: Builder, schedule: Schedule, but: Container[str] = ()) -> Iterator[SampledTrial]:
-    """Give each trial that may be carried out, or a sample of them, and last the teardown."""
+    """Yield each trial that may be carried out, or a sample of them, and finally the teardown."""
     schedule = schedule.carried_out()
     return (_every_trial if schedule.trials <= EXACT else _drawn_trials)(builder, schedule, but)
 

@@ -331,7 +331,7 @@ class TrialSteps:
 
 
 def _require_reached(collector: Instance, steps: Iterable[Step]) -> None:
-    """Raise ProgramError if a person would have to observe another machine: nobody could end that in time."""
+    """Raise ProgramError if a person would have to observe another machine: they could not end that in time."""
     if collector.origin is not None and any(step.action is Action.ASK for step in steps):
         assert collector.span is not None, f"BUG: {collector.key} was declared nowhere"
         host = collector.origin.label

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 _NAMES_IN_FORMAT_1 = {"spoils": "invalidates", "natures": "traits", "load": "footprint"}
-"""The names of fields of setups and trials in format 1, and their present names."""
+"""The names of fields of setups and trials in format 1, and their current names."""
 _HINT = "create the plan again with `zlang plan` or `zlang run`"
 
 
 def dump(plan: Plan, outlook: Outlook | None = None) -> Iterator[bytes]:
-    """Give the lines of a plan, each with its newline."""
+    """Yield the lines of a plan, each with its newline."""
     yield _line("header", plan.header)
     if outlook is not None:
         yield _line("outlook", outlook)

@@ -29,7 +29,7 @@ LOST = "the journal is damaged and does not mention an attempt"
 
 UNREAD = "the output of the tools cannot be read"
 PERHAPS_UNREAD = (PLAN_CHANGED, FILES_CHANGED, UNREAD)
-"""Reasons that may be gone when the files are read again, for a disk or a limit may have kept them from being read."""
+"""Reasons that may disappear when the files are read again, because a disk error or a limit may have caused them."""
 
 _UNREADABLE = (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
 

@@ -26,7 +26,7 @@ T = TypeVar("T")
 _PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _WAITED_FOR = (*_PASSED_ON, signal.SIGCHLD)
 _LOOK_EVERY = 1.0
-"""Seconds between looks at the child: another thread may take the signal that it has ended."""
+"""Seconds between checks of the child: another thread may receive the signal that it has ended."""
 _BY_THE_TERMINAL = 0x80
 """SI_KERNEL (sigaction(2)): the terminal sent the signal, and Ctrl-C to the child as well."""
 _PR_SET_PDEATHSIG = 1

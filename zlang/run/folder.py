@@ -35,7 +35,7 @@ from zlang.run.events import Session
 _LONGEST_NAME = 40
 _LONGEST_PATH = 8192
 _UNBEGUN = frozenset({"armed", "directory", findings.FILE, "lock", "machines", "plan.sh", "source"})
-"""Everything that a folder can contain before its plan, besides files that are being written."""
+"""Everything that a folder can contain before its plan, except files that are being written."""
 _RUN = re.compile(r"[a-z0-9-]{1,100}")
 _FIRST = frozenset({"lock", "source"})
 """Everything that a folder can contain before `directory`."""

@@ -42,11 +42,11 @@ _CLOCKS = {"t", "up", "apart"}
 _SECONDS = frozenset({"ahead"})
 _NUMBERS = {"replicate", "number", "rc", "block", "whole_plot"}
 _FREE = {"key"}
-"""Members that hold any text."""
+"""Members that may hold any text."""
 _WORD = re.compile(r"[A-Za-z0-9._/-]*")
 _PLACE = re.compile(r"(?!/)[A-Za-z0-9._/-]*")
 LATEST = 253_402_300_800
-"""Seconds to the year 10000: a clock beyond it is not believed."""
+"""Seconds to the year 10000: a clock beyond it is not trusted."""
 _MOST = 1 << 53
 _LONGEST_LINE = 1 << 20
 

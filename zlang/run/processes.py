@@ -19,7 +19,7 @@ from zlang.errors import RunError
 GRACE = 5.0
 """Seconds between asking a process to end and ending it."""
 _PATIENCE = 10.0
-"""Seconds in which a killed process has to be gone; it is longer only if it waits for a device."""
+"""Seconds in which a killed process has to disappear; it takes longer only if it waits for a device."""
 _PROC = Path("/proc")
 
 

@@ -36,9 +36,9 @@ NOT_ENDED = "did not finish: it was killed, or is still running"
 NOT_BEGUN = "the journal has no line for its start"
 
 _CLOCK_SLACK = 0.25
-"""Seconds by which the two clocks may disagree: they are read one after the other, on a machine that has much to do."""
+"""Seconds by which the two clocks may disagree: they are read one after the other, perhaps on a busy machine."""
 _CLOCK_DRIFT = 0.001
-"""The share of an attempt's time by which they may disagree besides: clocks that are being corrected run slower."""
+"""The further share of an attempt's time by which they may disagree: clocks that are being corrected run slower."""
 
 Window = tuple[float, float]
 
@@ -76,7 +76,7 @@ class Attempt:
     problem: str = ""
     files: str = ""
     clocks: tuple[float, float] | None = None
-    """The largest and the smallest lead of the wall clock over the monotonic clock that its lines permit."""
+    """The largest and the smallest lead of the wall clock over the monotonic clock that its lines allow."""
     last: Timed = field(init=False)
 
     def __post_init__(self) -> None:
@@ -130,33 +130,33 @@ class RunState:
     ended: dict[str, Attempt] = field(default_factory=dict)
     """For each trial with an attempt that ended, the attempt that is used."""
     begun: dict[str, Attempt] = field(default_factory=dict)
-    """The latest attempt of each trial, as long as it has not come to an end."""
+    """The latest attempt of each trial, until it has ended."""
     skipped: dict[str, Skip] = field(default_factory=dict)
-    """The trials that need not be measured."""
+    """The trials that were skipped."""
     reused: dict[str, Reuse] = field(default_factory=dict)
     """The trials that an earlier run has measured."""
     steps: dict[str, list[StepTime]] = field(default_factory=dict)
     """The commands by the directory of their output."""
     leftovers: dict[str, str] = field(default_factory=dict)
-    """Signature -> directory of each setup whose making was started and that was not unmade, in order of making."""
+    """Signature -> directory of each setup whose making was started and that was not removed, in order of making."""
     made: set[str] = field(default_factory=set)
-    """Signatures of the setups that could be made at least once."""
+    """Signatures of the setups that were made successfully at least once."""
     setup_attempts: dict[str, int] = field(default_factory=dict)
     """Signature -> number of its latest attempt."""
     stood_on: dict[str, dict[str, int]] = field(default_factory=dict)
-    """By directory of an attempt, the signatures of the setups that stood; each with the number of its making."""
+    """By directory of an attempt, the signatures of the setups that existed, each with the number of its making."""
     facts: dict[str, str] = field(default_factory=dict)
-    """Names of fact steps that ended well, with the hashes of what they printed."""
+    """Names of fact steps that succeeded, with the hashes of their output."""
     last: Recorded | None = None
     waits_for: tuple[str, str] | None = None
-    """The step, and the place of its attempts, of what somebody was asked for when the run stopped."""
+    """The manual step that was waiting when the run stopped, and the place of its attempts."""
     gaps: list[Gap] = field(default_factory=list)
     outs: set[str] = field(default_factory=set)
     """The directories of all attempts at trials."""
     unsigned: list[int] = field(default_factory=list)
     """The numbers of the lines that the key of the run's seal did not sign."""
     torn: int = 0
-    """The number of lines that were torn by a crash, which loses nothing."""
+    """The number of lines torn by a crash, which loses nothing."""
     number: int = 0
     """The number of the last line."""
     version: tuple[int, ...] = ()

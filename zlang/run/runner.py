@@ -64,7 +64,7 @@ Clock = Callable[[], float]
 
 _TIDYING_ATTEMPTS = 3
 _LEAST_SPACE = 65_536
-"""Bytes that have to be free in a run folder: what a short step leaves behind."""
+"""Bytes that have to be free in a run folder: enough for the output of a short step."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from zlang.run import findings
 FILE = "seal"
 _SEALED = ("plan.jsonl", "directory", "armed", "machines", findings.FILE)
 _NEWER = _SEALED[3:]
-"""Files that folders of earlier releases do not have; one that is absent is no part of the seal."""
+"""Files that folders of earlier releases do not have; the seal does not cover absent ones."""
 _KEY_BYTES = 32
 _LONGEST_SEAL = 4096
 _MAC_DIGITS = 32

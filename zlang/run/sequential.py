@@ -25,7 +25,7 @@ from zlang.run.events import TrialVerdict
 from zlang.space import bisection
 
 LEAST_LOOKED_AT = 5
-"""The fewest values of a point that can be precise."""
+"""The fewest values with which a point can be precise."""
 Number = str | int | float | bool | None
 Window = tuple[float, float] | None
 _OF_SEVERAL: Mapping[str, Callable[[list[float]], float]] = {
@@ -42,11 +42,11 @@ class Why(StrEnum):
     DECIDED = "decided"
     """The interval at a level of the search decides whether the condition holds there."""
     BOUND = "bound"
-    """It was measured as often as the program allows."""
+    """It has as many replicates as the program allows."""
     PASSED_BY = "passed-by"
-    """The search did not come to this level."""
+    """The search did not reach this level."""
     UNDECIDED = "undecided"
-    """The search ended before: at a level where nothing counts it is not known whether the condition holds."""
+    """The search ended early: at a level without valid trials it is unknown whether the condition holds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,13 +28,13 @@ from zlang.files import read_regular, remove_abandoned_files, replace_file
 from zlang.run import seal
 
 _STEP = 2_000_000_000
-"""Nanoseconds within which two changes may bear the same time: FAT counts in steps of two seconds."""
+"""Nanoseconds within which two changes may have the same timestamp: FAT has a resolution of two seconds."""
 _LONGEST = 1 << 28
 _MAC_DIGITS = 64
 _UNUSED = 90 * 24 * 3600
 """Seconds after which an answer is removed: its folder may be gone."""
 _READ_BY = ("zlang", "zlang.check", "zlang.plan", "zlang.readers", "zlang.run", "zlang.pipeline")
-"""The packages whose code an answer comes from."""
+"""The packages whose code produces an answer."""
 _read_stamp = attrgetter("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
 
 

@@ -15,7 +15,7 @@ from typing import Self
 
 _SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 _DOUBLE = 0.3
-"""Seconds in which a second signal is the same request: timeout(1) signals the process and then its group."""
+"""Seconds within which a second signal is the same request: timeout(1) signals the process and then its group."""
 
 
 class Interrupted(BaseException):

@@ -15,7 +15,7 @@ from typing import Protocol
 
 _BLOCK = 1 << 16
 _STALLED = 60.0
-"""Seconds without a byte of a file after which its machine is lost. It may take longer to compute hashes."""
+"""Seconds without a byte of a file after which its machine is lost. Computing hashes may take longer."""
 _MOST_FILES = 100_000
 _HASH = re.compile(rb"([0-9a-f]{64})  \./([^\n]+)")
 _SIZE = re.compile(rb" *([0-9]{1,18}) \./([^\n]+)")

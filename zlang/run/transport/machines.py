@@ -32,12 +32,12 @@ from zlang.run.transport.ssh import DiskFull, Machine, MachineLost
 
 T = TypeVar("T")
 _LEAD = 0.6
-"""Seconds from when all machines are ready to the instant at which they begin: telling sixteen takes 0.2 s here."""
+"""Seconds between all machines being ready and the start: telling sixteen machines takes 0.2 s here."""
 _LONGEST_MEETING = 300
-"""Seconds in which all machines have to become ready."""
+"""Seconds within which all machines have to become ready."""
 _READY = 'until test -e "$OUT/gate/met"; do sleep 0.05; done'
 _GRACE = 20.0
-"""Seconds in which a machine has to say that what was stopped has ended."""
+"""Seconds within which a machine has to report that a stopped step has ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,9 @@ class Machines:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="machines", daemon=True)
         self._used: dict[str, set[str]] = {}
-        """The machines that left something for a directory of the run."""
+        """The machines that have output for a directory of the run."""
         self._owners: dict[Path, str] = {}
-        """The machine that is to leave a file or directory, or that measures, for a directory of the run."""
+        """The machine that should send a file or directory, or the one that measures, for a directory of the run."""
         self._fetched: dict[Path, str] = {}
         self._reasons: dict[Path, str] = {}
         """The reasons why steps failed, in the coordinator's words, by their `.err` files."""

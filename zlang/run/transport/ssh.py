@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from asyncssh import SSHClientConnection, SSHClientProcess
 
 _BEAT = 2.0
-"""Seconds between signs of life in both directions."""
+"""Seconds between heartbeats in both directions."""
 _DEAD = 20
-"""Seconds without a sign of life after which a machine ends all that it runs."""
+"""Seconds without a heartbeat after which a machine ends everything that it runs."""
 _KEEPALIVES = 4
 _CONNECT = 15
-"""Seconds in which a connection has to stand."""
+"""Seconds within which a connection has to be established."""
 _MARGIN = 60.0
-"""Seconds beyond a step's timeout after which a machine that says nothing is lost."""
+"""Seconds beyond a step's timeout after which a silent machine is lost."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 _BLOCK = 1 << 16
 _FIRST_LINE = b"zlang\n"
@@ -94,13 +94,13 @@ class Machine:
         self.reach, self.run = reach, run
         self.boot = ""
         self.patience = reach.wait
-        """Seconds in which to connect again when the connection was lost."""
+        """Seconds for which a lost connection is retried."""
         self.given_up: MachineLost | None = None
         """The reason why it is no longer tried."""
         self.offset, self.round_trip = 0.0, 0.0
-        """Seconds by which its clock is ahead of ours, and how long it took to ask."""
+        """Seconds by which its clock is ahead of ours, and the duration of the measurement."""
         self._since_boot = self._measured_at = 0.0
-        """Its wall clock less the time since its boot, which changes only if the clock is moved."""
+        """Its wall clock minus the time since its boot, which changes only if the clock is changed."""
         self._variables = variables
         self._is_key_known = False
         self._connection: SSHClientConnection | None = None
