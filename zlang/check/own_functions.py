@@ -21,7 +21,7 @@ _STEPS = 40
 
 
 def resolve_function(names: ProgramNames, scope: Scope, entry: tree.FunctionDef) -> Expr:
-    """A function, whose body each call evaluates with the arguments in place of the parameters."""
+    """Resolve a function; each call evaluates the body with the arguments in place of the parameters."""
     parameters = [word.text for word in entry.parameters]
     if entry.name.text in FUNCTIONS or entry.name.text in types.AGGREGATES:
         label = "the language has a function of this name"
@@ -72,5 +72,5 @@ def _call_function(
 
 
 def _moved_to(value: Expr, span: Span) -> Expr:
-    """The same expression where a name stands for it."""
+    """Return the same expression at the place of the name that refers to it."""
     return value.replace(span=span)

@@ -1,8 +1,8 @@
 """Phases in clauses: `median(METRIC where phase == scrub)`, `by phase` and `over phase`.
 
-In: a clause, and the names that it may use. Out: the clause with metrics of their own for each phase, as trials have
-them (`phase.scrub.METRIC`). Rules: a list is "and", so `phase == [scrub, hog]` is the time in which both go on
-(`phase.hog+scrub.METRIC`); a factor that is called `phase` comes first.
+In: a clause and its vocabulary. Out: the clause with separate metrics for each phase, as trials have
+them (`phase.scrub.METRIC`). Rules: a list is "and", so `phase == [scrub, hog]` is the time in which both are active
+(`phase.hog+scrub.METRIC`); a factor with the name `phase` takes precedence.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ Report = Callable[[Diagnostic], None]
 
 
 def phases_of(words: Vocabulary) -> tuple[str, ...]:
-    """The phases of which there are metrics, the first and the last in their places."""
+    """Return the phases for which there are metrics, with the first and the last in their places."""
     paths = (name.split(".") for name in words.metrics)
     names = dict.fromkeys(path[1] for path in paths if path[0] == PHASE and len(path) > 1)
     return tuple(sorted(names, key=lambda name: (name == AFTER) - (name == QUIET)))
 
 
 def is_phase(node: object, words: Vocabulary) -> bool:
-    """Whether it is the name `phase`, and not that of a factor."""
+    """Whether this is the name `phase`, and not that of a factor."""
     return isinstance(node, tree.Name) and node.path == (PHASE,) and not words.find(node.path)
 
 
 def split(measures: Iterable[tree.Expr], words: Vocabulary, report: Report) -> list[tuple[tree.Expr, str]]:
-    """Each measure in each phase, with the phase."""
+    """Return each measure in each phase, with the phase."""
     return [(_of(node, phase, words, report), phase) for node in measures for phase in phases_of(words)]
 
 
 def resolved(node: _Node, words: Vocabulary, report: Report) -> _Node:
-    """The node with the metrics of phases in the place of `where phase == …`."""
+    """Return the node with the metrics of phases in place of `where phase == …`."""
     match node:
         case tree.Expect(condition=condition):
             return node.replace(condition=resolved(condition, words, report))
@@ -85,7 +85,7 @@ def _all_of(conditions: list[tree.Expr]) -> tree.Expr | None:
 
 
 def _compared(node: tree.Expr, words: Vocabulary) -> _Written | None:
-    """The phase in `phase == NAME`, or in `phase == [NAME, …]`; a text, which is none, too."""
+    """Return the phase in `phase == NAME` or `phase == [NAME, …]`; also return a text, which is not a phase."""
     match node:
         case tree.Binary(operator="==", left=left, right=right):
             own = right if is_phase(left, words) else left if is_phase(right, words) else None
@@ -95,13 +95,13 @@ def _compared(node: tree.Expr, words: Vocabulary) -> _Written | None:
 
 
 def _text(phase: str) -> str:
-    """A phase as a program writes it."""
+    """Return a phase as a program writes it."""
     events = phase.split("+")
     return f"[{', '.join(events)}]" if len(events) > 1 else phase
 
 
 def _of(node: tree.Expr, phase: _Written | str, words: Vocabulary, report: Report) -> tree.Expr:
-    """An expression of the metrics of a phase."""
+    """Return an expression over the metrics of a phase."""
     name = overlap(map(str, phase.items)) if isinstance(phase, tree.ListOf) else str(phase)
     if name not in phases_of(words):
         assert not isinstance(phase, str), "BUG: a phase that nobody wrote"

@@ -1,7 +1,7 @@
-"""The presence of declared things in a trial: a condition about a thing that is not part of it is unknown.
+"""The presence of declared things in a trial: a condition about a thing outside the trial is unknown.
 
-In: the fields of an experiment, and a name. Out: the name, whose properties are absent wherever the thing is absent.
-Rule: only the factors that decide which things are present become part of a condition.
+In: the fields of an experiment, and a name. Out: the name, whose properties are absent where the thing is absent.
+Rule: a condition depends only on the factors that decide which things are present.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Presence:
         self.answers, self.reads, self.is_whole = explored(factors, MOST_POINTS, look)
 
     def always(self, key: str) -> bool:
-        """Whether the thing is certainly part of every trial."""
+        """Whether the thing is part of every trial."""
         return not self.is_whole or all(key in things for _, things in self.answers)
 
     def never(self, key: str) -> bool:
@@ -39,19 +39,19 @@ class Presence:
         return not any(key in things for _, things in self.answers)
 
     def at(self, point: Any) -> Mapping[str, Instance]:
-        """The things that are part of the trial at a point, by key."""
+        """Return the things that are part of the trial at a point, by key."""
         for decided, things in self.answers:
             if all(point.get(path) == level for path, level in decided.items()):
                 return things
         return {}
 
     def owners(self, name: str) -> list[str]:
-        """The names of the things to which a property of that name is given."""
+        """Return the names of the things for which a property of that name is given."""
         given = (thing.label for _, things in self.answers for thing in things.values() if name in thing.places)
         return list(dict.fromkeys(given))
 
     def property(self, name: str, span: Span) -> Expr | None:
-        """The property of that name of what a trial uses; None where no trial has it, or one has it twice."""
+        """Return that property of what a trial uses; None if no trial has it, or if one has it twice."""
         by_key: dict[str, Expr] = {}
         for _, things in self.answers:
             given = {thing.key: thing.values for thing in things.values() if name in thing.places}
@@ -76,7 +76,7 @@ class Presence:
 
 
 def _things(value: Value) -> Iterator[Instance]:
-    """The things in a value, what they stand on, where they come from, and those that their properties hold."""
+    """Yield the things in a value, their parents and origins, and the things in their properties."""
     if isinstance(value, tuple):
         for item in value:
             yield from _things(item)
@@ -98,7 +98,7 @@ def _holds_things(type_: Type) -> bool:
 
 
 def guard(expr: Expr, find_presence: Callable[[], Presence]) -> Expr:
-    """The same, whose properties are absent wherever the declared thing is not part of the trial."""
+    """Return the expression with properties that are absent wherever the declared thing is not part of the trial."""
     thing, inner = expr.value, expr.member
     if inner is None:
         return expr
@@ -106,7 +106,7 @@ def guard(expr: Expr, find_presence: Callable[[], Presence]) -> Expr:
         presence = find_presence()
         return expr if presence.always(thing.key) else expr.replace(member=_while_present(inner, thing.key, presence))
     if expr.type.kinds:
-        return expr  # a choice between things, which is absent itself
+        return expr  # a choice between things, which is absent by itself
 
     def member(name: str, where: Span) -> Expr | None:
         got = inner(name, where)

@@ -34,9 +34,9 @@ class Effort:
 
 
 class FaultPoint(dict[str, int]):
-    """A point at which what cannot be worked out is noted in `faults` and absent, so that all of it is found.
+    """A point that records each failed evaluation in `faults` and uses an absent value, so that all faults are found.
 
-    `made` are the things at it, by what makes them; `effort` counts what it took to work out values.
+    `made` are the things at it, by their builders; `effort` counts the steps of evaluation.
     """
 
     def __init__(self, point: Point | Iterable[tuple[str, int]] = (), effort: Effort | None = None) -> None:
@@ -48,7 +48,7 @@ class FaultPoint(dict[str, int]):
 
 
 class Reached:
-    """A point of the space that notes in `named` which declared things are named on the way to a value."""
+    """A point of the space that records in `named` the declared things that an evaluation names."""
 
     __slots__ = ("get", "named")
 
@@ -58,7 +58,7 @@ class Reached:
 
 
 class Undecided(Exception):
-    """A partial point has no level for a factor that is needed."""
+    """A partial point has no level for a factor that an evaluation needs."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -66,9 +66,9 @@ class Undecided(Exception):
 
 
 class PartialPoint(FaultPoint):
-    """A point at which only some factors are decided; things at it are computed as far as they are needed.
+    """A point at which only some factors are decided; its things are computed only as far as necessary.
 
-    Of the factors that are `decided` those without a level do not exist at it; any other raises `Undecided`.
+    A `decided` factor without a level does not exist at the point; reading any other raises `Undecided`.
     """
 
     def __init__(self, point: Point, decided: AbstractSet[str], effort: Effort | None = None) -> None:
@@ -76,7 +76,7 @@ class PartialPoint(FaultPoint):
         self.decided = decided
 
     def get(self, key: str, _default: Any = None) -> Any:
-        """The level of a factor."""
+        """Return the level of a factor."""
         if key not in self.decided:
             raise Undecided(key)
         return super().get(key)
@@ -105,7 +105,7 @@ class Symbol(Record):
 
 
 class Variable(Record):
-    """A variable of the shell, which only the run knows: `RUN`, `OUT`."""
+    """A shell variable, whose value only the run knows: `RUN`, `OUT`."""
 
     name: str
 
@@ -117,7 +117,7 @@ class Joined(Record):
 
 
 class HeldValue(Record):
-    """A value for a duration; one with an `end` goes from one to the other."""
+    """A value that is held for a duration; one with an `end` changes gradually to that."""
 
     value: Value
     end: Value
@@ -137,16 +137,16 @@ STATES = ("cold", "hot", "property", "held")
 
 
 class Instance(Record, is_frequent=True):
-    """A declaration at a point: its kind, its own key, what people call it, the values given, what it stands on.
+    """A declaration at a point: its kind, its key, its displayed label, the given values, and its parent.
 
-    `span` is where it is declared, `places` where each of its values is given. One that `replays` does in every
-    replicate what it did in the first. `origin` is the machine from which a workload comes, where the program says.
-    `named` are the things whose places its values hold, and where these are named.
-    `property_texts` are the values that decide what is measured, each with its name as text. `alias` stands for the
-    key in commands that identities are hashes of. There are `copies` of it, and the factors it is `placed_by` decide
-    what it stands on. A workload is started `under` wrappers, the outermost first.
-    A machine that has `members` is a group of that many machines, which are called so. `parts` are the things in its
-    values on which it stands beside its parent. The values of `scheduled` properties may change while a workload runs.
+    `span` is the place of its declaration, `places` those of its values. If it `replays`, it does the same in every
+    replicate as in the first. `origin` is the machine from which a workload comes, if the program says.
+    `named` are the things whose places occur in its values, and where.
+    `property_texts` are the values that decide what is measured, each with its name, as text. `alias` replaces the
+    key in commands that are hashed for identities. There are `copies` of it, and the `placed_by` factors decide
+    what it stands on. `under` are the wrappers that start a workload, the outermost first.
+    A machine with `members` is a group of machines with these names. `parts` are the things in its
+    values on which it stands besides its parent. The values of `scheduled` properties may change while a workload runs.
     """
 
     kind: Kind
@@ -172,7 +172,7 @@ class Instance(Record, is_frequent=True):
 
     @property
     def beneath(self) -> tuple[Instance, ...]:
-        """All that it stands on directly, its parent last."""
+        """Everything that it stands on directly, its parent last."""
         return (*self.parts, *([self.parent] if self.parent else []))
 
     __eq__ = object.__eq__
@@ -185,7 +185,7 @@ class Instance(Record, is_frequent=True):
 
     @property
     def title(self) -> str:
-        """Its kind and its name; what has no name of its own is called by its kind, such as `ext4` or `ext42`."""
+        """Its kind and its name; a thing without its own name is called by its kind, such as `ext4` or `ext42`."""
         kind, number = self.label[: len(self.kind.name)], self.label[len(self.kind.name) :]
         is_anonymous = kind == self.kind.name and (not number or number.isdecimal())
         return self.label if is_anonymous else f"{self.kind.name} {self.label}"
@@ -200,7 +200,7 @@ Value = (
 class Axis(Record):
     """A factor: `size` levels under a path; `branches[i]` are the axes that exist only under level i (None: none do).
 
-    `depth` is how many choices stand within each other, itself included.
+    `depth` is the number of nested choices, including itself.
     """
 
     path: str
@@ -210,14 +210,14 @@ class Axis(Record):
 
 
 def axis_of(path: str, branches: tuple[tuple[Axis, ...], ...]) -> Axis:
-    """The axis of a choice between branches."""
+    """Return the axis of a choice between branches."""
     if not any(branches):
         return Axis(path, len(branches))
     return Axis(path, len(branches), branches, 1 + max(axis.depth for branch in branches for axis in branch))
 
 
 def every_axis(axes: Iterable[Axis]) -> Iterator[Axis]:
-    """All axes, including those in branches. A factor that occurs twice may have different axes under its levels."""
+    """Yield all axes, also those in branches. A factor that occurs twice may have different axes under its levels."""
     seen: set[int] = set()
     stack = list(axes)
     while stack:
@@ -229,7 +229,7 @@ def every_axis(axes: Iterable[Axis]) -> Iterator[Axis]:
 
 
 def merge_axes(axes: Iterable[Axis]) -> tuple[Axis, ...]:
-    """Each factor once, with all that exists under each of its levels."""
+    """Return each factor once, with everything that exists under each of its levels."""
     by_path: dict[str, Axis] = {}
     for axis in axes:
         first = by_path.setdefault(axis.path, axis)
@@ -244,7 +244,7 @@ def merge_axes(axes: Iterable[Axis]) -> tuple[Axis, ...]:
 
 
 def reached_axes(axes: Iterable[Axis], levels: Mapping[str, int]) -> tuple[Axis, ...]:
-    """The axes that are still open where some factors have these levels."""
+    """Return the axes that remain open when some factors have these levels."""
     result: list[Axis] = []
     for axis in axes:
         if axis.path in levels:
@@ -261,13 +261,13 @@ Whole = Callable[[Any], int]
 
 
 class Expr(Record, is_frequent=True):
-    """A resolved expression: where it stands, what it may be, its choices, what it is at a point.
+    """A resolved expression: its place, its type, its choices, and its value at a point.
 
     `value` takes a point (in a kind's templates: a frame). `reads` are the paths of the factors that decide it.
-    `member` gives a property of a declared thing without evaluating the rest of it. The `alternatives` of a choice are
+    `member` returns a property of a declared thing without evaluating the others. The `alternatives` of a choice are
     its options.
-    `depth` and `work` bound what evaluating it takes. Of a function, `call` takes a context, a call and its arguments.
-    `whole` gives the value in less time where it is a whole number or a truth (see `whole`).
+    `depth` and `work` bound the cost of evaluation. `call` of a function takes a context, a call and its arguments.
+    `whole` computes a whole number or a truth value faster (see `whole`).
     """
 
     span: Span
@@ -284,7 +284,7 @@ class Expr(Record, is_frequent=True):
     whole: Whole | None = None
 
     def giving(self, value: Callable[[Any], Value], **changed: Any) -> Expr:
-        """The same expression with another value."""
+        """Return the same expression with another value."""
         return self.replace(value=value, whole=None, **changed)
 
 
@@ -296,11 +296,11 @@ what is measured; a command; that and laying out again what stands on the resour
 class PropertyDef(Record):
     """A property of a kind, as its declaration says.
 
-    `since` is the fact of a host that says whether it has the property, and the version from which on. `probe` is the
-    command that prints the value, where the property is a fact of a machine; `ask` is what a person has to do, where it
-    is `manual`. `lists` is what it adds to its kind's lists where it is given.
-    A text that `is_line` is one line and not empty. Things that are its value are of kinds of a `role`. In a part of a
-    schedule it is what `scheduled` says.
+    `since` is the fact of a host, and its first version, that has the property. `probe` is the
+    command that prints the value, if the property is a fact of a machine; `ask` is an instruction for a person, if it
+    is `manual`. `lists` are the words that it adds to its kind's lists where it is given.
+    A text that `is_line` is a single line and not empty. `role` is that of the things that it can be. `scheduled` is
+    its value in a part of a schedule.
     """
 
     name: str
@@ -322,16 +322,16 @@ class PropertyDef(Record):
     scheduled: Expr | None = None
 
     def own_form(self, name: str) -> Expr | None:
-        """The words that the property adds itself to a list such as `options`; None if it has no such form."""
+        """Return the words that the property itself adds to a list such as `options`; None if it has no such form."""
         return next((expr for belongs, expr in self.lists if belongs == name), None)
 
 
 class Command(Record):
-    """A command of an action: its template, what it must print, how long it may take, and why it is there.
+    """A command of an action: its template, its expected output, its time limit, and its purpose.
 
-    `fill` gives its text in a frame, with every value quoted.
+    `fill` returns its text in a frame, with every value quoted.
 
-    One that is `request` for is text for a person, who does what it says.
+    If it is a `request`, it is an instruction for a person.
     """
 
     text: tuple[str | Expr, ...]
@@ -344,9 +344,9 @@ class Command(Record):
 
 
 class ReaderDef(Record):
-    """The reader of an action's artefact, and what it can measure; without an artefact it reads the step's output.
+    """The reader of an action's artefact, and its possible metrics; without an artefact it reads the step's output.
 
-    `fill` gives its arguments in a frame.
+    `fill` returns its arguments in a frame.
     """
 
     reader: str
@@ -357,9 +357,9 @@ class ReaderDef(Record):
 
 
 class Assertion(Record):
-    """A condition that must not be false, the sentence that says so, the names in it, and their values.
+    """A condition that must not be false, the sentence that states it, the names in it, and their values.
 
-    `bound` is what a condition such as `device <= at.device_count` compares a property with, after a hint without it.
+    `bound` is what a condition such as `device <= at.device_count` compares a property with, for hints that omit it.
     """
 
     condition: Expr
@@ -373,8 +373,8 @@ class Assertion(Record):
 class KindAction(Record):
     """An action of a kind (`create`, `flush`, `run` …), for a state and a platform if it names them.
 
-    Its `commands` are resolved when they are first asked for: of the library's kinds a program uses few. `literals` are
-    the texts in the commands between values: enough to find the names of tools.
+    Its `commands` are resolved on demand: a program uses few of the library's kinds. `literals` are
+    the texts in the commands between values, which is enough to find the names of tools.
     """
 
     name: str
@@ -391,14 +391,14 @@ class KindAction(Record):
 
 
 class Kind(Record):
-    """A kind: role, properties, what it offers and needs, and what it does.
+    """A kind: its role, properties, offers, needs and actions.
 
-    `template_source` is the text of what it does. One that `is_ambient` stands only for the trials that need it. One
-    that `is_place` is the same when it is made again. One that is `rebuilt_per_child` is made anew for each state of
-    what stands on it. `phases` are what a protocol does: actions of the target's kinds, or its own. A workload that
+    `template_source` is the text of its actions. If it `is_ambient`, it exists only for the trials that need it.
+    If it `is_place`, it is the same when made again. If it is `rebuilt_per_child`, it is made anew for each state of
+    the things on it. `phases` are the steps of a protocol: actions of the target's kinds, or its own. A workload that
     `draws` by a seed has the property `seed` from the language. `traits` are those that it declares, `own_traits` the
-    names of those that no rule knows. A resource with what has to be `armed` is not the run's own: it is written to
-    only after its `guard`. What one `is_own` of a user's says of its writes is not relied on. Of one that `is_copied`
+    names of those that no rule knows. A resource that has to be `armed` does not belong to the run: it is written to
+    only after its `guard`. A user's own kind (`is_own`) is not trusted about its writes. If it `is_copied`,
     there can be several: it has the property `copies` from the language. `section` are the words that one stream adds
     to the command in which a workload carries out several.
     """
@@ -436,24 +436,24 @@ class Kind(Record):
 
     @property
     def asserts_of_target(self) -> tuple[Assertion, ...]:
-        """The assertions that name what it is carried out on, so they hold or not in a trial only."""
+        """The assertions that name its target, which can hold or fail only in a trial."""
         target = self.needs[1] if self.needs else None
         return tuple(assertion for assertion in self.asserts if target in assertion.names)
 
     def action(self, name: str, platform: str, state: str = "") -> KindAction | None:
-        """The action of that name for a state, for this platform where there is one for it."""
+        """Return the action of that name for a state: the one for this platform if there is one."""
         return self.actions.get((name, state, platform)) or self.actions.get((name, state, ""))
 
     def has(self, name: str) -> bool:
-        """Whether there is an action of that name on any platform."""
+        """Whether there is an action of that name for any platform."""
         return any(action == name for action, _, _ in self.actions)
 
 
 class FactorDef(Record):
     """A factor of an experiment: its path, the name of its column(s), and its levels as the store keeps them.
 
-    `cost` is what it takes to go to another level: that of the most expensive property that it is given to.
-    `places` are those of its levels, where each has one. A point has only levels that are `within` its own range.
+    `cost` is the cost of changing its level: the highest among the properties that it decides.
+    `places` are those of its levels, if each has one. At each point the level lies `within` the range there.
     """
 
     path: str
@@ -467,7 +467,7 @@ class FactorDef(Record):
     within: Expr | None = None
 
     def column_path(self, column: int) -> str:
-        """The full path of one of its columns."""
+        """Return the full path of one of its columns."""
         if len(self.columns) == 1:
             return self.path
         place = self.path.rpartition(".")[0]
@@ -478,13 +478,13 @@ class FactorDef(Record):
 class Experiment(Record):
     """An experiment: what is measured on what, how often, and at which points.
 
-    `span` is its name, `places` are where its fields stand, by name, and its clauses, by text.
-    `with_` is what is set on the machine meanwhile, `before` the treatment that the target gets, `during` what happens
-    while it is measured, `cache` the protocol of its caches: one that was declared, or one of `protocols` by its name.
-    `clauses` are what it asks of its results; `design` says which of the points are measured, `repeat` how often each
-    of them at most, `until` when it is enough, `search` which factor is not measured at all its levels. `risks` are the
-    factors that decide together whether something can be worked out at a point. `armed` are the declared things that
-    are written to only if they are armed, `metrics` what its readers declare. A run may take `budget` seconds.
+    `span` is its name; `places` are the places of its fields, by name, and of its clauses, by text.
+    `with_` is set on the machine during the trial, `before` is the target's treatment, `during` are the events of the
+    measurement, `cache` is the cache protocol: a declared one, or one of `protocols` by name.
+    `clauses` are its questions about the results; `design` says which points are measured, `repeat` how often at most,
+    `until` when a point is done, `search` which factor is not measured at all its levels. `risks` are the sets of
+    factors that decide together whether something has a value at a point. `armed` are the declared things that
+    are written to only if they are armed, `metrics` those of its readers. A run may take at most `budget` seconds.
     """
 
     name: str
@@ -515,12 +515,12 @@ class Experiment(Record):
 
     @property
     def conditions(self) -> tuple[Expr, ...]:
-        """All that drops points: what is written, and ranges whose ends depend on factors."""
+        """All conditions that drop points: the written ones, and those of ranges whose ends depend on factors."""
         return *self.wheres, *(factor.within for factor in self.factors.values() if factor.within is not None)
 
 
 class Program(Record):
-    """All that a file declares, checked. `trees` are the files as they were written, itself and all it imports."""
+    """Everything that a file declares, checked. `trees` are the files as written: itself and all its imports."""
 
     source: Source
     sources: tuple[Source, ...]

@@ -1,4 +1,4 @@
-"""The state that the names of a program share while they are resolved: factors, settings, effort."""
+"""The state that the names of a program share during resolution: factors, settings, effort."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_PENDING = 40
 
 
 class ProgramNames:
-    """The names of a program: its files, the factors and risks met so far, and the functions that are being called."""
+    """The names of a program: its files, the factors and risks so far, and the functions that are being called."""
 
     def __init__(self, modules: Modules, settings: Mapping[str, tree.Expr]) -> None:
         self.modules, self.settings = modules, settings
@@ -30,11 +30,11 @@ class ProgramNames:
         self.effort = Effort()
 
     def context(self, scope: Scope) -> Context:
-        """A context in which the names of a scope are resolved."""
+        """Return a context that resolves names in a scope."""
         return new_context(scope, self.report, self.factors, self.risks, self.modules.table, self.effort)
 
     def follow(self, span: Span) -> bool:
-        """Whether another name may be followed; there is one finding where names use each other without end."""
+        """Whether another name may be followed; report names that refer to each other endlessly once."""
         if sum(len(module.pending) for module in self.modules.files.values()) < MOST_PENDING:
             return True
         if not any(finding.code is Code.TOO_DEEP for finding in self.modules.findings.items):
@@ -43,6 +43,6 @@ class ProgramNames:
 
 
 def too_deep(span: Span) -> Diagnostic:
-    """The finding about names that use each other without end."""
+    """Return the finding about names that refer to each other endlessly."""
     hint = "declare names before you use them, and name parts of long expressions"
     return Code.TOO_DEEP.at(span, limit=DEEPEST, hint=hint)

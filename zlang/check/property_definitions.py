@@ -1,4 +1,4 @@
-"""From the declaration of a property to its definition: type, default, limits, cost, and what it adds to lists."""
+"""From the declaration of a property to its definition: type, default, limits, cost, and additions to lists."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _INSTEAD = {
 
 
 def define(scope: KindScope, tool: str, node: tree.Property) -> PropertyDef:
-    """The definition of a property; `tool` is the tool whose versions its `since` names."""
+    """Return the definition of a property; `tool` is the tool whose versions its `since` refers to."""
     context = scope.context
     attributes = {item.name.text: item for item in node.attributes if isinstance(item, tree.Field)}
     candidates = (*ATTRIBUTES, *scope.lists, *scope.own_forms)
@@ -81,7 +81,7 @@ def define(scope: KindScope, tool: str, node: tree.Property) -> PropertyDef:
 
 
 def _ask(scope: KindScope, node: tree.Property, cost: str, item: tree.Field | None) -> tuple[str | Expr, ...] | None:
-    """The instruction of a `manual` property; a finding for any other property that has one."""
+    """Return the instruction of a `manual` property; report any other property that has one."""
     if (cost == "manual") != (item is not None and isinstance(item.value, tree.Text)):
         message = 'a property has `ask = "…"` if, and only if, its cost is `manual`'
         scope.context.report(Code.BAD_KIND.at(item.span if item else node.name.span, message=message))
@@ -92,7 +92,7 @@ def _ask(scope: KindScope, node: tree.Property, cost: str, item: tree.Field | No
 
 
 def _since(scope: KindScope, tool: str, node: tree.Expr) -> tuple[str, str] | None:
-    """Since when a property exists: `kernel 6.1`, or `3.9` of what the kind is named for."""
+    """Return the version in which a property appeared: `kernel 6.1`, or `3.9` of the kind's tool."""
     fact, _, version = resolve_plain_text(scope.context, node, "since").rpartition(" ")
     if not versions.is_version(version):
         message = "`since` must be a version, such as `3.9`, or a fact of a host with a version, such as `kernel 6.1`"
@@ -109,7 +109,7 @@ def _probe(scope: KindScope, node: tree.Expr) -> tuple[str | Expr, ...]:
 
 
 def _scheduled(scope: KindScope, item: tree.Field | None) -> Expr | None:
-    """Resolve the value that a property has in one part of a schedule."""
+    """Resolve the value of a property in one part of a schedule."""
     scope.may_name_itself = True
     resolved = resolve(scope.context, item.value) if item else None
     scope.may_name_itself = False
@@ -117,7 +117,7 @@ def _scheduled(scope: KindScope, item: tree.Field | None) -> Expr | None:
 
 
 def _added(scope: KindScope, attributes: Mapping[str, tree.Field]) -> tuple[tuple[str, Expr], ...]:
-    """The additions of a property to the lists of its kind."""
+    """Return the additions of a property to the lists of its kind."""
     scope.may_name_itself = True
     given = [name for name in (*scope.lists, *scope.own_forms) if name in attributes]
     added = tuple([(name, resolve(scope.context, attributes[name].value)) for name in given])

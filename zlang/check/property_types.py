@@ -1,4 +1,4 @@
-"""The type that a property is declared with, and the limits of its values."""
+"""The declared type of a property, and the limits of its values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FOREIGN: dict[str, Hint] = {
 
 
 def type_of(context: Context, node: tree.TypeExpr) -> Type:
-    """The type that a declaration says."""
+    """Return the declared type."""
     whole = Type()
     for atom in node.atoms:
         if atom.element is not None:
@@ -53,7 +53,7 @@ def type_of(context: Context, node: tree.TypeExpr) -> Type:
 
 
 def _limits(context: Context, atom: tree.TypeAtom) -> tuple[Quantity | None, ...] | None:
-    """The least and the most that the value of a word may be, and by which factor it goes up, if it does."""
+    """Return the minimum and maximum of the value that a word carries, and the factor between values, if any."""
     allowed = resolve_allowed(context, atom.allow) if atom.allow else None
     ends = allowed.value(None) if allowed else ()
     if not isinstance(ends, tuple) or atom.field is None:
@@ -70,7 +70,7 @@ def _limits(context: Context, atom: tree.TypeAtom) -> tuple[Quantity | None, ...
 
 
 def resolve_allowed(context: Context, node: tree.Expr) -> Expr | None:
-    """The limits of a property: its `allow`."""
+    """Resolve the limits of a property: its `allow`."""
     if not isinstance(node, tree.Range):
         context.report(Code.BAD_KIND.at(node.span, message="`allow` must be a range, such as `1..64` or `1..`"))
         return None

@@ -1,7 +1,7 @@
 """Questions about the results of an experiment, as plain data: from its clauses through the plan to the database.
 
-Rule: nothing but names of metrics, paths of factors and numbers in base units (bytes, seconds, per second, parts of
-one), so that a question means the same wherever its answer is looked for.
+Rule: a question contains only names of metrics, paths of factors and numbers in base units (bytes, seconds, per second,
+fractions of one), so that it has the same meaning wherever it is answered.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from zlang.frozen import frozen
 
 @frozen
 class Term:
-    """A formula over the columns of trials. What its parts mean depends on `op`.
+    """A formula over the columns of trials. The meaning of its parts depends on `op`.
 
-    `value`: the `value`. `metric`: the column called `name`. `factor`: the first of the factors `paths` that exists.
-    `median` and the other aggregates: of `terms[0]` over the trials for which `terms[1]`, if it is there, is true;
-    `name` is how it was written, `type` what it is. `percentile`: the smallest latency below which the share `value` of
-    all operations lies, by the histograms of the `distribution_of` it, of the trials for which `terms[0]`, if it is
-    there, is true. `phase`: `terms[0]` in the phase `name`. `in`: whether the first of `terms` is one of the others.
-    Else: the operator of that name.
+    `value`: the `value`. `metric`: the column `name`. `factor`: the first of the factors `paths` that exists.
+    `median` and the other aggregates: over `terms[0]` of the trials for which `terms[1]`, if present, is true;
+    `name` is its text, `type` its type. `percentile`: the smallest latency below which the share `value` of
+    all operations lies, from the histograms of `distribution_of` it, for the trials for which `terms[0]`, if
+    present, is true. `phase`: `terms[0]` in the phase `name`. `in`: whether the first of `terms` is one of the others.
+    Otherwise: the operator of that name.
     """
 
     op: str
@@ -33,13 +33,13 @@ class Term:
 
 
 def distribution_of(term: Term) -> str:
-    """The distribution whose histograms a percentile or a plot reads; older plans name it in two parts."""
+    """Return the distribution whose histograms a percentile or a plot reads; older plans split its name in two."""
     return "_".join(part for part in term.paths if part)
 
 
 @frozen
 class LevelsWithValue:
-    """A level of each of the `paths`, None where that factor does not exist, and the value that goes with them."""
+    """A level of each of the `paths`, None where that factor does not exist, and the value at these levels."""
 
     levels: tuple[str | int | float | bool | None, ...]
     value: str | int | float | bool | None
@@ -47,9 +47,9 @@ class LevelsWithValue:
 
 @frozen
 class FactorRef:
-    """A factor that answers are sorted by: as it was written, its paths, and the type of its column.
+    """A factor by which answers are sorted: its text, its paths, and the type of its column.
 
-    What is no factor, but follows from the levels of some, has its `values` by the levels of all of these.
+    A column that is not a factor, but follows from factors, has its `values` for their levels.
     """
 
     name: str
@@ -73,7 +73,7 @@ class Measure:
 
 @frozen
 class Expectation:
-    """An expected result, in each combination of the factors `by`, which it does not mention, or overall."""
+    """An expected result, overall or for each combination of the factors `by`, which it does not mention."""
 
     title: str
     text: str
@@ -85,8 +85,8 @@ class Expectation:
 class ExpectedRatio(Expectation):
     """An expected ratio: `term`, an aggregate of this experiment, is `op` than `limit` times the `other` one.
 
-    That is of the latest run of another `experiment`, or of the run before (`PREVIOUS`). The factors `matched`, which
-    begin with those of `by`, are the ones that neither mentions.
+    The other aggregate belongs to the latest run of `experiment`, or to the run before (`PREVIOUS`). Neither aggregate
+    mentions the factors `matched`, which begin with those of `by`.
     """
 
     experiment: str
@@ -118,10 +118,10 @@ AXES = {"factors": "word", "latency": "duration", "position": "count", "second":
 
 @frozen
 class Plot:
-    """Measures over a factor, a line for each level of others, a picture for each level of one more.
+    """Measures over a factor, with a line for each level of others, and a picture for each level of one more.
 
-    Over one of `AXES`, which has no paths: `factors` is each factor in turn, `position` the place of each trial in the
-    order; over `latency` a measure is a distribution (a `Term` whose `op` is that), over `second` what was sampled.
+    Without paths, the axis is one of `AXES`: `factors` is each factor in turn, `position` each trial's place in the run
+    order; over `latency` a measure is a distribution (a `Term` with that `op`), over `second` a sampled series.
     If `is_log`, the axis of the measures is logarithmic.
     """
 
@@ -135,9 +135,9 @@ class Plot:
 
 @frozen
 class Until:
-    """A condition that ends the replicates of a point: there are `least` of them, and the middle of `term` is precise.
+    """A condition that ends the replicates of a point: at least `least` of them, and a precise estimate of `term`.
 
-    It is precise if its 95 % interval reaches no further from it than the share `within`. `text` is the clause as
+    It is precise if its 95 % interval extends no further from it than the share `within`. `text` is the clause as
     written.
     """
 
@@ -149,11 +149,11 @@ class Until:
 
 @frozen
 class Search:
-    """A factor whose levels are searched for the place at which `condition` ceases to hold.
+    """A factor whose levels are searched for the boundary at which `condition` ceases to hold.
 
-    It is searched at each combination of the others. Of the levels that were measured and at which it holds that one
-    is the answer where `objective` is largest (smallest, unless it `maximises`). `text` is as it was written.
-    If there is a `least`, a level is measured so often, and again until its interval decides the condition.
+    The search is separate for each combination of the other factors. Among the measured levels at which it holds, the
+    answer has the largest `objective` (the smallest, unless it `maximises`). `text` is as written.
+    With a `least`, a level is measured that often, and then again until its interval decides the condition.
     """
 
     text: str
@@ -172,7 +172,7 @@ INFERRED = frozenset({"median", "mean", "percentile"})
 
 
 def aggregates(term: Term) -> Iterator[Term]:
-    """The aggregates in a formula."""
+    """Yield the aggregates in a formula."""
     if is_aggregate(term):
         yield term
     else:
@@ -181,17 +181,17 @@ def aggregates(term: Term) -> Iterator[Term]:
 
 
 def is_aggregate(term: Term) -> bool:
-    """Whether it is of several trials."""
+    """Whether the formula aggregates several trials."""
     return term.op == "percentile" or term.op in AGGREGATES
 
 
 def mentioned(term: Term) -> tuple[str, ...]:
-    """The paths of the factors in a formula, in the order in which they are written."""
+    """Return the paths of the factors in a formula, in order of appearance."""
     own = term.paths if term.op == "factor" else ()
     return tuple(dict.fromkeys([*own, *(path for part in term.terms for path in mentioned(part))]))
 
 
 def metrics_of(term: Term) -> frozenset[str]:
-    """The names of the metrics in a formula."""
+    """Return the names of the metrics in a formula."""
     own = frozenset([term.name]) if term.op == "metric" else frozenset[str]()
     return own.union(*(metrics_of(part) for part in term.terms))

@@ -1,4 +1,4 @@
-"""Ranges: how many values lie between two ends, and the i-th of them.
+"""Ranges: the number of values between two ends, and the i-th value.
 
 The ends are numbers, or texts that differ in one number (`"disk1".."disk12"`) or one letter (`"sdb".."sdf"`).
 """
@@ -27,7 +27,7 @@ _NUMBERS = re.compile(r"([0-9]+)")
 
 
 def resolve_range_levels(context: Context, node: tree.Range) -> list[Expr]:
-    """Resolve a range among other options: each of its levels."""
+    """Resolve a range that is an option among others, to its levels."""
     levels = resolve_levels(context, node)
     if levels is None:
         return []
@@ -43,7 +43,7 @@ def resolve_range_levels(context: Context, node: tree.Range) -> list[Expr]:
 
 
 def resolve_levels(context: Context, node: tree.Range) -> Levels | None:
-    """The levels of a range; None and a finding if it has none."""
+    """Return the levels of a range; report a range without levels, and return None."""
     ends = resolve_ends(context, node)
     for end in ends or ():
         if not end.is_constant:
@@ -54,7 +54,7 @@ def resolve_levels(context: Context, node: tree.Range) -> Levels | None:
 
 
 def resolve_ends(context: Context, node: tree.Range) -> list[Expr] | None:
-    """The ends of a range, and its step if it has one; None where they are not known, which was reported."""
+    """Resolve the ends of a range, and its step if it has one; None, after a report, if they are not known."""
     if node.high is None:
         context.report(Code.UNEXPECTED.at(node.span, expected="the end of the range", found="nothing after `..`"))
         return None
@@ -63,7 +63,7 @@ def resolve_ends(context: Context, node: tree.Range) -> list[Expr] | None:
 
 
 def levels_between(context: Context, node: tree.Range, ends: list[Expr]) -> Levels | None:
-    """The levels between constant ends; None and a finding if there are none."""
+    """Return the levels between constant ends; report if there are none, and return None."""
     if ends[0].type == ends[1].type == STRING and not node.times:
         return _levels_of_texts(context, node, *ends)
     return _levels_of_numbers(context, node, ends)
@@ -171,11 +171,11 @@ def _levels_of_powers(
 
 
 def text_range(low: str, high: str) -> tuple[int, int, Callable[[int], str]] | None:
-    """Between which numbers a range of texts goes, and the text of a number; None where there is none.
+    """Return the first and last number of a range of texts, and the function that gives a number's text; None if none.
 
     A number with leading zeros keeps its width.
     """
-    item, other = _NUMBERS.split(low), _NUMBERS.split(high)  # numbers stand at the odd places
+    item, other = _NUMBERS.split(low), _NUMBERS.split(high)  # the odd positions hold numbers
     differing = [i for i, (a, b) in enumerate(zip(item, other, strict=False)) if a != b]
     if len(item) != len(other) or len(differing) != 1:
         return None

@@ -1,7 +1,7 @@
-"""An `expect` that compares a figure of its experiment with one of another, or of the run before.
+"""An `expect` that compares an aggregate of its experiment with one of another, or of the run before.
 
 In: its condition, `median(METRIC) > 2 * median(cold_one.METRIC)`. Out: a `questions.ExpectedRatio`. Rule: it is
-one comparison of two aggregates that trials add values to, each with a constant factor: so it is about their ratio.
+one comparison of two aggregates over trials, each with a constant factor, and is therefore about their ratio.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FORM = "write one comparison of two: `expect median(METRIC) > 2 * median(EXPERI
 def resolve(
     expressions: ClauseExpressions, node: tree.Expect, condition: tree.Expr, *, is_overall: bool
 ) -> ExpectedRatio | None:
-    """The expected ratio, or None where something is wrong with the condition."""
+    """Return the expected ratio; None if something is wrong with the condition."""
     expressions.is_of_ratio = True
     resolve_condition(expressions.context, condition)
     if expressions.is_wrong:
@@ -73,7 +73,7 @@ def _report(expressions: ClauseExpressions, node: tree.Expr, expected: str, hint
 def _sides(
     expressions: ClauseExpressions, condition: tree.Expr
 ) -> tuple[tuple[float, tree.Call], tuple[float, tree.Call]] | None:
-    """The aggregates of a comparison, one of them of another experiment, each with its factor."""
+    """Return the aggregates of a comparison, one of which is of another experiment, each with its factor."""
     if not isinstance(condition, tree.Binary) or condition.operator not in _MIRRORED:
         return None
     left, right = (_scaled(expressions, side) for side in (condition.left, condition.right))
@@ -83,7 +83,7 @@ def _sides(
 
 
 def _scaled(expressions: ClauseExpressions, node: tree.Expr) -> tuple[float, tree.Call] | None:
-    """A positive factor and an aggregate: `2 * median(METRIC)`, `50% of median(METRIC)`."""
+    """Return a positive factor and an aggregate: `2 * median(METRIC)`, `50% of median(METRIC)`."""
     match node:
         case tree.Call() if is_aggregate(node):
             return 1.0, node
@@ -106,7 +106,7 @@ def _has_aggregate(node: tree.Expr) -> bool:
 
 
 def _constant(expressions: ClauseExpressions, node: tree.Expr) -> float:
-    """A number that is the same in every trial; 0 where it is none."""
+    """Return a number that is the same in every trial; 0 if the expression is not one."""
     value = term(expressions, node).value
     return float(value) if isinstance(value, int | float) else 0.0
 
@@ -114,7 +114,7 @@ def _constant(expressions: ClauseExpressions, node: tree.Expr) -> float:
 def _matched(
     words: tuple[Vocabulary, Vocabulary], terms: tuple[Term, Term], experiments: tuple[str, str]
 ) -> tuple[FactorRef, ...]:
-    """The factors of both that neither aggregate mentions; what is the same in both is one."""
+    """Return the factors of both experiments that neither aggregate mentions; equal keys count as one factor."""
     factors: dict[tuple[str, str], FactorRef] = {}
     excluded = set()
     for own, of, experiment in zip(words, terms, experiments, strict=True):
@@ -130,5 +130,5 @@ def _matched(
 
 
 def _key(column: FactorColumn, experiment: str) -> str:
-    """The key of a factor, the same in every experiment: `.cache` for the `cache` of each."""
+    """Return the key of a factor, the same in every experiment: `.cache` for the `cache` of each."""
     return column.path.removeprefix(experiment) if column.path.startswith(f"{experiment}.") else column.path

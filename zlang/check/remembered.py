@@ -1,7 +1,7 @@
-"""Expressions and commands in the templates of kinds, worked out once for all frames that agree in what they read.
+"""Expressions and commands in the templates of kinds, evaluated once for all frames with the same inputs.
 
-In such an expression `Expr.reads` has the names of the properties that it reads, and beside these `TARGET` for what is
-run on, `PARENT` for what a thing stands on, `NAME` for its name, `GATE` for the commands of a gate, and `FRAME` for
+In such an expression, `Expr.reads` has the names of the properties that it reads and also `TARGET` for the target of a
+workload, `PARENT` for the parent of a thing, `NAME` for its name, `GATE` for the commands of a gate, and `FRAME` for
 anything else.
 """
 
@@ -22,14 +22,14 @@ _LEAST_WORK = 3
 
 
 def expression(expr: Expr) -> Expr:
-    """The same expression, worked out once for all frames that agree in what it reads."""
+    """Return the expression, evaluated once for all frames that agree in what it reads."""
     if expr.is_constant or expr.work < _LEAST_WORK:
         return expr
     return expr.giving(once(expr.value, expr.reads))
 
 
 def once(compute: Callable[[Any], T], reads: frozenset[str]) -> Callable[[Any], T]:
-    """The same function of a frame, carried out once for all frames that agree in what it reads."""
+    """Return the function of a frame, run once for all frames that agree in what it reads."""
     if reads >= FRAME:
         return compute
     names = tuple(sorted(reads - BESIDE_PROPERTIES))
@@ -39,7 +39,7 @@ def once(compute: Callable[[Any], T], reads: frozenset[str]) -> Callable[[Any], 
     def value(frame: Any) -> T:
         instance: Instance | None = frame.instance
         given = instance.values if instance else {}
-        if type(given) is not dict:  # other mappings note what is read of them
+        if type(given) is not dict:  # other mappings record which values are read
             return compute(frame)
         read: list[object] = list(map(given.get, names))
         if has_target:
@@ -53,7 +53,7 @@ def once(compute: Callable[[Any], T], reads: frozenset[str]) -> Callable[[Any], 
         key = tuple(map(id, read))
         cached = cache.get(key)
         if cached is None:
-            # What was read is kept as well, so that nothing else can get its place in memory.
+            # Keep the values that were read too, so that their memory addresses are not reused.
             cached = cache[key] = (read, compute(frame))
         return cached[1]
 
@@ -61,7 +61,7 @@ def once(compute: Callable[[Any], T], reads: frozenset[str]) -> Callable[[Any], 
 
 
 def command(parts: Sequence[str | Expr]) -> Callable[[Any], str]:
-    """Return the function that fills a command in. The parts that frames share are filled in once for all of them."""
+    """Return the function that fills in a command. The parts that frames share are filled in once for all of them."""
     exprs = [part for part in parts if not isinstance(part, str)]
     own = [part for part in exprs if part.reads >= FRAME]
     reads = frozenset[str]().union(*(part.reads for part in exprs if part not in own))
@@ -75,7 +75,7 @@ def command(parts: Sequence[str | Expr]) -> Callable[[Any], str]:
 
 
 def _words(part: Expr) -> Callable[[Any], str]:
-    """Return the function that gives a part as words of the shell. Frames in a row often share the value."""
+    """Return the function that renders a part as shell words. Successive frames often share the value."""
     last: tuple[object, str] = (object(), "")
 
     def words(frame: Any) -> str:

@@ -1,7 +1,7 @@
-"""Rendering: the templates of kinds and commands with their values filled in, as texts and as words of the shell.
+"""Rendering of the templates of kinds and commands with their values, as texts and as shell words.
 
-In: the parts of a template, and a point or a frame. Out: text. Rule: nothing is resolved here; a value that stands in a
-command is quoted. Planning calls this, and none of the modules that resolve.
+In: the parts of a template, and a point or a frame. Out: text. Rule: nothing is resolved here; a value in a
+command is quoted. Planning calls this module, but none of the modules that resolve.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LONGEST_TEXT = 1 << 20
 
 
 def joined(parts: list[Value]) -> Value:
-    """A text from parts, some of which can be shell variables."""
+    """Join parts into a text; some can be shell variables."""
     if any(isinstance(part, Absent) for part in parts):
         return ABSENT
     flat: list[Value] = []
@@ -30,7 +30,7 @@ def joined(parts: list[Value]) -> Value:
 
 
 def known_pieces(text: Value) -> list[str]:
-    """The parts of a text that are known before the run; if all of it is known, one part."""
+    """Return the parts of a text that are known before the run; a single part if the whole text is known."""
     pieces = [""]
     for part in text.parts if isinstance(text, Joined) else (text,):
         if isinstance(part, Variable):
@@ -41,25 +41,25 @@ def known_pieces(text: Value) -> list[str]:
 
 
 def is_outside_name(part: str, text: Value) -> bool:
-    """Whether a text can have a part only beside the name of the run, which is `[a-z0-9-]+`, in what is known of it."""
+    """Whether a part can occur only in the known pieces of a text: the rest is the run's name, `[a-z0-9-]+`."""
     variables = text.parts if isinstance(text, Joined) else (text,)
     is_named = all(part.name == "RUN" for part in variables if isinstance(part, Variable))
     return is_named and not re.search(r"[a-z0-9-]", part)
 
 
 def check_length(length: int) -> None:
-    """Raise ValueProblem where a text would be too long."""
+    """Raise ValueProblem for a text that would be too long."""
     if length > LONGEST_TEXT:
         raise values.ValueProblem(f"this text exceeds {LONGEST_TEXT:,} characters")
 
 
 def shell_text(parts: tuple[str | Expr, ...], at: Any) -> str:
-    """A command with its values filled in, each quoted."""
+    """Return a command with its values filled in, each quoted."""
     return "".join([part if isinstance(part, str) else shell_value(part, part.value(at)) for part in parts])
 
 
 def shell_value(part: Expr, value: Value) -> str:
-    """The value of a part of a command as quoted words."""
+    """Return the value of a part of a command as quoted words."""
     try:
         return values.shell_words(value)
     except values.ValueProblem as problem:
@@ -67,7 +67,7 @@ def shell_value(part: Expr, value: Value) -> str:
 
 
 def option_word(form: tuple[str | Expr, ...], definition: PropertyDef, given: Value) -> Value:
-    """A kind's form of an option filled in for a property that was given."""
+    """Fill in a kind's form of an option for a given property."""
     value = values.in_unit(given, definition.unit)
     if "number" in definition.type.scalars:
         value = values.decimal(value)

@@ -1,6 +1,6 @@
-"""Names that mean something else in queries: words of DuckDB's SQL, and columns that every trial has.
+"""Names with another meaning in queries: DuckDB's SQL keywords, and columns that every trial has.
 
-Source: `duckdb_keywords()` of DuckDB 1.5.5, each tried as a column: those of the category `reserved`, and most of
+Source: `duckdb_keywords()` of DuckDB 1.5.5, each tried as a column: the category `reserved`, and most of
 `type_function` (`left`, `full`, `join`).
 """
 

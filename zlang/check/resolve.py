@@ -1,8 +1,8 @@
 """From written expressions to resolved ones: names, types, units and choices.
 
-In: an expression of the tree and a context. Out: `Expr`, always; what is wrong is reported, and what only follows from
-it is not. Rule: the same code resolves a program's expressions (their values are taken at a point) and those in the
-templates of kinds (their values are taken in a frame); only the scope differs.
+In: an expression of the tree and a context. Out: always an `Expr`; errors are reported, except those that only follow
+from another one. Rule: the same code resolves a program's expressions (evaluated at a point) and those in the
+templates of kinds (evaluated in a frame); only the scope differs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def new_context(
     table: Table = lambda _path, _span: None,
     effort: Effort | None = None,
 ) -> Context:
-    """A context in which all forms of expression can be resolved."""
+    """Return a context that can resolve all forms of expression."""
     known_factors = {} if factors is None else factors
     return Context(
         scope=scope,

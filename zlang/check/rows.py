@@ -1,8 +1,8 @@
 """The rows of a table, `rows("axes.csv")`: levels of names that vary together.
 
-In: a CSV file whose first line names its columns. Out: a cell for each name in each row, where it stands in the file.
-A heading is `name`, `name: type` or `name in unit`. Where a heading has no type, the place that a cell is given to
-decides what it is; without such a place it is a number, `on` or `off`, or else a text.
+In: a CSV file whose first line names its columns. Out: a cell for each name in each row, with its place in the file.
+A heading is `name`, `name: type` or `name in unit`. If a heading has no type, the type is the one expected where the
+cell is used; without an expected type, a cell is a number, `on` or `off`, or else a text.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Row = tuple[Span, tuple[tree.TableCell, ...]]
 
 
 class _Column(Record):
-    """A column of a table: its name, its place, and the type and the unit that its heading states."""
+    """A column of a table: its name, its place, and the type and unit in its heading."""
 
     name: str
     place: int
@@ -53,14 +53,14 @@ class _Line(Record):
 
 
 def is_rows(node: tree.Expr) -> bool:
-    """Whether an expression takes the rows of a table."""
+    """Whether an expression reads the rows of a table."""
     return isinstance(node, tree.Call) and str(node.function) == ROWS
 
 
 def rows_of(context: Context, node: tree.Call, names: tuple[tree.Word, ...], typed: Container[str]) -> list[Row] | None:
-    """The cells of each row, in the order of the names; None and a finding where there are none.
+    """Return the cells of each row, in the order of the names; report a table without them, and return None.
 
-    `typed` are the names whose place says what a cell is.
+    `typed` are the names whose use decides the type of a cell.
     """
     file = node.arguments[0] if len(node.arguments) == 1 else None
     path = file.parts[0] if isinstance(file, tree.Text) and len(file.parts) == 1 else None
@@ -102,7 +102,7 @@ def rows_of(context: Context, node: tree.Call, names: tuple[tree.Word, ...], typ
 
 
 def _is_of_one_form(context: Context, column: _Column, lines: Sequence[_Line]) -> bool:
-    """Whether all cells of a column are numbers, or none is; otherwise the first that is not is reported."""
+    """Whether all cells of a column are numbers, or none is; otherwise report the first that is not."""
     numbers = [line for line in lines if _is_number(line.texts[column.place])]
     others = [line for line in lines if (text := line.texts[column.place]) and not _is_number(text)]
     if not numbers or not others:
@@ -116,7 +116,7 @@ def _is_of_one_form(context: Context, column: _Column, lines: Sequence[_Line]) -
 
 
 def _cells(context: Context, lines: list[_Line], columns: list[_Column]) -> list[Row] | None:
-    """The cells of some columns in each row; None and a finding where two rows are alike in them."""
+    """Return the cells of some columns in each row; report two rows with equal cells, and return None."""
     texts = {column.place for column in columns if not all(_has_form(line.texts[column.place]) for line in lines)}
     result: list[Row] = []
     seen: dict[tuple[str, ...], Span] = {}
@@ -143,18 +143,18 @@ def _cells(context: Context, lines: list[_Line], columns: list[_Column]) -> list
 
 
 def _unpaired(span: Span, message: str, hint: str = "") -> Diagnostic:
-    """The finding about a table without a value for each name."""
+    """Return the finding about a table without a value for each name."""
     return Code.ZIP_WIDTH.at(span, names=0, values=0, hint=hint).saying(message)
 
 
 def _columns(context: Context, head: _Line, names: tuple[tree.Word, ...]) -> list[_Column] | None:
-    """The column of each name; None and a finding where there is none."""
+    """Return the column of each name; report a name without a column, and return None."""
     by_name: dict[str, _Column] = {}
     wanted = {word.text for word in names}
     for place, (text, span) in enumerate(zip(head.texts, head.cells, strict=True)):
         match = re.fullmatch(_HEADING, text)
         if match is None:
-            continue  # a column that no name can be
+            continue  # a column that no name can refer to
         column = _Column(match.group(1), place, match.group(2) or "", match.group(3) or "")
         if column.name in by_name:
             context.report(Code.DUPLICATE.at(span, name=column.name))
@@ -174,7 +174,7 @@ def _columns(context: Context, head: _Line, names: tuple[tree.Word, ...]) -> lis
 
 
 def _lines(source: Source) -> Iterator[_Line]:
-    """The lines of a table that are not empty, with their cells."""
+    """Yield the non-empty lines of a table, with their cells."""
     from csv import reader
 
     ends = [0]
@@ -199,7 +199,7 @@ def _lines(source: Source) -> Iterator[_Line]:
 
 
 def resolve_cell(context: Context, cell: tree.TableCell, expected: Type | None) -> Expr:
-    """Resolve a cell by the type of its column, or else by the type that its place expects."""
+    """Resolve a cell by the type of its column, or else by the type expected where it is used."""
     text, span = cell.text, cell.span
     if not text:
         message = f"the column `{cell.column}` has an empty cell in this row"
@@ -225,7 +225,7 @@ def resolve_cell(context: Context, cell: tree.TableCell, expected: Type | None) 
 
 
 def _has_form(cell: str) -> bool:
-    """Whether a cell is a number or a switch by its form; an empty one may be."""
+    """Whether a cell looks like a number or a switch; an empty one counts."""
     return not cell or cell[0].isdigit() or cell in types.BOOLS
 
 
@@ -238,7 +238,7 @@ def _is_number(cell: str) -> bool:
 
 
 def _number(context: Context, span: Span, text: str) -> Expr:
-    """A number in the unit of its column."""
+    """Return a number in the unit of its column."""
     try:
         quantity = units.parse(text)
     except units.UnitError as error:

@@ -1,8 +1,8 @@
 """Values that change while a workload runs: `rate_iops = [1000/s for 30s, 1000/s to 5000/s for 60s]`.
 
 In: a workload with schedules. Out: the parts in which it is carried out, each with constant values. Rules: a schedule
-begins with the measurement and is repeated until the workload ends; a value that goes from one to another does so in
-steps; a value of 0 is a pause.
+begins with the measurement and is repeated until the workload ends; a gradual change is made in steps; a value of 0 is
+a pause.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BEGINS, LASTS = "begins", "lasts"
 
 
 class SchedulePart(Record):
-    """A part of a workload's time: when it begins and ends, in seconds, and the values that it has then."""
+    """A part of a workload's time: its start and end, in seconds, and its values."""
 
     begin: Fraction
     end: Fraction
@@ -34,7 +34,7 @@ class SchedulePart(Record):
 
 
 def parts_of(workload: Instance, on: Instance | None) -> tuple[SchedulePart, ...]:
-    """The parts of the workload's time; none if nothing of it changes. Raises ProgramError."""
+    """Return the parts of the workload's time; none if nothing changes. Raises ProgramError."""
     schedules = _schedules(workload)
     if not schedules:
         return ()
@@ -44,12 +44,12 @@ def parts_of(workload: Instance, on: Instance | None) -> tuple[SchedulePart, ...
 
 
 def lasts(workload: Instance, on: Instance | None) -> Fraction:
-    """The duration in seconds of a workload with schedules."""
+    """Return the duration in seconds of a workload with schedules."""
     return _time(workload, on, "runtime")
 
 
 def durations(workload: Instance) -> dict[str, Fraction]:
-    """The seconds after which each schedule of a workload is repeated, by its property."""
+    """Return the period in seconds of each schedule of a workload, by its property."""
     return {
         name: sum((_seconds(each.duration) for each in value.periods), Fraction(0))
         for name, value in _schedules(workload).items()
@@ -57,7 +57,7 @@ def durations(workload: Instance) -> dict[str, Fraction]:
 
 
 def findings(workload: Instance, on: Instance | None) -> Iterator[Diagnostic]:
-    """Findings about the schedules of a workload."""
+    """Find the problems in the schedules of a workload."""
     schedules = _schedules(workload)
     if not schedules:
         return
@@ -91,7 +91,7 @@ def findings(workload: Instance, on: Instance | None) -> Iterator[Diagnostic]:
 
 
 def frame_of(frame: Frame, part: SchedulePart, number: int) -> Frame:
-    """The frame in which one part of a workload's schedule is filled in; each part draws other offsets."""
+    """Return the frame for one part of a workload's schedule; each part draws different offsets."""
     assert frame.instance is not None, "BUG: a part of nothing"
     context = {**frame.context, **_times(part)}
     seed = context.get("seed")
@@ -104,7 +104,7 @@ def frame_of(frame: Frame, part: SchedulePart, number: int) -> Frame:
 
 
 def _changed(workload: Instance) -> Mapping[str, Expr]:
-    """The properties that have other values in a part of a schedule."""
+    """Return the properties that have other values in a part of a schedule."""
     properties = workload.kind.properties
     return {name: expr for name in properties if (expr := properties[name].scheduled) is not None}
 
@@ -114,7 +114,7 @@ def _times(part: SchedulePart) -> dict[str, Value]:
 
 
 def _require_exact(workload: Instance, on: Instance | None, part: SchedulePart) -> None:
-    """Raise ProgramError where a property cannot have the value that it would have in a part."""
+    """Raise ProgramError if a property cannot have the value of a part."""
     at = Frame(workload, on, _times(part))
     place = next(workload.places[name] for name in part.values)
     for name, expr in _changed(workload).items():
@@ -134,7 +134,7 @@ def _schedules(workload: Instance) -> dict[str, ChangingValue]:
 
 
 def _time(workload: Instance, on: Instance | None, trait: str) -> Fraction:
-    """A duration that is a trait of the workload, in seconds; 0 if it has none."""
+    """Return a duration trait of the workload, in seconds; 0 if it has none."""
     expr = workload.kind.traits.get(trait)
     return _seconds(expr.value(Frame(workload, on)) if expr else None)
 
@@ -144,7 +144,7 @@ def _seconds(value: Value) -> Fraction:
 
 
 def _parts(workload: Instance, schedules: Mapping[str, ChangingValue], until: Fraction) -> tuple[SchedulePart, ...]:
-    """The parts between all changes of all schedules, without those in which a value is 0; at most one too many."""
+    """Return the parts between all changes of all schedules, without pauses; at most one above the limit."""
     unit = max((p.unit.amount for name in _changed(workload) if (p := workload.kind.properties[name]).unit), default=1)
     cycles = {name: _cycle(schedule, Fraction(unit)) for name, schedule in schedules.items()}
     runs = {name: list(_repeated(cycle, until)) for name, cycle in cycles.items()}
@@ -165,7 +165,7 @@ def _parts(workload: Instance, schedules: Mapping[str, ChangingValue], until: Fr
 
 
 def _cycle(schedule: ChangingValue, unit: Fraction) -> list[tuple[Fraction, Value]]:
-    """The values of a schedule with their durations; a change between two values becomes steps of whole units."""
+    """Return the values of a schedule with their durations; a gradual change becomes steps of whole units."""
     cycle: list[tuple[Fraction, Value]] = []
     for period in schedule.periods:
         value, end, duration = period.value, period.end, period.duration
@@ -183,7 +183,7 @@ def _cycle(schedule: ChangingValue, unit: Fraction) -> list[tuple[Fraction, Valu
 
 
 def _repeated(cycle: list[tuple[Fraction, Value]], until: Fraction) -> Iterator[tuple[Fraction, Fraction, Value]]:
-    """A schedule until the workload ends, with the times of each part; a part more than there may be is enough."""
+    """Yield the parts of a schedule with their times until the workload ends; stop at one part above the limit."""
     begin, count = Fraction(0), 0
     while begin < until and count <= 2 * MOST_PARTS:
         for lasts, value in cycle:

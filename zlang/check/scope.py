@@ -1,4 +1,4 @@
-"""The places in which an expression looks up names: a file, an experiment, or the templates of a kind."""
+"""The scopes in which an expression looks up names: a file, an experiment, or the templates of a kind."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ class Scope(Protocol):
         """The kind of that name."""
 
     def kind_called(self, name: str) -> Kind | None:
-        """The kind of a name as types know it, imported under whatever name."""
+        """Return the kind with the name that types use, whatever name it was imported under."""
 
     def kind_names(self) -> Iterable[str]:
         """All kinds, for suggestions."""
 
     def owners(self, name: str) -> list[str]:
-        """The things of the experiment that have a property of that name."""
+        """Return the things of the experiment that have a property of that name."""
 
     def kind_hint(self, name: str) -> str:
-        """A hint about an unknown kind."""
+        """Return a hint about an unknown kind."""
 
     def place_in_group(self, name: str) -> str:
-        """The machine of that name in a group of hosts, as `GROUP[PLACE]`; empty where no group has it."""
+        """Return the machine of that name in a group of hosts, as `GROUP[PLACE]`; empty if no group has it."""
 
     def is_metric(self, name: str) -> bool:
         """Whether a reader of the library has a metric of that name."""
 
     def kinds_described_with(self, word: str) -> list[str]:
-        """The kinds of the library that need a tool of that name, or have the word in their description."""
+        """Return the kinds of the library that need a tool of that name or have the word in their description."""
 
     def is_given(self, name: str, span: Span) -> Expr | None:
-        """In the templates of a kind: whether a property was given, which is what `has(property)` asks."""
+        """Return whether a property was given, which is the value of `has(property)` in the templates of a kind."""
 
 
 class NoScope:
-    """There are no names but those of the results."""
+    """A scope that has only the names of the results."""
 
     def lookup(self, _name: str, _span: Span) -> Expr | None:
         """Nothing."""

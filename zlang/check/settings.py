@@ -1,4 +1,4 @@
-"""The values of params: from the command line, from a profile, from an import."""
+"""The values of params: from the command line, from a profile, or from an import."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from zlang.syntax import parse, tree
 
 
 def settings_of(modules: Modules, root: Module, values: Mapping[str, str], chosen: str | None) -> dict[str, tree.Expr]:
-    """The values of params that `--set` and the chosen profile give, by name; what names no param is reported."""
+    """Return the param values of `--set` and the chosen profile, by name; report names that are not params."""
     settings: dict[str, tree.Expr] = {}
     params = {name: entry for name, entry in root.entries.items() if isinstance(entry, tree.Param)}
     for merged in root.merged:
@@ -41,7 +41,7 @@ def settings_of(modules: Modules, root: Module, values: Mapping[str, str], chose
 def _overrides(
     modules: Modules, root: Module, values: Mapping[str, str], params: Mapping[str, tree.Param]
 ) -> dict[str, tree.Expr]:
-    """Take the values of params that the command line gives."""
+    """Return the param values of the command line."""
     settings: dict[str, tree.Expr] = {}
     own = {name: text for name, text in values.items() if name.partition(".")[0] not in root.named}
     for name, text in own.items():
@@ -58,7 +58,7 @@ def _overrides(
 
 
 def _report_unknown_params(modules: Modules) -> None:
-    """Report what an import gives to a file that has no such param."""
+    """Report values that an import gives to params that the file lacks."""
     for module in modules.files.values():
         candidates = [name for name, entry in module.entries.items() if isinstance(entry, tree.Param)]
         for name, (given, _) in module.settings.items():
