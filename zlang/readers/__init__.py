@@ -1,4 +1,4 @@
-"""Readers: one file for each tool, and a line in `registry.py`; what they measure is declared in `stdlib/*.zexp`."""
+"""Readers: one file for each tool, and a line in `registry.py`; their metrics are declared in `stdlib/*.zexp`."""
 
 from typing import Final
 

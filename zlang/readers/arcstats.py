@@ -1,4 +1,4 @@
-"""Snapshots of the statistics of the ARC, as what it did during the measurement.
+"""Snapshots of the ARC's statistics, as its activity during the measurement.
 
 In: the artefact, in which each snapshot is a line `@ SECONDS` (since 1970, with a fraction) and then lines
 `NAME TYPE VALUE`, as /proc/spl/kstat/zfs/arcstats has them, or those of `sysctl kstat.zfs.misc.arcstats` (FreeBSD) or
@@ -6,7 +6,7 @@ In: the artefact, in which each snapshot is a line `@ SECONDS` (since 1970, with
 of the L2ARC what went in and out, `arc_hit_ratio` (percent of all accesses; those that joined an I/O in flight are no
 hits), `arc_data_hit_ratio` (of what was asked for, not read ahead), and the size at the end; samples of
 `arc_access_iops`, `arc_miss_iops`, `arc_hit_ratio` and `arc_size_bytes`.
-Rule: what a release does not count (`iohits` up to 2.1) is absent; without any access there is no ratio.
+Rule: a metric that a release does not count (`iohits` up to 2.1) is absent; without any access there is no ratio.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _samples(old: _Snapshot, new: _Snapshot) -> Iterator[Sample]:
 
 
 def _added(old: Mapping[str, int], new: Mapping[str, int]) -> dict[str, int]:
-    """The differences of the counters that both have; a counter that fell was reset, and is left out."""
+    """The increases of the counters that both snapshots have; a counter that decreased was reset, and is omitted."""
     return {name: value - old[name] for name, value in new.items() if name in old and value >= old[name]}
 
 

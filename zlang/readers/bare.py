@@ -1,7 +1,7 @@
-"""Reports that fio wrote without zlang: a directory in, the settings in each report out.
+"""Reports that fio wrote without zlang, with the settings in each.
 
-Rule: an option of the jobs, or a directory on the way to a report, is a factor where it differs; directories
-that are called as an option's values are (those of bench_fio, by mode and block size) are none.
+Rule: an option of the jobs, or a directory in the path of a report, is a factor if it differs between reports.
+Directories named after values of an option (those of bench_fio, by mode and block size) are not factors.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Report:
 
 
 def reports(directory: Path) -> Iterator[Report]:
-    """Every report in or under a directory, by path; what is not a report is skipped."""
+    """Every report in or below a directory, by path; other files are skipped."""
     for place, names, files in os.walk(directory):
         names.sort()
         for name in sorted(files):
@@ -89,7 +89,7 @@ def _options(text: object) -> Iterator[tuple[str, str]]:
 
 
 def varied(reports: Sequence[Report]) -> list[str]:
-    """The parts that differ: options and directories, and the file's name if it says more than they do."""
+    """The parts that differ: options and directories, and the file name if these do not identify a report."""
     names = list(dict.fromkeys(name for report in reports for name in report.levels if name != "file"))
     columns = {name: tuple(report.levels.get(name) for report in reports) for name in names}
     options = {column for name, column in columns.items() if not _DIRECTORY.fullmatch(name)}
@@ -104,12 +104,12 @@ def varied(reports: Sequence[Report]) -> list[str]:
 
 
 def level(name: str, text: str | None) -> Scalar:
-    """The value of an option: sizes in bytes."""
+    """The value of an option, with sizes in bytes."""
     if text is None:
         return None
     sized = _SIZE.fullmatch(text)
     if name in _SIZES and sized is not None:
-        # fio counts in 1024 unless `kb_base` says otherwise.
+        # fio's units are powers of 1024 unless `kb_base` says otherwise.
         return int(sized[1]) << 10 * ("kmgtp".index(sized[2].lower()) + 1 if sized[2] else 0)
     return int(text) if name in _COUNTS and text.isdecimal() else text
 

@@ -1,11 +1,11 @@
-"""The space that things take, before and after the measurement.
+"""The space that targets and file systems use, before and after the measurement.
 
 In: the artefact, and as argument `before` the one that was made before, in each of which a line `@ SECONDS` (since
 1970, with a fraction) is followed by lines `SOURCE PROPERTY VALUE`, between tabs, as `zfs get -Hp -o
 name,property,value` prints them; a value may be `1.49G` or `2.00x`. Out: samples of each property; metrics `before_`
 and `after_` with the property.
-Rules: what several files take adds up. Of a property of file systems and pools a metric is there only where one alone
-has it, for it may be of the same one.
+Rules: the space of several files is added up. A property of file systems and pools becomes a metric only if there is
+one source, because several could share the same space.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ _FIELDS = 3
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """Each property of both times."""
+    """Read each property before and after the measurement."""
     return twice(directory, reader, _samples, _METRICS.values())
 
 
 def twice(
     directory: Path, reader: Reader, samples_of: Callable[[str], Iterator[Sample]], names: Iterable[str]
 ) -> Reading:
-    """Both looks, before and after: all samples, and metrics of what adds up or has only one source."""
+    """Read both snapshots: all samples, and metrics of properties that can be added up or have only one source."""
     result: dict[str, float] = {}
     samples: list[Sample] = []
     problems: list[str] = []

@@ -47,7 +47,7 @@ _COLUMNS = (3, 5, 6, 7, 9, 10, 11, 12, 13)
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """The rates between snapshots, and the sums over the whole disks."""
+    """Read the rates between snapshots, and the sums over whole disks."""
     text = text_of(directory / reader.artefact)
     if text is None:
         return Reading(problems=(f"{reader.artefact} was not written",))
@@ -72,7 +72,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
 
 
 def whole_disks(names: set[str]) -> set[str]:
-    """Those among the devices of a table that are disks of their own."""
+    """The devices of a table that are whole disks."""
     return {name for name in names if not _NOT_A_DISK.match(name) and not _is_partition(name, names)}
 
 
@@ -92,7 +92,7 @@ def _counters(lines: Iterable[str]) -> Iterator[tuple[str, _Counters]]:
 
 
 def _change(old: _Counters, new: _Counters) -> _Counters | None:
-    """The growth of a counter, or None if another device took the name and counts from 0 again."""
+    """The increase of the counters, or None if another device took the name and counts from 0 again."""
     if new.reads < old.reads or new.writes < old.writes:
         return None
     return _Counters(

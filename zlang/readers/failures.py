@@ -1,7 +1,7 @@
 """Reasons for a failed measurement, from the tool's own report.
 
 In: the steps of a trial, and the directory of its attempt. Out: a sentence, or nothing.
-Rule: the message already has what the tool printed; only what it wrote elsewhere is added.
+Rule: the message already has the tool's output; only errors that it wrote elsewhere are added.
 """
 
 from __future__ import annotations

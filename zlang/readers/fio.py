@@ -6,10 +6,10 @@ each job had to move; `concurrent`, that jobs of several groups ran at the same 
 read, of several that were begun together; `logs`, the directory of its logs; `counted`, a file in which there may be
 copies of /proc/PID/io from before fio and from after it. Out: a `Reading` with a direction's metrics only where that
 direction did I/O.
-Rule: a report counts only if all of what was asked is in it (`fio_problems`).
+Rule: a report is valid only if it has everything that was requested (`fio_problems`).
 
 Several jobs are one load: their rates are added up, and percentiles are taken from the merged bins of `json+`.
-Percentiles are never averaged; where several jobs left no bins there are none.
+Percentiles are never averaged; if there are several jobs without bins, there are no percentiles.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from zlang.readers.reading import LONGEST, OF_THE_MACHINE, Histogram, Reading, W
 
 KINDS = ("clat", "lat", "slat")
 """fio's names of latencies: from submission to completion, in total, and until submission."""
-_Part = Any  # an object of the report: fio_problems.problems looks at what it must hold, before the metrics are taken
+_Part = Any  # an object of the report: fio_problems.problems checks its fields before the metrics are read
 _FIO_KEYS = {"p50": "50.000000", "p95": "95.000000", "p99": "99.000000", "p999": "99.900000"}
 _STARTS = re.compile(rb"^\{[ \t]*\r?$", re.MULTILINE)
 _WAITED = re.compile(r"delay=([\d.]+);")
@@ -44,7 +44,7 @@ _READ_BYTES = re.compile(r"^read_bytes: (\d+)$", re.MULTILINE)
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """The metrics that fio measured, or the reason why there are none."""
+    """Read the metrics that fio measured, or the reason why there are none."""
     try:
         data = read_regular(directory / reader.artefact, LONGEST)
     except FileNotFoundError:
@@ -69,7 +69,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
 
 
 def _fetched(directory: Path, name: object) -> float | None:
-    """The bytes that the kernel counts as read from devices while fio ran."""
+    """The bytes that, according to the kernel, were read from devices while fio ran."""
     counts = _READ_BYTES.findall(text_of(directory / name) or "") if isinstance(name, str) else []
     return float(counts[-1]) - (float(counts[0]) if len(counts) > 1 else 0.0) if counts else None
 
@@ -112,7 +112,7 @@ def parse(
             return fio_problems.failed(problems, text)
         reading = _reading(jobs, report.get("timestamp_ms"))
         return reading if jobs is every else replace(reading, window=_window(jobs, every, report.get("timestamp_ms")))
-    # A report is a tree of some 500 values from another program; one place says that it is not of fio's shape.
+    # A report is a tree of some 500 values from another program; a wrong structure is reported in one place, here.
     except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         return fio_problems.failed([f"{name} is not a fio report ({type(error).__name__}: {error})"], text)
 
@@ -148,7 +148,7 @@ def _describe_broken_json(text: str, name: str, error: orjson.JSONDecodeError) -
 
 
 def _messages(directory: Path, step: Step, artefact: str) -> str:
-    """Standard error and output of the step; most often both are empty."""
+    """The standard error and output of the step; usually both are empty."""
     text = ""
     for suffix in ("err", "out"):
         name = f"{step.name}.{suffix}"
@@ -209,7 +209,7 @@ def _reading(jobs: list[_Part], written: object) -> Reading:
 
 
 def _direction(name: str, parts: list[_Part], metrics: dict[str, float], latency: list[Histogram]) -> int:
-    """Add what was done in one direction by all jobs; returns how long it took, in milliseconds."""
+    """Add the metrics of one direction over all jobs; return its duration in milliseconds."""
     runtime: int = max(part["runtime"] for part in parts)
     metrics[name + "_iops"] = sum(part["iops"] for part in parts)
     metrics[name + "_bw"] = sum(part["bw_bytes"] for part in parts)
@@ -243,7 +243,7 @@ def _latency(name: str, kind: str, timed: list[_Part], metrics: dict[str, float]
 
 
 def _processor(jobs: list[_Part], metrics: dict[str, float]) -> None:
-    """Shares of a processor are weighted by how long each job ran, as fio's group_reporting does."""
+    """Add processor shares, weighted by the running time of each job, as fio's group_reporting does."""
     weights = [job["job_runtime"] for job in jobs]
     weight = sum(weights)
     for name in ("usr_cpu", "sys_cpu"):

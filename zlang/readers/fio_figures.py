@@ -1,7 +1,7 @@
 """The figures of one entry of fio's report, compared with each other.
 
-In: an entry that holds what a report must hold. Out: the figures that are impossible or disagree, as sentences.
-Rule: no report that fio wrote is refused. Each equation is fio's own (stat.c), with what it rounds.
+In: an entry with the required fields. Out: sentences about figures that are impossible or inconsistent.
+Rule: no genuine fio report is refused. Each equation is fio's own (stat.c), with its rounding.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ _CPU_TICK = 10
 """Milliseconds, the coarsest unit in which a kernel counts processor time: 200 % were seen in a job of a few."""
 _SIZE = re.compile(r"(\d+)([kmg]?)(?:i?b)?\Z", re.IGNORECASE)
 _share = lru_cache(maxsize=4096)(float)
-_whole = lru_cache(maxsize=4096)(int)  # fio has 1856 bins, so nearly all of their names were seen before
+_whole = lru_cache(maxsize=4096)(int)  # fio has 1856 bins, so nearly all names are in the cache
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def contradictions(job: _Part, shared: _Part = None) -> Iterator[str]:
-    """Figures of one entry that cannot be true; `shared` are the report's options for all jobs."""
+    """Impossible figures of one entry; `shared` are the report's options for all jobs."""
     name = job["jobname"]
     impossible = [f"`{path}` of job {name} is {value}" for path, value in _impossible(job)]
     if impossible:
@@ -93,7 +93,7 @@ def contradictions(job: _Part, shared: _Part = None) -> Iterator[str]:
 
 
 def doubled(jobs: _Part, shared: _Part = None) -> Iterator[str]:
-    """More entries than a job has workers, or groups of them."""
+    """Jobs that have more entries than workers, or than groups of workers."""
     counts = Counter(job["jobname"] for job in jobs)
     for job in {job["jobname"]: job for job in jobs}.values():
         options = {**(shared or {}), **job.get("job options", {})}
@@ -103,7 +103,7 @@ def doubled(jobs: _Part, shared: _Part = None) -> Iterator[str]:
 
 
 def _unwanted(job: _Part, options: _Part) -> Iterator[str]:
-    """A job that only reads does not write, nor the other way round."""
+    """Check that a job that only reads has no writes, and the reverse."""
     pattern = str(options.get("rw", options.get("readwrite", ""))).partition(":")[0]
     own = {"read": "read", "randread": "read", "write": "write", "randwrite": "write"}.get(pattern)
     if own is None or any(name.startswith(_BOTH_WAYS) for name in options):
@@ -115,10 +115,10 @@ def _unwanted(job: _Part, options: _Part) -> Iterator[str]:
 
 
 def _too_much(job: _Part, options: _Part, shared: _Part) -> Iterator[str]:
-    """Each worker reads and writes `io_size` or `size` once, unless it may go on for a time."""
+    """Check that no worker transfers more than `io_size` or `size`, unless its job is limited by time."""
     limit = next((options[name] for name in ("io_size", "io_limit", "size") if name in options), "")
     match, loops = _SIZE.match(str(limit)), str(options.get("loops", "1"))
-    # What is in one group for all sections of a job file is one entry, with the options of one section.
+    # With one group for all sections of a job file, there is one entry, with the options of one section.
     if match is None or not int(match[1]) or not loops.isdecimal() or "group_reporting" in shared:
         return
     if any(name.startswith(_OTHER_AMOUNTS) for name in options):
@@ -130,13 +130,13 @@ def _too_much(job: _Part, options: _Part, shared: _Part) -> Iterator[str]:
     passes = int(loops) * _threads(options)
     moved = sum(job.get(direction, {}).get("io_bytes", 0) for direction in ("read", "write"))
     if any("verify" in name for name in options):
-        passes *= 2  # what was written is read again
-    if moved > (size + max(blocks)) * passes:  # the last block may go beyond the end
+        passes *= 2  # written data is read back for verification
+    if moved > (size + max(blocks)) * passes:  # the last block may extend beyond the end
         yield f"job {job['jobname']}: {moved} bytes do not match {passes} passes over {size} bytes"
 
 
 def _impossible(job: _Part) -> Iterator[tuple[str, object]]:
-    """Figures that are none, negative, or larger than fio can count."""
+    """Values that are not numbers, negative, or larger than fio can count."""
     for key in ("elapsed", "job_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf"):
         if key in job and not _is_figure(job[key]):
             yield key, job[key]
@@ -152,14 +152,14 @@ def _impossible(job: _Part) -> Iterator[tuple[str, object]]:
 
 
 def _wrong(figures: Mapping[str, object]) -> Iterable[tuple[str, object]]:
-    """Those of many values that are not figures, by name."""
+    """The values that are not valid figures, with their names."""
     if not figures or _are_figures(figures.values()):
         return ()
     return ((name, value) for name, value in figures.items() if _is_wrong(value))
 
 
 def _are_figures(values: Collection[Any]) -> bool:
-    """Whether no value is wrong, all tried at once."""
+    """Whether all values are valid, tested at once."""
     if not _NUMBERS.issuperset(map(type, values)):
         values = [value for value in values if not isinstance(value, dict | list)]
     return not values or (_NUMBERS.issuperset(map(type, values)) and min(values) >= 0 and max(values) < _MOST)
@@ -175,7 +175,7 @@ def _is_figure(value: object) -> bool:
 
 
 def _rates(part: _Part) -> Iterator[str]:
-    """Rates are operations and bytes by milliseconds."""
+    """Check that rates are operations and bytes divided by the runtime in milliseconds."""
     runtime, done, moved = part["runtime"], part["total_ios"], part["io_bytes"]
     if part["io_kbytes"] != moved >> 10:
         yield f"{part['io_kbytes']} KiB do not match {moved} bytes"
@@ -234,7 +234,7 @@ def _threads(options: _Part) -> int:
 
 
 def _latencies(part: _Part, options: _Part) -> Iterator[str]:
-    """A mean lies between its least and its greatest, percentiles go up, bins hold all that was timed."""
+    """Check that means lie between minimum and maximum, percentiles increase, and bins hold all timed operations."""
     pending = _pending(options)
     for key in _TIMES:
         item = part.get(key)
@@ -253,7 +253,7 @@ def _latencies(part: _Part, options: _Part) -> Iterator[str]:
 
 
 def _waiting(part: _Part, runtime: int, options: _Part) -> Iterator[str]:
-    """So many operations are under way as there are places for them: Little's law."""
+    """Check by Little's law that no more operations are in flight than the queues have places."""
     if options.keys() & _OTHER_DEPTHS or not runtime:
         return
     places = max(1, _threads(options) * _depth(options))
@@ -292,7 +292,7 @@ def _latency(part: _Part) -> Iterator[str]:
 
 
 def _are_of_bins(percentiles: list[tuple[float, float]], bins: Mapping[int, int]) -> bool:
-    """Whether percentiles are those of the bins in floating-point numbers, which lie between their `_bounds`."""
+    """Whether percentiles match the bins in floating-point arithmetic, that is, lie within their `_bounds`."""
     values = sorted(bins)
     below = list(accumulate(map(bins.__getitem__, values)))
     share = below[-1] / 100
@@ -300,7 +300,7 @@ def _are_of_bins(percentiles: list[tuple[float, float]], bins: Mapping[int, int]
 
 
 def number_bins(job: _Part) -> None:
-    """Give the bins of an entry numbers as names."""
+    """Convert the names of an entry's bins to numbers."""
     for direction in (*DIRECTIONS, "sync"):
         for part in job.get(direction, {}).values():
             if isinstance(part, dict) and part.get("bins"):
@@ -308,19 +308,19 @@ def number_bins(job: _Part) -> None:
 
 
 def bins_of(counts: Mapping[str, int]) -> dict[int, int]:
-    """The bins of a histogram as numbers."""
+    """The bins of a histogram with numeric keys."""
     return dict(zip(map(_whole, counts), counts.values(), strict=True))
 
 
 @lru_cache(maxsize=1024)
 def _bounds(share: float) -> tuple[Fraction, Fraction]:
-    """The thousandths between which a percentile of fio lies, which counts in floating-point numbers."""
+    """The bounds, in thousandths, of a percentile that fio computes in floating point."""
     exact = Fraction(share) * 10
     return min(Fraction(1000), exact * (1 - _PARTS)), min(Fraction(1000), exact * (1 + _PARTS))
 
 
 def _spread(part: _Part) -> Iterator[str]:
-    """The variance lies between that of the two extremes alone and that of values which are all extreme."""
+    """Check that the variance lies between that of the two extremes alone and that of only extreme values."""
     count, low, mean, high = part["N"], part["min"], part["mean"], part["max"]
     variance, some = part["stddev"] ** 2, 1 + high * _PRINTED
     if count == 1:

@@ -54,7 +54,7 @@ _Log = dict[str, list[list[_Line]]]
 
 
 class _Amount:
-    """The amount that was done until any moment."""
+    """The cumulative amount of work as a function of time."""
 
     def __init__(self, pieces: Sequence[_Piece]) -> None:
         changes: dict[float, float] = {}
@@ -69,19 +69,19 @@ class _Amount:
         self.until = list(accumulate(done, initial=0.0))
 
     def at(self, t: float) -> float:
-        """The amount that was done until `t`."""
+        """The amount of work done until `t`."""
         place = bisect_left(self.times, t)
         if place == 0 or not self.times:
             return 0.0
         return self.until[place - 1] + self.rates[place - 1] * (t - self.times[place - 1])
 
     def within(self, windows: Sequence[Window]) -> float:
-        """The amount that was done in these windows."""
+        """The amount of work done in these windows."""
         return sum(self.at(end) - self.at(begin) for begin, end in windows)
 
 
 class FioIntervals:
-    """The work of a stream in each interval; `whole` is the time in which it was measured."""
+    """The work of a stream in each interval; `whole` is the period of its measurement."""
 
     def __init__(
         self,
@@ -92,7 +92,7 @@ class FioIntervals:
         self.whole, self.amounts, self.bins = whole, amounts, bins
 
     def cut(self, windows: Sequence[Window]) -> Reading:
-        """The metrics of these windows, which do not overlap."""
+        """The metrics of these windows, which must not overlap."""
         seconds = sum(end - begin for begin, end in windows)
         metrics: dict[str, float] = {}
         latency: list[Histogram] = []
@@ -170,7 +170,7 @@ def find(directory: Path, name: str, reading: Reading) -> FioIntervals | None:
 
 
 def _in_time(window: Window, rates: _Log, histograms: _Log) -> Window:
-    """The window, moved to where the logs say that it was, if the report was made long after it.
+    """The window, shifted to match the logs if the report was written long after it.
 
     fio makes its report up to 0.1 s after the last operation, or later if closing a file takes time. The first line of
     a log is never of less than an interval, so the measurement began at least that long before it.
@@ -305,7 +305,7 @@ def _as_counted(
 
 
 def _scaled(works: Sequence[_Work], total: float) -> list[_Work]:
-    """The work, so that its operations come to a total."""
+    """Scale the work so that its operations add up to a total."""
     done = sum(work[2] for work in works)
     return [(a, b, ios * total / done, moved * total / done) for a, b, ios, moved in works] if done else []
 
@@ -334,7 +334,7 @@ def _histograms(
 
 
 def _nanoseconds(index: int) -> int:
-    """The middle of a bin, as the report calls it."""
+    """The middle of a bin in ns, which is its name in the report."""
     if index < _LINEAR:
         return index
     power = index // _LINEAR - 1

@@ -1,6 +1,6 @@
 """The logs that fio writes of single operations or intervals (`--write_lat_log="$OUT/fio"` and so on).
 
-In: the directory of an attempt. Out: its logs, each with what its lines hold.
+In: the directory of an attempt. Out: its logs, each with the format of its lines.
 https://fio.readthedocs.io/en/latest/fio_doc.html#log-file-formats
 """
 

@@ -58,7 +58,7 @@ def failed(problems: list[str], text: str) -> Reading:
 
 
 def _words(text: str) -> list[str]:
-    """The lines that say something, each once: fio writes the same to standard error and to its report."""
+    """The distinct non-empty lines: fio writes the same to standard error and to its report."""
     lines = (line.strip().removeprefix("fio: ") for line in text.splitlines())
     return list(dict.fromkeys(line for line in lines if line and not _BANNER.match(line)))
 
@@ -92,7 +92,7 @@ def problems(jobs: _Part, args: Mapping[str, object], text: str) -> Iterator[str
 
 
 def of_another_trial(jobs: list[_Part], seeds: frozenset[str]) -> Iterator[str]:
-    """Jobs with a seed that was not given to this fio: each trial has its own."""
+    """Jobs with a seed that this fio was not given: each trial has its own seeds."""
     for job in jobs:
         seed = job.get("job options", {}).get("randseed")
         if seeds and seed is not None and seed not in seeds:
@@ -101,7 +101,7 @@ def of_another_trial(jobs: list[_Part], seeds: frozenset[str]) -> Iterator[str]:
 
 
 def _job_problems(job: _Part, args: Mapping[str, object]) -> Iterator[str]:
-    """The problem of one entry; after an error the rest is only its consequence."""
+    """The problems of one entry; after an error, other problems are only its consequences."""
     name = job["jobname"]
     if job["error"]:
         yield error_of(job)
@@ -126,12 +126,12 @@ def _job_problems(job: _Part, args: Mapping[str, object]) -> Iterator[str]:
 
 
 def _is_idle(job: _Part) -> bool:
-    """A job that only burns processor time is a load, and does no I/O."""
+    """Whether a job only burns processor time: such a load does no I/O."""
     return bool(job.get("job options", {}).get("ioengine") == "cpuio")
 
 
 def _unfinished(job: _Part, active: list[_Part], args: Mapping[str, object]) -> Iterator[str]:
-    """Whether the job did all that it was asked to; a steady state that was attained ends it early."""
+    """Signs that a job did not complete its work; a job that attained a steady state may end early."""
     name = job["jobname"]
     steady = job.get("steadystate")
     if steady:
@@ -158,7 +158,7 @@ def _asked_seconds(args: Mapping[str, object]) -> float:
 
 
 def _waiting(jobs: list[_Part], args: Mapping[str, object]) -> Iterator[str]:
-    """Groups of jobs that ran one after another (stonewall): the sum of their rates was never there.
+    """Groups of jobs that ran one after another (stonewall): the sum of their rates never occurred.
 
     fio 3.33 shows neither start times nor every `stonewall`. A group is started by that or by `new_group`; unless the
     plan says that they are `concurrent`, only runtimes that do not fit one after another into the whole are believed.

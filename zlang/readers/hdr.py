@@ -54,14 +54,14 @@ class _Layout(NamedTuple):
     unit: int
 
     def bounds(self, index: int) -> tuple[int, int]:
-        """The least value of a bin, and how many values it has."""
+        """The smallest value of a bin, and its number of values."""
         bucket = max(0, (index >> self.half) - 1)
         width = bucket + self.unit
         return (index - (bucket << self.half)) << width, 1 << width
 
 
 def read(text: str, tag: str, nanoseconds: int) -> Bins:
-    """All intervals of a tag together; of the empty tag, those that have none. Raises ValueError."""
+    """Merge all intervals with a tag, or those without a tag if it is empty. Raises ValueError."""
     if text and not text.endswith("\n"):
         raise ValueError("the log is cut off in its last line")
     counts: dict[_Layout, dict[int, int]] = {}
@@ -82,7 +82,7 @@ def read(text: str, tag: str, nanoseconds: int) -> Bins:
 
 
 def statistics(metric: Metric, bins: Bins) -> Iterator[tuple[str, float]]:
-    """The metrics that each trial has of a distribution."""
+    """The statistics of a distribution that each trial has, as metrics."""
     names = {word: own.name for word, own in statistics_of(metric).items()}
     yield names["mean"], bins.mean
     yield names["max"], float(max(bins.counts))
@@ -105,7 +105,7 @@ def _line(text: str, place: int) -> int:
 
 
 def _add(text: str, counts: dict[_Layout, dict[int, int]], most: int) -> int:
-    """Add the counts of an interval; returns how many bytes that were."""
+    """Add the counts of an interval; return the number of bytes read."""
     data = _decompressed(text, most)
     if len(data) < _HEADER.size:
         raise ValueError("its histogram is cut off")
@@ -148,7 +148,7 @@ def _decompressed(text: str, most: int) -> bytes:
 
 
 def _count(payload: bytes, end: int, counts: dict[int, int], most: int) -> None:
-    """Add the counts of a payload in each bin before `end`; at most this many bins may have one."""
+    """Add the counts of a payload in each bin before `end`; at most `most` bins may have a count."""
     index, word, shift = 0, 0, 0
     for byte in payload:
         word |= (byte & 0x7F) << shift

@@ -1,4 +1,4 @@
-"""Whether a trial that was carried out is a measurement.
+"""The judgement whether a trial that was carried out is valid.
 
 In: the trial, the directory of its attempt, and when it was measured. Out: a `Judgement`.
 Rule: a trial counts only if every claim was checked and held, and every reader but those of collectors found what it
@@ -32,14 +32,14 @@ _MOST_TEXT = 120
 
 
 def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
-    """Check the claims, read every artefact, and say whether the trial counts."""
+    """Check the claims, read every artefact, and decide whether the trial is valid."""
     state, evidence, why_not = _cache(trial, out)
     claims, notes = _claims(trial, out)
     collected = _Collected(trial, [*why_not, *claims], notes)
     ahead = _clocks_of_collectors(trial, out)
     has_several = len({s.host for s in trial.steps if s.action in {Action.COLLECT, Action.MEASURE}}) > 1
     of_load = window
-    # Collectors last: what they saw counts for the time in which the load was measured.
+    # Collectors come last: they are cut to the period in which the load was measured.
     for step in sorted(trial.steps, key=lambda step: step.action is Action.COLLECT):
         if step.reader is None:
             continue
@@ -74,7 +74,7 @@ def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
 
 
 class _Collected:
-    """The readings of a trial's steps, added up; `why_not` and `notes` already have what its checks say."""
+    """The combined readings of a trial's steps; `why_not` and `notes` begin with the results of its checks."""
 
     def __init__(self, trial: Trial, why_not: list[str], notes: list[str]) -> None:
         self.why_not, self.notes = why_not, notes
@@ -93,7 +93,7 @@ class _Collected:
         self._taken: set[str] = set()
 
     def add(self, step: Step, reader: Reader, reading: Reading) -> None:
-        """Add the reading of a step. A collector with problems does not keep the trial from counting."""
+        """Add the reading of a step. A collector with problems does not make the trial invalid."""
         each = reader.args.get(EACH)
         names = self._names.setdefault(step.name if each is None else each, {})
         for name in reading.metrics.keys() - names.keys():
@@ -120,7 +120,7 @@ class _Collected:
         self.why_not += reading.against
 
     def add_together(self) -> None:
-        """Add what collectors on several machines measured together, and on each."""
+        """Add the metrics of collectors that ran on several machines: combined, and for each machine."""
         for each, readings in self._of_machines.items():
             together, own = _on_each_machine(readings, self._names[each])
             self.metrics |= together
@@ -130,7 +130,7 @@ class _Collected:
 def _on_each_machine(
     readings: Sequence[tuple[Step, Reading]], names: Mapping[str, str]
 ) -> tuple[dict[str, float], list[StreamReading]]:
-    """The metrics of a collector on several machines together, and on each, by their names in the trial."""
+    """The metrics of a collector on several machines, combined and for each machine, by their names in the trial."""
     each = [StreamReading("", "", reading.metrics, reading.latency, step.host) for step, reading in readings]
     declared = [m for step, _ in readings if (r := step.reader) for m in streams.metrics_of(r.name, r.args)]
     together = _renamed(streams.together(each, declared), names)
@@ -138,18 +138,18 @@ def _on_each_machine(
 
 
 def _without_host(step: Step) -> str:
-    """The name of a step, without that of its machine where it is one on each of several."""
+    """The name of a step, without the machine name if the step runs on each of several machines."""
     is_each = step.reader is not None and EACH in step.reader.args
     return step.name.replace(f".{step.host}", "") if is_each else step.name
 
 
 def _renamed(metrics: Mapping[str, float], names: Mapping[str, str]) -> dict[str, float]:
-    """The metrics of a step by their names in the trial: a second one of a name has that of its step, too."""
+    """The metrics of a step by their names in the trial; if a name is taken, the step's name is added."""
     return {names[name]: value for name, value in metrics.items()}
 
 
 def _clocks_of_collectors(trial: Trial, out: Path) -> dict[str, float]:
-    """By how many seconds the clocks of collectors are ahead of that of the machine that measures, by their steps."""
+    """The seconds by which the clock of each collector is ahead of that of the measuring machine, by step."""
     if all(step.action is not Action.COLLECT for step in trial.steps):
         return {}
     clocks = {name: ahead for name, (ahead, _) in streams.clocks_of(out).items()}
@@ -158,14 +158,14 @@ def _clocks_of_collectors(trial: Trial, out: Path) -> dict[str, float]:
 
 
 def _read_by_clock(step: Step, out: Path, window: Window | None, ahead: float, host: str) -> Reading:
-    """The reading of a collector on a machine whose clock is ahead of that of the machine that measures."""
+    """Read a collector on a machine whose clock is `ahead` seconds of that of the measuring machine."""
     reading = _read(step, out, window and (window[0] + ahead, window[1] + ahead))
     samples = [sample._replace(t=sample.t - ahead, host=host) for sample in reading.samples] if ahead or host else None
     return reading if samples is None else replace(reading, samples=tuple(samples))
 
 
 def _clip_to_measurement(window: Window | None, measured: Sequence[Window]) -> Window | None:
-    """From the first to the last moment that was measured; what a tool says of another time is not believed."""
+    """Clip a measured period to the window of the step: a tool's claim about any other time is not trusted."""
     begin, end = min(a for a, _ in measured), max(b for _, b in measured)
     if window is None:
         return begin, end
@@ -184,7 +184,7 @@ def _read(step: Step, out: Path, window: Window | None) -> Reading:
 
 
 def _cache(trial: Trial, out: Path) -> tuple[str, str, list[str]]:
-    """The state that the cache was found in, what shows it, and why the trial does not count for it."""
+    """The verified state of the cache, the evidence, and the reasons for which it makes the trial invalid."""
     state = trial.cache_state
     if state == AS_IS:
         return AS_IS, "", []
@@ -201,7 +201,7 @@ def _cache(trial: Trial, out: Path) -> tuple[str, str, list[str]]:
 
 
 def _cached(trial: Trial, fetch: Fetch, reading: Reading, out: Path) -> Iterator[str]:
-    """The reason why data must have come from a cache during the measurement."""
+    """The reasons to conclude that data came from a cache during the measurement."""
     if not reading.read:
         return
     counts = {} if reading.fetched is None else {"devices": reading.fetched}
@@ -222,7 +222,7 @@ def _cached(trial: Trial, fetch: Fetch, reading: Reading, out: Path) -> Iterator
 
 
 def _claims(trial: Trial, out: Path) -> tuple[list[str], list[str]]:
-    """The other claims that did not hold, and those that nobody checked since all was done without zlang."""
+    """The other claims that did not hold, and those that were not checked because zlang did not run the trial."""
     claims = [s for s in trial.steps if s.action is Action.VERIFY and s.expect is not None]
     others = [step for step in claims if not _is_cache_check(step, trial)]
     is_outside = any(step.reader and step.reader.name == outside.NAME for step in trial.steps)
@@ -248,15 +248,15 @@ def _output(step: Step, out: Path) -> str | None:
 
 
 def _text(name: str, out: Path) -> str | None:
-    """The output of the step of a name."""
+    """The output of the step with a name."""
     text = text_of(out / f"{name}.out")
     return None if text is None else text.strip()
 
 
 def _mismatch(step: Step, out: Path) -> str:
-    """`4096 bytes resident`, with what was wanted where that is not nothing.
+    """Describe a failed cache check: `4096 bytes resident`, with the expected number unless it is 0.
 
-    A check that cannot count bytes prints a sentence, which stands for itself.
+    A check that cannot count bytes prints a sentence, which is quoted.
     """
     output, wanted = _output(step, out), (step.expect or "").strip()
     if output and output.isdecimal():
@@ -274,7 +274,7 @@ def _quoted(step: Step, out: Path) -> str:
 
 
 def _differing(result: str, wanted: str) -> tuple[str, str]:
-    """Only the lines that are not alike, where each claim has a line of its own."""
+    """Only the lines that differ, if each claim has its own line."""
     pairs = list(zip(result.splitlines(), wanted.splitlines(), strict=False))
     if len(result.splitlines()) != len(wanted.splitlines()):
         return result, wanted
@@ -288,7 +288,7 @@ def _evidence(step: Step, out: Path) -> str:
 
 
 def _by_layer(checks: Sequence[Step], outputs: Mapping[str, str]) -> str:
-    """The text about each layer, by the name of the resource whose cache it is if there are several."""
+    """The text about each cache layer, prefixed with the name of its resource if there are several."""
     several = len(checks) > 1
     return "; ".join(f"{name.partition('-')[2]}: {text}" if several else text for name, text in outputs.items())
 

@@ -596,7 +596,7 @@ def _every_trial(
 
 
 def _without_constants(table: document.DocumentTable, names: AbstractSet[str]) -> document.DocumentTable:
-    """The same table without those of these columns that have one value; a note says it, and `data` keeps them."""
+    """Return the table without the named columns that are constant; a note has their values, and `data` keeps them."""
     constants = {
         n: table.rows[0][n].shown
         for n, name in enumerate(table.columns)

@@ -154,7 +154,7 @@ def _same(keys: Sequence[str], item: str, other: str) -> str:
 
 
 def of_trial(trials: Trials, term: Term, number: int) -> str:
-    """The value that a trial adds to an aggregate, or NULL; a percentile of its own is `p` and the number."""
+    """The SQL of a trial's value for an aggregate, or NULL; its own percentile is the column `p` and the number."""
     is_percentile = term.op == "percentile"
     value = f"p{number}" if is_percentile else f"({_sql(trials, term.terms[0], ())})"
     conditions = term.terms if is_percentile else term.terms[1:]

@@ -266,7 +266,7 @@ def _is_contradicted(comparison: Term, leaf: Leaf, verdict: Verdict) -> bool:
 
 
 def _holds(op: str, interval: tuple[float, float]) -> bool | None:
-    """Whether a comparison holds everywhere in an interval about its limit (0), nowhere, or neither."""
+    """Whether a comparison with the limit 0 holds everywhere in an interval; None if it holds in a part of it."""
     low, high = interval
     match op:
         case ">" | "<=":

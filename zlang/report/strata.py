@@ -110,7 +110,7 @@ def _is_paired_within(observations: Sequence[Observation], kind: int) -> bool:
 
 
 def components(groups: Sequence[tuple[Hashable, ...]], kinds: Sequence[int]) -> list[int]:
-    """For each place a number: places that groups of these kinds link, even through others, have the same."""
+    """Number the connected components: places linked by groups of these kinds, even indirectly, share a number."""
     roots = list(range(len(groups)))
 
     def root(n: int) -> int:

@@ -1,1 +1,1 @@
-"""Journal and artefacts of runs in, a DuckDB database out, and answers from it. The only door to DuckDB."""
+"""The results database: built from the journals and artefacts of runs, and queried. Only this package uses DuckDB."""

@@ -1,9 +1,9 @@
 """The columns of an experiment's wide table: factors, what every trial has, and metrics.
 
-In: factors and metrics in the order in which runs bring them. Out: one list of columns with names that SQL can tell
-apart. Rules: names differ without regard to case, as DuckDB compares them; what every trial has keeps its name, then
-metrics, then factors, which fall back to their full path; a type is only ever widened, so every value fits. Words
-whose levels are all declared sort as they are declared (an ENUM of DuckDB, which is compared with texts as a text is).
+In: factors and metrics in the order in which runs bring them. Out: one list of columns with distinct names. Rules:
+names are distinct regardless of case, as DuckDB compares them. Columns that every trial has keep their names first,
+then metrics, then factors, which fall back to their full path. A type is only ever widened, so every value fits. Words
+whose levels are all declared sort in that order (an ENUM of DuckDB, which compares with texts as a text does).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Column:
     distribution: str = ""
 
 
-# Name, type in SQL, unit and meaning of what every trial has.
+# The columns that every trial has: name, SQL type, unit and meaning.
 TRIAL_COLUMNS: tuple[tuple[str, str, str, str], ...] = (
     ("run", "VARCHAR", "", "the run's name"),
     ("trial", "VARCHAR", "", "identity of the point: the hash of everything that determines it"),
@@ -72,7 +72,7 @@ _WORD = "VARCHAR"
 
 @dataclass(slots=True)
 class _Open:
-    """A column while runs are still being read."""
+    """A column whose type can still change while runs are read."""
 
     code: str
     name: str
@@ -83,19 +83,19 @@ class _Open:
 
     @property
     def final(self) -> str:
-        """The type in SQL once all runs are read."""
+        """The SQL type once all runs are read."""
         return f"ENUM({', '.join(map(literal, self.levels))})" if self.sql == _WORD and self.levels else self.sql
 
 
 class Columns:
-    """Collects the columns of one experiment and hands out the codes under which values are staged."""
+    """Collects the columns of one experiment and assigns the codes under which values are staged."""
 
     def __init__(self) -> None:
         self._factors: dict[str, _Open] = {}
         self._metrics: dict[str, tuple[str, Metric]] = {}
 
     def factor(self, brought_factor: BroughtFactor) -> _Open:
-        """Take notice of a factor; a later run's name for it wins, and its type is widened to hold both."""
+        """Add a factor; a later run's name for it wins, and its type is widened to hold the values of both runs."""
         factor_column = self._factors.get(brought_factor.path)
         if factor_column is None:
             factor_column = _Open(
@@ -116,13 +116,13 @@ class Columns:
         return factor_column
 
     def metric(self, metric: Metric) -> str:
-        """The code of a metric; a run that declares it says what it is."""
+        """The code of a metric; a run that declares the metric defines it."""
         code, known_metric = self._metrics.get(metric.name, (f"m{len(self._metrics)}", metric))
         self._metrics[metric.name] = code, metric if metric.doc or metric.unit else known_metric
         return code
 
     def of_run(self, factors: Iterable[Factor], declared: Iterable[Metric]) -> OfRun:
-        """The staging of one run's factors and metrics."""
+        """Make the staging of one run's factors and metrics."""
         return OfRun(self, factors, declared)
 
     def merge(self, brought: RunColumns) -> None:
@@ -133,7 +133,7 @@ class Columns:
             self.metric(metric)
 
     def listed(self) -> list[Column]:
-        """All columns, factors first, with names that differ."""
+        """All columns, factors first, with distinct names."""
         taken = {name for name, *_ in TRIAL_COLUMNS}
         measured = [self._metric(taken, code, metric) for code, metric in self._metrics.values()]
         factors = [self._factor(taken, factor) for factor in self._factors.values()]
@@ -181,7 +181,7 @@ class Columns:
 class BroughtFactor:
     """A factor in one run: `sql` is the narrowest type of its values.
 
-    `levels` are words in the order in which the program has them; None where there are others too.
+    `levels` are words in the order of the program; None if there are levels that are not words.
     """
 
     path: str
@@ -200,7 +200,7 @@ class RunColumns:
 
 
 class OfRun:
-    """Stages the levels and metrics of one run, and keeps what they bring to the columns."""
+    """Stages the levels and metrics of one run, and collects the columns that they need."""
 
     def __init__(self, columns: Columns, factors: Iterable[Factor], declared: Iterable[Metric]) -> None:
         self._columns = columns
@@ -218,18 +218,18 @@ class OfRun:
         return self._columns.factor(brought)
 
     def metric(self, name: str) -> str:
-        """The code of a metric; one that nobody declares is a number without a unit."""
+        """The code of a metric; an undeclared metric is a number without a unit."""
         if name not in self._metrics:
             metric = self._declared.get(name, Metric(name, "number"))
             self._metrics[name] = self._columns.metric(metric), metric
         return self._metrics[name][0]
 
     def has_meaning(self, name: str) -> bool:
-        """Whether a metric is declared with a meaning, by which rules about results know it."""
+        """Whether a metric is declared with a meaning, by which rules about results recognise it."""
         return name in self._declared and bool(self._declared[name].means)
 
     def staged(self, levels: Mapping[str, Scalar]) -> Iterator[tuple[str, Scalar]]:
-        """Code and value of each level, the column widened where the value needs it."""
+        """The code and value of each level; a column is widened if the value needs it."""
         for key, value in levels.items():
             cached = self._by_key.get(key)
             if cached is None:
@@ -245,7 +245,7 @@ class OfRun:
             if merged.levels is not None and value not in merged.levels:
                 self._brought[cached.path] = replace(merged, levels=None)
                 cached.levels = None
-            # Integers beyond 64 bits are more than the writer of JSON takes.
+            # The JSON writer does not take integers beyond 64 bits.
             yield cached.code, float(value) if needed == "DOUBLE" and isinstance(value, int) else value
 
     @property
@@ -255,16 +255,16 @@ class OfRun:
 
 
 def words(levels: Sequence[Scalar]) -> tuple[str, ...] | None:
-    """The levels, where all are words that a type of SQL can be made of."""
+    """The levels, if all are words that can form an SQL ENUM type; else None."""
     names = [level for level in levels if level is not None]
     plain = dict.fromkeys(level for level in names if isinstance(level, str) and "\0" not in level)
     return tuple(plain) if names and all(level in plain for level in names) else None
 
 
 def merged(before: tuple[str, ...] | None, now: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The levels of two runs: in the order of the later one, and what only the earlier one has behind what it followed.
+    """The levels of two runs in the order of the later; a level that only the earlier has stays after its predecessor.
 
-    None where one of them has other values.
+    None if a run has values that are not words.
     """
     if before is None or now is None:
         return None
@@ -295,7 +295,7 @@ def _sql_of(value: str | float | bool) -> str:
 
 
 def _unused_name(taken: set[str], *candidates: str) -> str:
-    """The first candidate that no other column has, the last one numbered if need be; it is taken from then on."""
+    """Take the first candidate that no other column has, or else the last one with a number."""
     last = candidates[-1]
     numbered = (f"{last}_{n}" for n in range(2, len(taken) + 3))
     name = next(c for c in (*candidates, *numbered) if c.lower() not in taken)

@@ -1,4 +1,4 @@
-"""One experiment's share of what is staged: the columns of its wide table, and when it was last worked on."""
+"""One experiment in the staging: the columns of its wide table, and the time of its latest activity."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zlang.store.columns import Columns
 
 @dataclass(slots=True)
 class StoredExperiment:
-    """An experiment whose runs are being read; `table` is what its rows are staged as."""
+    """An experiment whose runs are being read; `table` is the name under which its rows are staged."""
 
     name: str
     table: str

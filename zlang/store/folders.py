@@ -1,7 +1,7 @@
-"""Run folders: a directory in, its run folders out, in an order that does not depend on their paths.
+"""The run folders in a directory, in an order that does not depend on their paths.
 
-Rules: a run that exists twice (a copy of a folder) is taken once, from the folder with the longer journal. The parts of
-one plan that scripts of several machines carried out are one run.
+Rules: a run that exists twice (a copy of a folder) is read once, from the folder with the longer journal. The parts of
+one plan that scripts carried out on several machines are one run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MARKS = {"journal.jsonl", "plan.jsonl"}
 
 @dataclass(frozen=True, slots=True)
 class FolderSource:
-    """One run's folder: when the run first began, and the name under which it did."""
+    """One run's folder, with the time when the run first began and its name at that time."""
 
     began: float
     run: str
@@ -34,7 +34,7 @@ class FolderSource:
 
 
 def run_folders(runs: Path) -> tuple[list[FolderSource], list[FolderSource]]:
-    """The run folders in or under a directory, oldest run first, and the copies that are left out."""
+    """The run folders in or below a directory, oldest run first, and the copies that are ignored."""
     if not runs.is_dir():
         raise RunError(f"there is no directory {runs}", "name the folder that holds the runs: zlang ingest DIR")
     result = sorted(map(_source, _paths(runs)), key=lambda s: (s.began, s.run, s.folder.path))
@@ -47,7 +47,7 @@ def run_folders(runs: Path) -> tuple[list[FolderSource], list[FolderSource]]:
 
 
 def _whole(group: Sequence[FolderSource]) -> FolderSource:
-    """The folder of a run with the longest journal, with those of other machines that did other parts of it."""
+    """The folder of a run with the longest journal, with those of the machines that carried out its other parts."""
     longest = sorted(group, key=lambda source: -source.journal_size)
     parts: dict[tuple[str, str], FolderSource] = {}
     for source in longest if len(group) > 1 else ():
@@ -58,7 +58,7 @@ def _whole(group: Sequence[FolderSource]) -> FolderSource:
 
 
 def _part(folder: Folder) -> tuple[str, str]:
-    """The plan, and the machine that did its part of it; empty where the folder has all that was done."""
+    """The plan and the machine that carried out a part of it; empty if the folder has the whole run."""
     try:
         header = folder.read_plan().header
     except RunError:
@@ -78,7 +78,7 @@ def _paths(runs: Path) -> Iterator[Path]:
 def _source(path: Path) -> FolderSource:
     folder = Folder(path.absolute())
     session = None
-    with suppress(RunError):  # who stages the run says that its journal cannot be read
+    with suppress(RunError):  # an unreadable journal is reported when the run is staged
         session = next((e for e in Lines(folder.journal) if isinstance(e, Session)), None)
     size = folder.journal.stat().st_size if folder.journal.is_file() else 0
     return FolderSource(session.t if session else 0.0, session.run if session else folder.name, size, folder)

@@ -1,4 +1,4 @@
-"""From DuckDB's message about a query to a hint."""
+"""Hints for queries that DuckDB rejects, derived from its messages."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SENTENCES = (
 
 
 def hint(connection: duckdb.DuckDBPyConnection, sql: str, message: str) -> str:
-    """A hint what to type instead, or nothing."""
+    """A hint that says what to type instead; empty if there is none."""
     for part, sentence in _SENTENCES:
         if part in message:
             return sentence
@@ -58,7 +58,7 @@ def hint(connection: duckdb.DuckDBPyConnection, sql: str, message: str) -> str:
 
 
 def _quantity(sql: str) -> str:
-    """The number in the database that a value with a unit stands for, if the query contains one."""
+    """The number in the database that a value with a unit stands for, if the query contains such a value."""
     for text in _WITH_UNIT.findall(sql):
         try:
             units.parse(text)

@@ -1,8 +1,8 @@
 """The runs in an existing database that need not be read again.
 
-In: the database that will be replaced, and the run folders. Out: which runs are as they were, and SQL that takes their
-rows over. Rule: a run is kept only if its journal, plan and findings are those that were read, by the same readers into
-the same tables; otherwise it is read again, so that what comes out is what reading everything would give.
+In: the database that will be replaced, and the run folders. Out: the unchanged runs, and SQL that copies their rows.
+Rule: a run is kept only if its journal, plan and findings are unchanged, and were read by the same readers into the
+same tables. Otherwise it is read again, so the result is the same as if everything had been read.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class UnchangedRun:
 
 
 def mark(source: FolderSource, code: str) -> str:
-    """A mark that changes when a run folder's journal, plan or findings do, or the code that reads them."""
+    """A fingerprint that changes with a run folder's journal, plan or findings, and with the code that reads them."""
     shown = []
     folders = (source.folder, *source.others)
     for path in (path for each in folders for path in (each.journal, each.plan, each.path / findings.FILE)):
@@ -59,14 +59,14 @@ def mark(source: FolderSource, code: str) -> str:
 
 
 def code(more: Sequence[str] = ()) -> str:
-    """A hash of the code that makes rows of run folders, and of the tables; `more` are packages that do so, too."""
+    """A hash of the code that turns run folders into rows, including the packages `more`, and of the tables."""
     return own_code.hash_of(("zlang.readers", "zlang.run", "zlang.store", *more))
 
 
 def unchanged(db: Path, marks: Mapping[str, str], present: Collection[str]) -> tuple[dict[str, UnchangedRun], int]:
-    """The runs in a database that have the same mark, and how many of its runs are not `present`.
+    """The runs in a database whose fingerprint is unchanged, and the number of its runs that are not `present`.
 
-    Without a database, or where it cannot be read, there are none of either.
+    Without a readable database, both are empty.
     """
     import duckdb
 
@@ -97,7 +97,7 @@ def _factor(shown: dict[str, Any]) -> BroughtFactor:
 
 
 class Before:
-    """The database that is replaced, open beside the one that is built."""
+    """The database that will be replaced, open beside the one that is being built."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, db: Path, runs: Sequence[str]) -> None:
         self._connection = connection
@@ -106,7 +106,7 @@ class Before:
             connection.execute(f"ATTACH {literal(str(db.absolute()))} AS {BEFORE} (READ_ONLY, TYPE duckdb)")
 
     def take_main(self) -> None:
-        """Take over what the tables of all experiments hold of the runs that are kept."""
+        """Copy the rows of the kept runs from the tables that all experiments share."""
         if not self._of_runs:
             return
         tables = self._connection.execute(
@@ -125,7 +125,7 @@ class Before:
         self._connection.execute(f"INSERT INTO main.log_lines {lines}")
 
     def take_wide(self, experiment: str, columns: Sequence[Column], table: str) -> None:
-        """Take over an experiment's trials; a column is known by what it is of, as its name may have changed."""
+        """Copy an experiment's trials; a column is identified by its factor or metric, as its name may have changed."""
         if not self._of_runs:
             return
         rows = self._connection.execute(

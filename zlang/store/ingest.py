@@ -1,8 +1,8 @@
-"""Run folders in, a results database out.
+"""Building a results database from run folders.
 
-Rules: journal and raw artefacts are the truth, so the same folders give the same rows in whatever order they lie, and
-the database takes its place only when it is whole; nothing is dropped silently: what does not count is in it, with
-its reason; one damaged run does not keep the others out; a run that is as it was is not read again.
+Rules: journals and raw artefacts are the source of truth, so the same folders give the same rows in any order. The
+database replaces the old one only when it is complete. Nothing is dropped silently: invalid trials are in it, with
+their reasons. A damaged run does not keep the others out; an unchanged run is not read again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _UNTOUCHED = "the run folders have not changed; choose another file with --db"
 
 @dataclass(slots=True)
 class Ingested:
-    """The content of the database in numbers; `kept` runs of it were not read again, `dropped` ones are in it no more.
+    """The content of the database in numbers; `kept` runs were not read again, `dropped` ones are no longer in it.
 
     `unverified` are the runs whose results cannot be verified, each with its sentence.
     """
@@ -55,18 +55,18 @@ class Ingested:
 
 
 class Look(Protocol):
-    """Finds what is doubtful in a database, once all trials are in it. A change of `code` makes runs be read again."""
+    """Finds reasons for doubt in a database once all trials are in it. If `code` changes, runs are read again."""
 
     code: tuple[str, ...]
     """The packages that do it."""
 
     def __call__(self, db: Path, runs: Sequence[str]) -> Iterable[Row]:
-        """Rows of the table `findings` about these runs."""
+        """Return rows of the table `findings` about these runs."""
 
 
 @contextmanager
 def building(db: Path) -> Iterator[None]:
-    """Be the only one who builds databases in the directory of `db`."""
+    """Hold the lock for building databases in the directory of `db`."""
     place = db.absolute().parent
     try:
         directory = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -81,9 +81,9 @@ def building(db: Path) -> Iterator[None]:
 
 
 def ingest(runs: Path, db: Path, progress: Progress | None = None, look: Look | None = None) -> Ingested:
-    """Build the database from every run folder in or under `runs`, and replace the existing one.
+    """Build the database from every run folder in or below `runs`, and replace the existing one.
 
-    What `look` finds in the runs that were read is kept in it.
+    The findings of `look` about the runs that were read are stored in it.
     """
     import duckdb
 
@@ -107,14 +107,14 @@ def ingest(runs: Path, db: Path, progress: Progress | None = None, look: Look | 
 
 
 def _directory_without_wildcards(directory: Path) -> Path:
-    """A directory for the new database without `?`, `*` and `[`, which DuckDB takes for wildcards."""
+    """A directory for the new database whose path has no `?`, `*` or `[`, which DuckDB takes for wildcards."""
     return Path(tempfile.gettempdir()) if set("?*[") & set(str(directory)) else directory
 
 
 def _replace_database(built: Path, target: Path) -> None:
-    """Put the database in its place at once, also from another file system, with the attributes of the one there."""
+    """Replace the database atomically, even from another file system, with the attributes of the existing one."""
     with suppress(OSError), built.open("rb") as new:
-        # The kernel may refuse to open another user's file in a directory such as /tmp, if this could create it.
+        # The kernel may refuse to open another user's file with O_CREAT in a directory such as /tmp.
         old = os.open(target, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
         try:
             copy_attributes(old, new.fileno())
@@ -165,7 +165,7 @@ def _build(
 
 
 def _forget_findings(connection: duckdb.DuckDBPyConnection, read: set[str]) -> list[str]:
-    """Delete the findings about the runs that were read and about other runs of their plans; give all these runs."""
+    """Delete the findings about the runs that were read and about other runs of their plans; return all these runs."""
     plans = "SELECT plan FROM main.runs WHERE list_contains(?, run)"
     rows = connection.execute(f"SELECT run FROM main.runs WHERE plan IN ({plans}) ORDER BY run", [sorted(read)])
     runs = [str(run) for (run,) in rows.fetchall()]
@@ -186,7 +186,7 @@ def _add_findings(built: Path, rows: Sequence[Row]) -> None:
 def _count_unchanged(
     run: str, unchanged_run: incremental.UnchangedRun, experiments: dict[str, StoredExperiment], ingested: Ingested
 ) -> None:
-    """Take notice of a run that is not read again."""
+    """Count a run that is not read again, and add its columns."""
     experiment = _experiment(experiments, unchanged_run.experiment)
     experiment.columns.merge(unchanged_run.brought)
     experiment.newest = max(experiment.newest, (unchanged_run.last_session, run))
@@ -209,9 +209,9 @@ def _stage_run(
     ingested: Ingested,
     progress: Progress | None,
 ) -> None:
-    """Stage one run; a run whose plan or journal cannot be read is reported and left out.
+    """Stage one run; a run whose plan or journal cannot be read is reported and skipped.
 
-    What several machines did of it is first joined in a directory within `scratch_directory`.
+    Parts that several machines carried out are first joined in a directory within `scratch_directory`.
     """
     try:
         plan = source.folder.read_plan()

@@ -1,8 +1,8 @@
-"""The run folders that the scripts of a plan wrote, one a machine -> one run folder, as if one place had run the plan.
+"""Joining of the run folders that the scripts of a plan wrote, one per machine, into one, as if one machine had run it.
 
-Rules: a trial is committed only if every machine that takes part in it committed its part, for the same instant, and
-nothing of that was changed since. Each machine has its own clock, by which nothing is compared but what began: one that
-was moved is noticed as in any run. Files are linked where the file system permits it.
+Rules: a trial is committed only if every machine that takes part in it committed its part for the same instant, and
+nothing of it was changed since. Each machine has its own clock; only starts are compared between clocks, and a clock
+that was set is noticed as in any run. Files are linked if the file system permits it.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _Moment = tuple[float, Recorded]
 
 
 def is_part(header: Header) -> bool:
-    """Whether a run is what one machine did of a plan of several."""
+    """Whether a run is the part of one machine in a plan for several."""
     return header.part in header.machines and _WORD.fullmatch(header.part) is not None
 
 
 def join(parts: Mapping[str, Folder], plan: Plan, place: Path) -> Folder:
-    """Write what these machines did of a plan into a directory. Raises RunError, OSError."""
+    """Write the joined parts of a plan into a directory. Raises RunError, OSError."""
     folder = Folder(place)
     folder.write_plan(Plan(replace(plan.header, part=""), plan.items))
     accounts = {machine: Account(parts[machine], judge) for machine in sorted(parts)}
@@ -67,7 +67,7 @@ def join(parts: Mapping[str, Folder], plan: Plan, place: Path) -> Folder:
 
 
 def problems(parts: Mapping[str, Folder], header: Header) -> Iterator[str]:
-    """Sentences about what is missing of the parts, or damaged."""
+    """Sentences about missing or damaged parts."""
     for machine in header.machines.keys() - parts.keys():
         yield f"the run folder of `{machine}` is not here: trials in which it takes part do not count"
     for machine, folder in sorted(parts.items()):
@@ -85,13 +85,13 @@ def _attempts(trial: Trial, accounts: Mapping[str, Account[Judgement]]) -> dict[
 def _joined(
     trial: Trial, attempts: Mapping[str, Attempt], accounts: Mapping[str, Account[Judgement]], place: Path, out: str
 ) -> Iterator[_Moment]:
-    """Put together what all machines left of a trial; gives how it began and ended."""
+    """Join the files of a trial from all machines; yield its start and its end."""
     directory = _within(place, out)
     directory.mkdir(parents=True)
     begun = {machine: attempt for machine, attempt in attempts.items() if _is_begun(attempt)}
     for machine, attempt in begun.items():
         _link(accounts[machine], attempt.out, directory, machine)
-    if not (directory / CLOCKS).exists():  # scripts take it that the clocks agree
+    if not (directory / CLOCKS).exists():  # scripts assume that the clocks agree
         names = [step.name for step in trial.steps if step.action is Action.MEASURE]
         (directory / CLOCKS).write_text("".join(f"{name} 0 0\n" for name in names), "ascii")
     ends = max(_elapsed(attempt) for attempt in attempts.values())
@@ -111,7 +111,7 @@ def _joined(
 
 
 def _reason(trial: Trial, attempts: Mapping[str, Attempt], accounts: Mapping[str, Account[Judgement]]) -> str:
-    """The reason why the parts of a trial are not one measurement; empty if they are."""
+    """The reason why the parts of a trial do not form one measurement; empty if they do."""
     for machine in dict.fromkeys(step.host for step in trial.steps if step.host != LOCAL):
         if machine not in accounts:
             return f"the run folder of `{machine}` is not here"
@@ -124,7 +124,7 @@ def _reason(trial: Trial, attempts: Mapping[str, Attempt], accounts: Mapping[str
 
 
 def _moments(folder: Folder, standing: Mapping[str, str]) -> Iterator[_Moment]:
-    """The events of a machine but for beginnings and ends of trials; at each beginning both clocks are set alike."""
+    """The events of a machine except starts and ends of trials, timed by the monotonic clock since the last start."""
     wall, monotonic = 0.0, 0.0
     for event in Lines(folder.journal):
         if isinstance(event, Gap):
@@ -140,7 +140,7 @@ def _moments(folder: Folder, standing: Mapping[str, str]) -> Iterator[_Moment]:
 
 
 def _journal(folder: Folder, accounts: Mapping[str, Account[Judgement]], events: list[Recorded]) -> Iterator[Recorded]:
-    """The events of all machines, as those of one run: it begins once, and is finished when all are."""
+    """The events of all machines as those of one run, which begins once and finishes when all have finished."""
     sessions = [event for event in events if isinstance(event, Session)]
     yield from (replace(session, plan=hashes.of_file(folder.plan), node="") for session in sessions[:1])
     yield from (event for event in events if not isinstance(event, Session | Finish))
@@ -149,18 +149,18 @@ def _journal(folder: Folder, accounts: Mapping[str, Account[Judgement]], events:
 
 
 def _is_begun(attempt: Attempt) -> bool:
-    """Whether it came further than the setups that it needs."""
+    """Whether an attempt got beyond its setups."""
     return attempt.out.startswith(f"{attempt.place}/")
 
 
 def _elapsed(attempt: Attempt) -> float:
-    """The time of a part's last known event, by the wall clock with which it began."""
+    """The time of a part's last known event, on the wall clock of its start."""
     began, last = attempt.began, attempt.last
     return last.t if began.up is None or last.up is None else began.t + last.up - began.up
 
 
 def _within(place: Path, name: str) -> Path:
-    """A path below a directory. Raises RunError where a name in a plan leads elsewhere."""
+    """A path below a directory. Raises RunError if a name in a plan leads outside it."""
     if ".." in name.split("/"):
         raise RunError(f"the plan is damaged: `{name}` is not a place of its own")
     return place / name
@@ -175,7 +175,7 @@ def _link(account: Account[Judgement], source: str, target: Path, machine: str) 
     """Put the regular files of a directory of a run into another; a second one of a name into that of its machine."""
     try:
         top = account.inside(source)
-    except ValueError:  # a link, which is no part of the run
+    except ValueError:  # a symbolic link, which is not part of the run
         return
     for at, _, names in os.walk(top):
         for name in names:

@@ -1,6 +1,6 @@
-"""Staged rows in, filled tables out: the SQL of ingest.
+"""The SQL of ingest, which fills tables from staged rows.
 
-Rule: rows stand in the order in which they were staged, behind those that are taken over from the database before.
+Rule: rows keep the order in which they were staged, after those that are copied from the previous database.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 IMPORTED = "imported"
 """The schema of tables that programs import."""
 _TAKEN_SCHEMAS = (IMPORTED, "main", "temp", "system", "memory", "pg_catalog", "information_schema", ALIAS)
-_MEMORY = "256MiB"  # of DuckDB's share; it goes to disk beyond that
+_MEMORY = "256MiB"  # within the limit of DuckDB, which spills to disk beyond it
 
 
 def everything(
@@ -31,7 +31,7 @@ def everything(
     stem: str,
     before: Before,
 ) -> None:
-    """Fill all tables; `stem` is what DuckDB will call the database when it is opened by its file."""
+    """Fill all tables; `stem` is the name that DuckDB gives the database when its file is opened."""
     threads = connection.execute("SELECT least(2, current_setting('threads')::INTEGER)").fetchone()
     connection.execute(f"SET threads = {threads[0] if threads else 1}")
     connection.execute(f"SET memory_limit = '{_MEMORY}'")
@@ -73,7 +73,7 @@ def _main_tables(connection: duckdb.DuckDBPyConnection, staging: Staging) -> Non
 
 
 def _samples(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
-    """Fill the table of time series, each staged as the list of its times and that of its values."""
+    """Fill the table of time series, each staged as a list of times and a list of values."""
     types = staging.types_of(connection, "samples")
     chosen = {name: quoted(name) for name in types}
     chosen |= {"t": timestamp("unnest(t)"), "second": "unnest(t) - began", "value": "unnest(value)"}
@@ -85,7 +85,7 @@ def _samples(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
 
 
 def _imported(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
-    """Make each imported table, as the run has it that was worked on last; DuckDB finds the types of its columns."""
+    """Make each imported table from the run with the latest activity; DuckDB infers the types of its columns."""
     import duckdb
 
     connection.execute(f"CREATE SCHEMA {IMPORTED}")
@@ -100,7 +100,7 @@ def _imported(connection: duckdb.DuckDBPyConnection, staging: Staging) -> None:
         except duckdb.Error as error:
             problem = f"the imported table {name} cannot be made: {first_line(error)}"
             row = [run, experiment, problem]
-            # It stands there already where the run was taken over.
+            # It exists already if the run was copied from the previous database.
             connection.execute(
                 "INSERT INTO main.problems (run, experiment, problem) SELECT * FROM (VALUES (?, ?, ?)) v(r, e, p) "
                 "WHERE p NOT IN (SELECT problem FROM main.problems WHERE run = r AND problem IS NOT NULL)",
@@ -134,7 +134,7 @@ def _wide_table(
 def _tidy(connection: duckdb.DuckDBPyConnection, table: str, experiment: str, metrics: Sequence[str]) -> None:
     if not metrics:
         return
-    # Under codes, so that no metric's name can be taken for that of a column beside it.
+    # Codes, so that no metric's name can clash with that of another column.
     coded = ", ".join(f"{quoted(name)} AS m{n}" for n, name in enumerate(metrics))
     codes = ", ".join(f"m{n} AS {literal(name)}" for n, name in enumerate(metrics))
     connection.execute(
@@ -162,7 +162,7 @@ def _catalogued(experiment: str, schema: str, position: int, column: Column) -> 
 
 
 def _schemas(experiments: Sequence[StoredExperiment], stem: str) -> dict[str, str]:
-    """A schema's name for each experiment: its own, unless SQL has another use for that."""
+    """The schema name of each experiment: its own name, unless that is reserved in SQL."""
     taken = {*_TAKEN_SCHEMAS, stem.lower()}
     schemas = {}
     for experiment in experiments:

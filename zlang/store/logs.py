@@ -1,8 +1,8 @@
-"""The logs of single operations or intervals that workloads write.
+"""Logs of single operations or intervals, as workloads write them.
 
-In: the directory of an attempt. Out: its logs, which are staged, and in the end rows of the table `logs`. Rules:
-readers know the formats; DuckDB reads the files itself, so that they come in as fast as it reads CSV; a file that its
-format does not fit is a problem, and keeps nothing else out.
+In: the directory of an attempt. Out: its logs, which are staged and become rows of the table `logs`. Rules: readers
+know the formats. DuckDB reads the files itself, as fast as it reads CSV. A file that does not match its format is
+reported as a problem, and does not keep other files out.
 """
 
 from __future__ import annotations
@@ -75,5 +75,5 @@ def _insert(connection: duckdb.DuckDBPyConnection, fields: Sequence[str], paths:
 
 
 def _escaped(path: str) -> str:
-    """A path that `read_csv` takes for itself, whatever is in it."""
+    """Escape a path so that `read_csv` takes it literally."""
     return re.sub(r"[\[*?]", r"[\g<0>]", path)

@@ -1,7 +1,7 @@
-"""Past durations of steps on this machine: the database -> `Past`, from which plans are estimated.
+"""Past durations of steps on this machine, read from the database; plans are estimated from them.
 
-Rule: a machine is recognised by its kernel and its memory, from the facts of a run. Only steps that succeeded count, by
-their median.
+Rule: a machine is recognised by its kernel and its memory, from the facts of a run. A duration is the median over the
+steps that succeeded.
 """
 
 from __future__ import annotations

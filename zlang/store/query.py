@@ -1,7 +1,7 @@
-"""SQL in, columns and rows out.
+"""SQL queries on a results database.
 
-Rule: a question cannot change anything, whatever it says; what it gets wrong is answered in one sentence with the
-nearest names.
+Rule: a query cannot change anything, whatever it says; an error in it is reported in one sentence with the nearest
+names.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Parameters = Sequence[object] | Mapping[str, object]
 
 @frozen
 class Result:
-    """An answer; `types` are DuckDB's names of the columns' types."""
+    """The result of a query; `types` are DuckDB's names for the column types."""
 
     columns: tuple[str, ...]
     types: tuple[str, ...]
@@ -59,16 +59,16 @@ class NamedColumn:
 
 
 class QuerySession:
-    """A database that is open for questions."""
+    """A database that is open for queries."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, access: store.Access = store.LOCKED) -> None:
         self._connection = connection
         self._access = access
 
     def ask(self, sql: str, parameters: Parameters = (), most: int | None = None) -> Result:
-        """The answer to one question (of several statements, to the last); Ctrl-C ends it.
+        """Run a query and return its result (of several statements, that of the last); Ctrl-C ends it.
 
-        Raises RunError, also if the answer has more than `most` rows.
+        Raises RunError, also if the result has more than `most` rows.
         """
         import duckdb
 
@@ -88,8 +88,8 @@ class QuerySession:
             finally:
                 is_answered.set()
 
-        # A query that a signal ends in the thread that waits for it can leave DuckDB 1.5 hanging at the next one.
-        # The thread is not joined: Python 3.11 takes one for ended when a signal comes meanwhile.
+        # If a signal interrupts a query in the thread that waits for it, DuckDB 1.5 can hang at the next query.
+        # The thread is not joined: Python 3.11 takes it for ended if a signal arrives during the join.
         try:
             threading.Thread(target=ask, daemon=True).start()
         except RuntimeError as error:
@@ -119,7 +119,7 @@ class QuerySession:
         import duckdb
 
         try:
-            # DuckDB's stubs do not say that a query without a statement has no answer.
+            # DuckDB's stubs do not say that a query without a statement has no result.
             answer: duckdb.DuckDBPyConnection | None = self._connection.execute(sql, parameters or None)
             if answer is None:
                 return None
@@ -127,7 +127,7 @@ class QuerySession:
             rows = tuple(answer.fetchall() if most is None else answer.fetchmany(most + 1))
         except duckdb.Error as error:
             return error
-        except UnicodeDecodeError:  # in a message of DuckDB's
+        except UnicodeDecodeError:  # in a message of DuckDB
             return duckdb.Error("DuckDB refuses this, with a message that is not text")
         if most is not None and len(rows) > most:
             hint = "add a `limit`, or write all of it as Parquet: --format parquet --out FILE"
@@ -138,12 +138,12 @@ class QuerySession:
         """The runs whose results cannot be verified, each with its sentence."""
         try:
             rows = self.ask(UNVERIFIED_RUNS, [UNVERIFIED]).rows
-        except RunError:  # somebody has dropped the table with `--write`
+        except RunError:  # the table was dropped with `--write`
             return []
         return [(str(run), str(problem)) for run, problem in rows]
 
     def columns(self) -> list[NamedColumn]:
-        """Every column of every table, with what the catalogue says of it."""
+        """Every column of every table, with its entry in the catalogue."""
         rows = self.ask(
             "WITH newest AS (SELECT experiment FROM main.runs ORDER BY last_session DESC, run DESC LIMIT 1), "
             'known AS (SELECT "schema" AS place, name, role, type, unit FROM main.columns UNION ALL '
@@ -156,7 +156,7 @@ class QuerySession:
         return [NamedColumn(*map(str, row)) for row in rows]
 
     def levels(self, factor: str) -> list[str]:
-        """The levels of a factor of `trials`, as they are compared with."""
+        """The levels of a factor in `trials`, as SQL literals for comparisons."""
         name = store.quoted(factor)
         rows = self.ask(f"SELECT DISTINCT {name} FROM all_trials WHERE {name} IS NOT NULL ORDER BY 1 LIMIT 100").rows
         return [store.literal(level) if isinstance(level, str) else str(level) for (level,) in rows]
@@ -164,7 +164,7 @@ class QuerySession:
 
 @contextmanager
 def session(db: Path, access: store.Access = store.LOCKED) -> Iterator[QuerySession]:
-    """A database open for several questions. Raises RunError."""
+    """Open a database for several queries. Raises RunError."""
     with store.reading(db, access) as connection:
         yield QuerySession(connection, access)
 
@@ -174,7 +174,7 @@ _HELD: dict[Path, QuerySession] = {}
 
 @contextmanager
 def held(db: Path) -> Iterator[None]:
-    """Hold a database open: `run_query` takes 20 ms to open it, which many questions in a row should not."""
+    """Keep a database open for many queries in a row, as `run_query` takes 20 ms to open it."""
     if db in _HELD:
         yield
         return
@@ -187,7 +187,7 @@ def held(db: Path) -> Iterator[None]:
 
 
 def run_query(db: Path, sql: str, parameters: Parameters = ()) -> Result:
-    """The answer to one question (of several statements, to the last)."""
+    """Run a query and return its result (of several statements, that of the last)."""
     question = (sql, parameters) if isinstance(parameters, Mapping) else _written_out(sql, parameters)
     if db in _HELD:
         return _HELD[db].ask(*question)
@@ -196,7 +196,7 @@ def run_query(db: Path, sql: str, parameters: Parameters = ()) -> Result:
 
 
 def _written_out(sql: str, parameters: Sequence[object]) -> tuple[str, Sequence[object]]:
-    """A question with its parameters in it: for any of them DuckDB loads pandas where it is there, for a second."""
+    """Write the parameters into a query: for bound ones DuckDB loads pandas, if installed, which takes a second."""
     parts = sql.split("?")
     existing = [_literal(value) for value in parameters]
     if len(parts) != len(existing) + 1 or None in existing:
@@ -205,7 +205,7 @@ def _written_out(sql: str, parameters: Sequence[object]) -> tuple[str, Sequence[
 
 
 def _literal(value: object) -> str | None:
-    """A text, a number or a list of them in SQL; None where it is something else."""
+    """A text, a number or a list of these as an SQL literal; None for anything else."""
     match value:
         case str():
             return None if "\0" in value else store.literal(value)
@@ -221,9 +221,9 @@ def _literal(value: object) -> str | None:
 
 
 def write_parquet(db: Path, sql: str, parameters: Parameters, out: Path, partition: Sequence[str]) -> int:
-    """Write an answer as Parquet: a file, or a directory of them by the levels of some columns. Gives its rows.
+    """Write a result as a Parquet file, or a directory of files partitioned by columns; return the number of rows.
 
-    Raises RunError, also where `out` is there already.
+    Raises RunError, also if `out` already exists.
     """
     if out.exists():
         raise RunError(f"{out} already exists", "remove it, or choose another file with --out")
@@ -243,7 +243,7 @@ def write_parquet(db: Path, sql: str, parameters: Parameters, out: Path, partiti
 
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:
-    """Names of columns, numbered where they repeat, to serve as keys."""
+    """Make column names unique by numbering repeated ones, so that they can serve as keys."""
     taken: set[str] = set()
     given = []
     for name in names:

@@ -1,6 +1,6 @@
-"""One run folder in, staged rows out: its trials, steps, series, facts, and what does not count, with its reason.
+"""The staging of one run folder: rows for its trials, steps, series and facts, and for invalid trials with reasons.
 
-Rule: nothing is dropped silently; a folder that is damaged in places gives what the rest of it says.
+Rule: nothing is dropped silently; of a partly damaged folder, the intact rest is staged.
 """
 
 from __future__ import annotations
@@ -51,23 +51,23 @@ _SAME_TIME = 1e-5
 
 
 def stage_problem(staging: Staging, run: str, experiment: str | None, text: str, **more: object) -> None:
-    """Stage what keeps something of a run from counting."""
+    """Stage a problem that makes a part of a run invalid."""
     staging.add("problems", {"run": run, "experiment": experiment, "problem": text, **more})
 
 
 def _declared(header: Header) -> Iterable[Metric]:
-    """The metrics that a plan declares; one of an earlier release declared none, and had those of the library."""
+    """The metrics that a plan declares; plans of earlier releases declared none and used those of the library."""
     return header.metrics or [metric for declared in library.load().readers.values() for metric in declared]
 
 
 def _own_metrics(header: Header) -> set[str]:
-    """The metrics that only the program declares: questions can name them even if no trial that counts has one."""
+    """The metrics that only the program declares: queries can name them even if no valid trial has a value."""
     of_library = {metric.name for declared in library.load().readers.values() for metric in in_trials(declared)}
     return {metric.name for metric in in_trials(header.metrics)} - of_library
 
 
 class RunRows:
-    """One run on its way into the staging; `done` of its trials were carried out, `valid` of these count."""
+    """Stages one run; `done` of its trials were carried out, and `valid` of these are valid."""
 
     def __init__(self, source: FolderSource, header: Header, experiment: StoredExperiment, staging: Staging) -> None:
         self.run = source.run
@@ -95,7 +95,7 @@ class RunRows:
         self.named = {"run": source.run, "experiment": header.experiment}
 
     def stage(self, items: Iterable[Setup | Trial], progress: Progress | None) -> None:
-        """Stage everything that this run has to say."""
+        """Stage all rows of the run."""
         total = len(self.attempts)
         try:
             for item in items:
@@ -153,7 +153,7 @@ class RunRows:
         return True
 
     def _stage_setups_below(self, trial: Trial, out: str) -> None:
-        """Stage what the run had made for a trial, and how often it had made anything until then."""
+        """Stage the setups that a trial ran on, with the number of setups made until then."""
         is_run = self.state.has_made or outside.reader_of(trial) is None
         standing = self.state.stood_on.get(out, {}) if is_run else self._setups_outside(trial)
         there = [signature for signature in trial.setups if signature in self.setups and signature in standing]
@@ -163,9 +163,9 @@ class RunRows:
             self.staging.add("stood_on", {**row, "signature": signature, "making": standing[signature]})
 
     def _setups_outside(self, trial: Trial) -> dict[str, int]:
-        """The setups that a person made who carried out the plan without zlang: the same as a run would make.
+        """The setups of a person who carried out the plan without zlang: the same as a run would make.
 
-        Trials come in the order of the plan.
+        Trials are passed in the order of the plan.
         """
         if any(signature not in self.setups for signature in trial.setups):
             return {}
@@ -178,7 +178,7 @@ class RunRows:
         return {signature: self.makings[trial.host, self.setups[signature].key] for signature in trial.setups}
 
     def _stage_traits(self, trial: Trial) -> None:
-        """Stage the facts of a point, with its first trial."""
+        """Stage the traits of a point, together with its first trial."""
         if trial.identity in self.identities:
             return
         self.identities.add(trial.identity)
@@ -189,7 +189,7 @@ class RunRows:
                 )
 
     def _measured(self, row: dict[str, object], trial: Trial, attempt: Attempt, verdict: Judgement) -> None:
-        """Stage what was measured."""
+        """Stage the metrics of a trial."""
         row["cache_state"], row["cache_evidence"] = verdict.cache_state, verdict.cache_evidence
         if verdict.ran:
             row["elapsed"] = verdict.ran[1] - verdict.ran[0]
@@ -207,7 +207,7 @@ class RunRows:
             self.staging.add(logs.FILES, {**self.named, **own, **log})
 
     def _series(self, row: Row, verdict: Judgement) -> None:
-        """Stage histograms and time series, a list a line."""
+        """Stage histograms and time series, one list per line."""
         own = {**self.named, "trial": row["trial"], "replicate": row["replicate"]}
         for histogram in verdict.latency:
             self.staging.add("histograms", {**own, "valid": verdict.valid, **_binned(histogram)})
@@ -227,13 +227,13 @@ class RunRows:
                 self.staging.add("samples", {**own, **of, **part})
 
     def _streams(self, row: Row, verdict: Judgement) -> None:
-        """Stage what each of several streams measured."""
+        """Stage the metrics of each of several streams."""
         own = {**self.named, "trial": row["trial"], "replicate": row["replicate"], "valid": verdict.valid}
         for stream in verdict.streams:
             each = {**own, "stream": stream.name or None, "host": stream.host or row["host"]}
             for metric, value in stream.metrics.items():
                 if self.columns.has_meaning(metric):
-                    self.columns.metric(metric)  # the catalogue has its meaning, even if no trial has a value
+                    self.columns.metric(metric)  # the catalogue lists its meaning even if no trial has a value
                 named = {"group": stream.group, "metric": metrics.column(metric)}
                 self.staging.add("stream_metrics", {**each, **named, "value": number(value)})
             for histogram in stream.latency:
@@ -268,7 +268,7 @@ class RunRows:
             self.staging.add("steps", row)
 
     def _stage_remainder(self) -> None:
-        """Stage what stands in no item of the plan: facts, the run itself, and what the plan does not know."""
+        """Stage what belongs to no item of the plan: facts, the run itself, and trials that the plan does not have."""
         for outs in list(self.places.values()):
             for out in outs:
                 self._steps(out, self.header.facts, {})
@@ -280,7 +280,7 @@ class RunRows:
         for damage in self.account.damage:
             self._problem(damage)
         for fact in self.header.facts:
-            with suppress(ValueError):  # a link: it is no part of the folder
+            with suppress(ValueError):  # a symbolic link, which is not part of the folder
                 path = self._inside("facts") / f"{fact.name}.out"
                 is_there = path.is_file() and not path.is_symlink()
                 if is_there and fact.name not in self.account.changed_facts:
@@ -302,7 +302,7 @@ class RunRows:
         self.experiment.newest = max(self.experiment.newest, (self.state.last_session, self.run))
 
     def _findings(self) -> tuple[Finding, ...]:
-        """The findings about the program: on the machine of the run, or else those of its plan."""
+        """The findings about the program: those made on the machine of the run, or else those of its plan."""
         try:
             on_machine = findings.load(self.folder.path)
         except RunError as error:
@@ -326,7 +326,7 @@ class RunRows:
                 self.staging.add("clauses", {**row, "text": item.text, "definition": orjson.dumps(item).decode()})
 
     def _stopping(self) -> None:
-        """Stage why no more was measured."""
+        """Stage the reasons why the run stopped measuring."""
         if self.sequential is None:
             return
         for stop in self.sequential.stops():
@@ -349,7 +349,7 @@ class RunRows:
             "title": header.title,
             "plan": header.plan,
             "part": header.part or None,
-            # As text: a seed and a count may be beyond 64 bits, which the writer of JSON does not take.
+            # As text: a seed or a count may be beyond 64 bits, which the JSON writer does not take.
             "seed": str(header.seed),
             "points": str(header.points),
             "repeat": str(header.repeat),
@@ -371,7 +371,7 @@ class RunRows:
 
 
 def _phase(phases: Sequence[Phase], t: float) -> str:
-    """The phase of a moment; empty where there was no event, or outside the measurement."""
+    """The phase at a moment; empty if there was no event, or outside the measurement."""
     return next((phase.name for phase in phases if phase.begin < t <= phase.end), "")
 
 

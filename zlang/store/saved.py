@@ -1,9 +1,9 @@
-"""Queries that have a name: those of zlang, and the user's own.
+"""Saved queries: those of zlang, and the user's own.
 
-In: `@name`. Out: its SQL, with the values of its parameters where none are given. A query is a file `name.sql` in
-`queries/` of the working directory, in the user's configuration, or here; the first one counts. Lines at its head that
-begin with `--` say what it answers; `-- param least = 4KiB` gives a parameter its value. Without a value a parameter is
-NULL where nobody gives it one; `-- param metric` is then the metric that a summary of the results shows first.
+In: `@name`. Out: its SQL, with the default values of its parameters. A query is a file `name.sql` in `queries/` of the
+working directory, in the user's configuration, or in this package; the first one found is used. Lines at its head that
+begin with `--` describe it; `-- param least = 4KiB` gives a parameter a default. A parameter without a default is NULL
+if the user gives no value; `-- param metric` is then the metric that a summary of the results shows first.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PARAM = re.compile(r"--\s*param\s+(\w+)\s*(?:=\s*(.*?)\s*)?")
 
 @frozen
 class SavedQuery:
-    """A query with a name: what it answers, its SQL, and its parameters with their values, if any, as written."""
+    """A query with a name: its description, its SQL, and its parameters with their defaults, if any, as written."""
 
     name: str
     about: str
@@ -58,7 +58,7 @@ def named(name: str) -> SavedQuery:
 
 
 def value(text: str) -> object:
-    """The value of a parameter: `4KiB` is 4096, `90s` 90.0, `70%` 70.0, `'16'` a text."""
+    """Parse the value of a parameter: `4KiB` is 4096, `90s` is 90.0, `70%` is 70.0, and `'16'` is a text."""
     if len(text) > 1 and text[0] == text[-1] == "'":
         return text[1:-1]
     try:

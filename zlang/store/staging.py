@@ -1,6 +1,7 @@
-"""Rows on their way into the database: JSON lines in a scratch folder, loaded with explicit columns.
+"""The staging of rows for the database: JSON lines in a scratch folder, loaded with explicit columns.
 
-Measured: `read_json` of one file of JSON lines with typed columns loads ten times as fast as inserts, in little memory.
+Measured: `read_json` on one file of JSON lines with typed columns is ten times as fast as inserts, and needs little
+memory.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _TIME = "TIMESTAMP"
 
 
 class Staging:
-    """One file of JSON lines a table, opened when its first row comes."""
+    """One file of JSON lines for each table, opened for its first row."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -56,7 +57,7 @@ class Staging:
         file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
 
     def source(self, table: str, columns: Mapping[str, str]) -> str:
-        """The SQL source of the staged rows; no more rows can be added to that table."""
+        """The SQL source of the staged rows; after this, no more rows can be added to the table."""
         file = self._files.get(table)
         if file is None:
             nothing = ", ".join(f"NULL::{sql} AS {quoted(name)}" for name, sql in columns.items())
@@ -66,20 +67,20 @@ class Staging:
         return f"read_json({literal(file.name)}, format = 'newline_delimited', columns = {{{typed}}})"
 
     def file(self, text: str) -> str:
-        """The path of a file of its own with a text in it."""
+        """Write a text to a new file and return its path."""
         path = self._folder / "text"
         path.write_text(text, "utf-8")
         return str(path)
 
     def tables(self, connection: duckdb.DuckDBPyConnection) -> list[str]:
-        """The staged tables that the database has."""
+        """The staged tables that exist in the database."""
         rows = connection.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'").fetchall()
         return [table for table in self._files if (table,) in rows]
 
     def load(self, connection: duckdb.DuckDBPyConnection, table: str) -> None:
-        """Insert the staged rows into the table of that name, in the order in which they came.
+        """Insert the staged rows into the table of that name, in the order in which they were staged.
 
-        The table says which columns there are. Times are staged as seconds since 1970.
+        The table defines the columns. Times are staged as seconds since 1970.
         """
         columns = self.types_of(connection, table)
         unknown = self._staged.get(table, set()) - columns.keys()
@@ -91,14 +92,14 @@ class Staging:
         self.discard(table)
 
     def discard(self, table: str) -> None:
-        """Give back the space of a table's staged rows."""
+        """Free the space of a table's staged rows."""
         file = self._files.pop(table, None)
         if file is not None:
             file.close()
             Path(file.name).unlink()
 
     def types_of(self, connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
-        """The columns of a table of `schema.sql` in their order, with their types in SQL."""
+        """The columns of a table of `schema.sql` in order, with their SQL types."""
         if not self._types:
             for name, column, sql in connection.execute(_COLUMNS).fetchall():
                 self._types.setdefault(name, {})[column] = sql
@@ -106,5 +107,5 @@ class Staging:
 
 
 def number(value: float) -> float | str:
-    """A number as JSON lines carry it: what JSON has no word for goes as text that DuckDB reads as a number."""
+    """A number for JSON lines; one that JSON cannot express becomes a text that DuckDB reads as a number."""
     return value if math.isfinite(value) else repr(value)

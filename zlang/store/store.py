@@ -1,7 +1,7 @@
-"""A results database as a file: made, opened for reading, recognised.
+"""The file of a results database: creating it, opening it for reading, recognising it.
 
-Rule: nothing here writes to a database that is in place, and a file that is not ours is never replaced. It works
-alike on DuckDB 1.5 and 2; what 2 does otherwise is evened out here.
+Rule: nothing here writes to a database that is in place, and a file that zlang did not make is never replaced. It works
+the same on DuckDB 1.5 and 2; their differences are handled here.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ _MAGIC = (8, b"DUCK")  # https://duckdb.org/docs/stable/internals/storage: magic
 
 
 def quoted(name: str) -> str:
-    """An identifier as SQL takes it."""
+    """Quote an identifier for SQL."""
     return '"' + name.replace('"', '""').replace("\0", "") + '"'
 
 
 def literal(text: str) -> str:
-    """A string as SQL takes it."""
+    """Quote a string for SQL."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def timestamp(seconds: str) -> str:
-    """A number of seconds since 1970 as a TIMESTAMP of SQL."""
+    """Convert seconds since 1970 to an SQL TIMESTAMP."""
     return f"make_timestamp(round({seconds} * 1e6)::BIGINT)"
 
 
 def create(path: Path, spill: Path) -> duckdb.DuckDBPyConnection:
-    """A new database with the tables of schema.sql, to be filled by the caller."""
+    """Create a database with the tables of schema.sql, for the caller to fill."""
     connection = _connection(path, spill)
     # Files in 2.0's own format cannot be opened by 1.5.
     version = "(STORAGE_VERSION 'v1.5.0')"
@@ -66,7 +66,7 @@ def create(path: Path, spill: Path) -> duckdb.DuckDBPyConnection:
 
 @frozen
 class Access:
-    """Permissions of statements: `write` to the database, leave it (`unsafe`), or only write below one directory."""
+    """The permissions of statements: `write` to the database, leave it (`unsafe`), or only write below a directory."""
 
     write: bool = False
     unsafe: bool = False
@@ -78,13 +78,13 @@ LOCKED = Access()
 
 @contextmanager
 def reading(path: Path, access: Access = LOCKED) -> Iterator[duckdb.DuckDBPyConnection]:
-    """The database: read-only and locked, so no statement reaches a file, the network or a setting.
+    """Open the database read-only and locked, so that no statement can access a file, the network or a setting.
 
     The variable `factors` lists the names of all factors: `columns(getvariable('factors'))`.
     """
     with ExitStack() as stack:
         spill = None
-        with suppress(OSError):  # where nothing can be written, queries have to fit into memory
+        with suppress(OSError):  # if nothing can be written, queries have to fit into memory
             spill = stack.enter_context(scratch(path.absolute().parent))
         connection = stack.enter_context(closing(_opened(path, spill, write=access.write)))
         version = format_of(connection)
@@ -101,13 +101,13 @@ def reading(path: Path, access: Access = LOCKED) -> Iterator[duckdb.DuckDBPyConn
 
 @contextmanager
 def filling(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-    """A database that is being built, to be filled further."""
+    """Open a database that is being built, to fill it further."""
     with closing(_opened(path, path.with_name("spill"), write=True)) as connection:
         yield connection
 
 
 def check_replaceable(path: Path) -> None:
-    """Refuse to put a database in the place of something that zlang did not make."""
+    """Refuse to replace a file that zlang did not make. Raises RunError."""
     if path.exists() and not path.is_file():
         raise RunError(f"{path} is not a file", "name another one with --db FILE")
     if not path.exists() or path.stat().st_size == 0:
@@ -125,7 +125,7 @@ def check_replaceable(path: Path) -> None:
 
 
 def format_of(connection: duckdb.DuckDBPyConnection) -> str | None:
-    """The version of zlang's tables in an open database, if they are there."""
+    """The version of zlang's tables in an open database; None if it has none."""
     import duckdb
 
     try:
@@ -136,7 +136,7 @@ def format_of(connection: duckdb.DuckDBPyConnection) -> str | None:
 
 
 def first_line(error: BaseException) -> str:
-    """The message of DuckDB in one line."""
+    """The first line of DuckDB's message."""
     return next(iter(str(error).splitlines()), type(error).__name__).strip()
 
 
@@ -176,20 +176,20 @@ def _connection(path: Path, spill: Path | None) -> duckdb.DuckDBPyConnection:
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
             "python_enable_replacements": "false",
-            # Queries may write to it, so it is a directory of its own.
+            # Queries may write to it, so it is a separate directory.
             "temp_directory": str(spill or ""),
             "max_temp_directory_size": f"{_most_spilled(path.parent)}B",
         },
     )
     row = connection.execute("SELECT 1 FROM duckdb_optimizers() WHERE name = 'partial_aggregate_pushdown'").fetchone()
     if row:
-        # In 2.0.0 it makes grouping a tidy table ten times slower.
+        # In 2.0.0 it makes grouping a long (tidy) table ten times slower.
         connection.execute("SET disabled_optimizers = 'partial_aggregate_pushdown'")
     return connection
 
 
 def _most_spilled(directory: Path) -> int:
-    """Bytes that a query may spill to the disk: half of the free space, so a run beside it can continue."""
+    """The bytes that a query may spill to disk: half of the free space, so that a concurrent run can continue."""
     try:
         return min(_MOST_SPILLED, shutil.disk_usage(directory).free // 2)
     except OSError:
