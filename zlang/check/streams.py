@@ -1,8 +1,8 @@
 """The streams of a trial: workloads that run on targets at the same time.
 
-In: what an experiment runs and what it runs on, at a point. Out: `Stream`s. Rules: `|` is "or", a list is "and", and
-`copies` are a list of things that are alike. A workload that stands on something keeps to it. A stream that is alone is
-the trial that there is without a list.
+In: the workloads and targets of an experiment, at a point. Out: `Stream`s. Rules: `|` is "or", a list is "and", and
+`copies` is a list of identical things. A workload with its own target uses that one. A single stream is
+the same trial as one without a list.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MOST_LEVELS = 64
 
 
 class Stream(Record):
-    """A workload on a target. Both names are empty where it is alone; `group` is the name that its copies share."""
+    """A workload on a target. Both names are empty for a single stream; `group` is the common name of its copies."""
 
     name: str
     group: str
@@ -41,7 +41,7 @@ class Stream(Record):
 
 
 class _Pair(Record):
-    """A stream without its name: the names of its workload and target before they were copied."""
+    """A stream without its name: its workload and target, and the names of these before they were copied."""
 
     workload: Instance
     on: Instance | None
@@ -50,7 +50,7 @@ class _Pair(Record):
 
 
 def at(experiment: Experiment, point: Point) -> tuple[Stream, ...]:
-    """The streams of the trial at a point. Raises ProgramError where there is none."""
+    """Return the streams of the trial at a point. Raises ProgramError if there is none."""
     streams = of(experiment.run.value(point), experiment.on.value(point) if experiment.on else None)
     if not streams:
         raise ProgramError(nothing_run(experiment))
@@ -58,33 +58,33 @@ def at(experiment: Experiment, point: Point) -> tuple[Stream, ...]:
 
 
 def events_at(experiment: Experiment, point: Point) -> tuple[Instance, ...]:
-    """The events during a trial."""
+    """Return the events during a trial."""
     return things_of(experiment.during.value(point) if experiment.during else None)
 
 
 def event_name(event: Instance) -> str:
-    """The name of an event; its kind, if the experiment declares it in place and no other event has that name."""
+    """Return the name of an event: its kind, if it is declared in place and no other event has that name."""
     return event.kind.name if event.label == "during" else event.label
 
 
 def key_on(thing: Instance, machine: Instance) -> str:
-    """The key of a collector or an event on one of several machines."""
+    """Return the key of a collector or an event on one of several machines."""
     return f"{thing.key}.{machine.label}"
 
 
 def key_in_program(thing: Instance) -> str:
-    """The key of a collector or an event, which it shares with those on other machines."""
+    """Return the key of a collector or an event, which it shares with those on other machines."""
     return thing.key.removesuffix(f".{thing.origin.label}") if thing.origin else thing.key
 
 
 def begins(event: Instance) -> Fraction:
-    """The seconds after the workloads at which an event begins."""
+    """Return the seconds from the start of the workloads to the start of an event."""
     at = event.values.get("at")
     return at.amount if isinstance(at, Quantity) else Fraction(0)
 
 
 def of(run: Value, on: Value) -> tuple[Stream, ...]:
-    """Each workload on the targets that are its own, or else on those of the experiment."""
+    """Pair each workload with its own targets, or else with those of the experiment."""
     if isinstance(run, Instance) and run.parent is None and not _has_copies(run) and _is_alone(on):
         return (Stream("", "", run, on if isinstance(on, Instance) else None),)
     _require_few(run, on)
@@ -102,21 +102,21 @@ def of(run: Value, on: Value) -> tuple[Stream, ...]:
 
 
 def things_of(value: Value) -> tuple[Instance, ...]:
-    """The declared things that a field of an experiment is at a point: one, a list of them, or none."""
+    """Return the declared things in a field of an experiment at a point: one, a list of them, or none."""
     return tuple(item for item in (value if isinstance(value, tuple) else (value,)) if isinstance(item, Instance))
 
 
 def targets(streams: Sequence[Stream]) -> tuple[Instance, ...]:
-    """The targets of the streams, each once."""
+    """Return the targets of the streams, each once."""
     if len(streams) == 1:
         return (streams[0].on,) if streams[0].on else ()
     return tuple({(on.key, on.digest): on for stream in streams if (on := stream.on)}.values())
 
 
 def groups(run: Expr, on: Expr | None) -> dict[str, tuple[Kind, ...]]:
-    """The names that distinguish the streams of a trial, each with the kinds of its workloads.
+    """Return the names that distinguish the streams of a trial, each with the kinds of its workloads.
 
-    There are none where each trial has a single stream, and it is an empty name where all streams are copies of one.
+    There are no names if each trial has a single stream; the name is empty if all streams are copies of one.
     """
     kinds: dict[str, dict[Kind, None]] = {}
     axes = (*run.axes, *(on.axes if on else ()))
@@ -130,13 +130,13 @@ def groups(run: Expr, on: Expr | None) -> dict[str, tuple[Kind, ...]]:
 
 
 def called(stream: Stream, groups: Collection[str]) -> str | None:
-    """The name that a stream, or one of copies, has beside others, although it is alone in this trial."""
+    """Return the name that a stream, or a group of copies, has in trials with several; it is alone in this one."""
     workload, on = stream.workload.label, stream.on.label if stream.on else ""
     return next((name for name in (workload, on, f"{workload}-{on}") if name and name in groups), None)
 
 
 def without_target(run: Expr) -> dict[str, str]:
-    """The kinds of workloads that stand on nothing, so that the experiment has to say what they run on, with a name."""
+    """Return the kinds of workloads without a parent, each with a name; the experiment has to state their target."""
     kinds: dict[str, str] = {}
     for point in islice(each_level(run.axes), MOST_POINTS):
         with suppress(ProgramError):
@@ -152,13 +152,13 @@ def have_targets(experiment: Experiment) -> bool:
 
 
 def target_axes(experiment: Experiment) -> list[Axis]:
-    """The choices that decide what is measured on."""
+    """Return the choices that decide the target."""
     axes = list(experiment.on.axes) if experiment.on else []
     return axes + (list(experiment.run.axes) if have_targets(experiment) else [])
 
 
 def changes_given(span: Span, workload: Instance, on: Instance) -> Diagnostic:
-    """The finding where a workload may write to what the run did not create."""
+    """Return the finding about a workload that may write to something that the run did not create."""
     message = f"`{workload.label}` would change `{on.label}`, which is `given`"
     hint = "let it only read, or let it run on something that the run creates"
     if workload.kind.writes is None:
@@ -175,13 +175,13 @@ def may_differ(experiment: Experiment) -> bool:
 
 
 def nothing_run(experiment: Experiment) -> Diagnostic:
-    """The finding about a trial without a stream."""
+    """Return the finding about a trial without a stream."""
     hint = "name a workload: `run = NAME`"
     return Code.NOT_ALLOWED.at(experiment.run.span, name="run", value="an empty list", hint=hint)
 
 
 def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diagnostic]:
-    """Findings about what streams do, what they would change that is not the run's, and what they do together."""
+    """Find problems in what streams do, alone and together, also changes to things that do not belong to the run."""
     for stream in streams:
         yield from schedules.findings(stream.workload, stream.on)
         if stream.on is not None and stream.on.is_given and _may_write(stream.workload, stream.on):
@@ -190,7 +190,7 @@ def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diag
     seen: dict[tuple[str, ...], Stream] = {}
     for stream in streams if len(streams) > 1 else ():
         on = stream.on
-        # One that changes data is the same by any name.
+        # A stream that changes data counts as the same under any name.
         own = "" if (writes := _modifies(stream.workload, on)) else stream.group
         key = (own, stream.workload.kind.name, *stream.workload.property_texts, on.key if on else "")
         other = seen.setdefault(key, stream)
@@ -214,7 +214,7 @@ def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diag
 def rehearsal_findings(
     experiment: Experiment, streams: Sequence[Stream], protocol: Kind | None
 ) -> Iterator[Diagnostic]:
-    """Findings about a cache protocol that rehearses the workload, if there are several."""
+    """Report a cache protocol that rehearses the workload, if there are several."""
     if protocol is not None and protocol.draws and len(streams) > 1:
         message = f"`{protocol.name}` rehearses one workload, and this trial has several streams"
         hint = "choose another cache protocol"
@@ -224,7 +224,7 @@ def rehearsal_findings(
 def event_findings(
     experiment: Experiment, events: Sequence[Instance], streams: Sequence[Stream]
 ) -> Iterator[Diagnostic]:
-    """Findings about events of one name, copies of them, and those that would change what is not theirs to change."""
+    """Report events with the same name, copies of events, and events that would change things that are not theirs."""
     names, keys = {QUIET: "", AFTER: ""}, set[str]()
     on = next(iter(targets(streams)), None)
     for event in events:
@@ -257,14 +257,14 @@ def event_findings(
 
 
 def _writes_too(event: Instance, on: Instance | None, streams: Sequence[Stream]) -> bool:
-    """Whether an event is a workload that is also a stream, by any name, and both write to the same target."""
+    """Whether an event is a workload that is also a stream, under any name, and both write to the same target."""
     own = (event.kind.name, event.property_texts)
     same = [each.on for each in streams if (each.workload.kind.name, each.workload.property_texts) == own]
     return on is not None and _writes(event, on) and any(other is not None and other.key == on.key for other in same)
 
 
 def _given(thing: Instance | None) -> Instance | None:
-    """The thing, or the first one beneath it, that is `given`."""
+    """Return the thing, or the first one beneath it, that is `given`."""
     while thing is not None and thing.kind.role == "resource":
         if thing.is_given:
             return thing
@@ -273,12 +273,12 @@ def _given(thing: Instance | None) -> Instance | None:
 
 
 def _may_write(workload: Instance, on: Instance) -> bool:
-    """Whether a workload writes, or its kind says nothing about that."""
+    """Whether a workload writes, or its kind does not say."""
     return leaves_changed(workload, Frame(workload, on)) or workload.kind.writes is None
 
 
 def _modifies(workload: Instance, on: Instance | None) -> bool:
-    """Whether a workload changes data, as its trait says, or else its `writes`, which includes what only might."""
+    """Whether a workload changes data, by its trait or else by its `writes`, which includes possible writes."""
     trait = workload.kind.traits.get("modifies")
     modifies = trait.value(Frame(workload, on)) if trait else None
     return modifies if isinstance(modifies, bool) else _writes(workload, on)
@@ -290,7 +290,7 @@ def _writes(workload: Instance, on: Instance | None) -> bool:
 
 
 def placed_by(experiment: Experiment) -> frozenset[str]:
-    """The factors that decide what workloads with a target of their own run on."""
+    """Return the factors that decide the targets of workloads with a target of their own."""
     reads = frozenset[str]()
     for point in islice(each_level(experiment.run.axes), MOST_POINTS):
         with suppress(ProgramError):
@@ -306,7 +306,7 @@ def _pairs(run: Value, on: Value) -> Iterator[_Pair]:
     shared = [(copy, target.label) for target in things_of(on) for copy in _copies(target)]
     for workload in things_of(run):
         own = [(copy, workload.parent.label) for copy in _copies(workload.parent)] if workload.parent else shared
-        # The stream says what it runs on, so that it is the same as one that the experiment gives its target.
+        # The stream states the target, so this equals a workload with a target from the experiment.
         bare = workload if workload.parent is None else workload.replace(parent=None)
         for copy in _numbered(bare):
             places: list[tuple[Instance | None, str]] = [*own] if own else [(None, "")]
@@ -316,12 +316,12 @@ def _pairs(run: Value, on: Value) -> Iterator[_Pair]:
 
 
 def _require_few(run: Value, on: Value) -> None:
-    """Raise ProgramError where a trial has too many streams, before they are listed."""
+    """Raise ProgramError if a trial has too many streams, before they are listed."""
     shared, count = sum(map(_number_of, things_of(on))) or 1, 0
     for workload in things_of(run):
         places = _number_of(workload.parent) if workload.parent else shared
         machines = max(1, len(workload.origin.members)) if workload.origin else 1
-        # Each machine of a group has one of as many targets, and else all of them.
+        # Each machine of a group has one target if there are equally many, and otherwise all of them.
         count += workload.copies * (places if places == machines else places * machines)
         if count > MOST_STREAMS:
             assert workload.span is not None, "BUG: a workload that was declared nowhere"
@@ -338,9 +338,9 @@ def _number_of(thing: Instance | None) -> int:
 def _sent(
     workload: Instance, places: Sequence[tuple[Instance | None, str]]
 ) -> Iterator[tuple[Instance, Sequence[tuple[Instance | None, str]]]]:
-    """A workload from each machine of the group that it comes from, with its targets.
+    """Yield a workload from each machine of its group of origin, with its targets.
 
-    Each machine has one of its own, if there are as many copies of a target as machines.
+    Each machine has a target of its own if there are as many copies of a target as machines.
     """
     group = workload.origin
     if group is None or not group.members:
@@ -355,7 +355,7 @@ def _sent(
 
 
 def _groups(pairs: Sequence[_Pair]) -> list[str]:
-    """Names of streams: of their workloads, their targets, or both, as far as needed to distinguish them."""
+    """Name streams by their workloads, their targets, or both, as needed to distinguish them."""
     workloads = dict.fromkeys(pair.workload_name for pair in pairs)
     targets_of = {name: {pair.target_name for pair in pairs if pair.workload_name == name} for name in workloads}
     groups: list[str] = []
@@ -368,7 +368,7 @@ def _groups(pairs: Sequence[_Pair]) -> list[str]:
 
 
 def _copies(thing: Instance) -> Iterator[Instance]:
-    """A thing as often as it is there, on each copy of what it stands on; the first copy keeps its name."""
+    """Yield the copies of a thing, on each copy of its parent; the first copy keeps its name."""
     if not _has_copies(thing):
         yield thing
         return
@@ -390,7 +390,7 @@ def _numbered(thing: Instance) -> Iterator[Instance]:
     if thing.members:
         yield from each_member(thing)
         return
-    # A name of the program has no number after a full stop.
+    # No name in a program has a number after a full stop.
     for number in range(1, thing.copies + 1):
         end = f".{number}" if number > 1 else ""
         yield (

@@ -1,4 +1,4 @@
-"""The names in the templates of a kind, looked up in a frame: properties, what is beneath, the workload."""
+"""The names in the templates of a kind, resolved in a frame: properties, things beneath, the workload."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from zlang.source import Span
 
 
 def given_in(frame: Any) -> Iterable[str]:
-    """The properties that were given; where one is changed, it alone."""
+    """Return the given properties; if one is being changed, only that one."""
     return (frame.context["key"],) if "key" in frame.context else frame.instance.values
 
 
 def word_argument(
     type_: Type, value: Callable[[Any], Value], reads: frozenset[str]
 ) -> Callable[[str, Span], Expr | None]:
-    """The value that a word of a property carries, by the name that its type gives it."""
+    """Return the function that resolves the value carried by a word, by the name that the word's type gives it."""
 
     def member(attribute: str, where: Span) -> Expr | None:
         owners = [word for word in type_.words if word.field and word.field[0] == attribute]
@@ -55,19 +55,19 @@ def word_argument(
 
 
 def parent_in(frame: Any) -> Instance | None:
-    """Find what the thing stands on."""
+    """Return the parent of the thing."""
     instance: Instance | None = frame.instance.parent
     return instance
 
 
 def target_in(frame: Any) -> Instance | None:
-    """Find what a workload is run on."""
+    """Return the target of a workload."""
     instance: Instance | None = frame.target
     return instance
 
 
 def of_workload(attribute: str, where: Span) -> Expr | None:
-    """A name below `workload` in a protocol: commands of the workload as one text, or its timeout."""
+    """Resolve a name below `workload` in a protocol: the workload's commands as one text, or its timeout."""
     types_of = {"run": STRING, "round": STRING, "timeout": DURATION}
     if attribute not in types_of:
         return None
@@ -77,7 +77,7 @@ def of_workload(attribute: str, where: Span) -> Expr | None:
 
 
 def thing_in(span: Span, find: Callable[[Any], Instance | None], reads: frozenset[str]) -> Expr:
-    """A declared thing that only the frame knows, whose members are looked up there."""
+    """Return a declared thing that only the frame knows; its members are looked up in the frame."""
 
     def member(attribute: str, where: Span) -> Expr:
         def value(frame: Any) -> Value:
@@ -103,7 +103,7 @@ def thing_in(span: Span, find: Callable[[Any], Instance | None], reads: frozense
 
 
 def _member(attribute: str, thing: Value) -> Value:
-    """An offer of a thing, or its property; absent if it has neither."""
+    """Return an offer or a property of a thing; absent if it has neither."""
     assert isinstance(thing, Instance)
     if attribute == "is_given":
         return thing.is_given

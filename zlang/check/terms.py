@@ -17,7 +17,7 @@ from zlang.units import Quantity
 
 
 def term(expressions: ClauseExpressions, node: tree.Expr) -> Term:
-    """The formula of an expression with which nothing is wrong."""
+    """Return the formula of a valid expression."""
     match node:
         case tree.Name() if expressions.is_column(node):
             return _term_of_name(expressions, node)
@@ -51,7 +51,7 @@ def _type_of(expressions: ClauseExpressions, node: tree.Expr) -> Type | None:
 
 
 def _compared(expressions: ClauseExpressions, other: tree.Expr, node: tree.Expr) -> Term:
-    """The other side of a comparison; a word, or a list of workloads, is one of the levels that `other` can be."""
+    """Return the other side of a comparison; a word or a list of workloads becomes a level that `other` can have."""
     type_ = _type_of(expressions, other)
     if type_ is not None and isinstance(node, tree.Name | tree.ListOf):
         if level := _level(type_, node) or _label_of_declared(expressions, type_, node):
@@ -60,13 +60,13 @@ def _compared(expressions: ClauseExpressions, other: tree.Expr, node: tree.Expr)
 
 
 def _level(type_: Type, node: tree.Expr) -> str | None:
-    """The level that a text means; levels are called as they were written, with any white space."""
+    """Return the level that a text means; white space does not matter."""
     text = "".join(one_line(node).split())
     return next((word.name for word in type_.words if "".join(word.name.split()) == text), None)
 
 
 def _label_of_declared(expressions: ClauseExpressions, type_: Type, node: tree.Expr) -> str | None:
-    """The level of a declared thing that has a label."""
+    """Return the level of a declared thing with a label."""
     scope = expressions.context.scope
     if not type_.kinds or not isinstance(node, tree.Name) or scope.lookup(node.path[0], node.span) is None:
         return None
@@ -80,13 +80,13 @@ def _constant(expressions: ClauseExpressions, node: tree.Expr, expected: Type | 
 
 
 def _values(expressions: ClauseExpressions, node: tree.Expr, resolved: Expr) -> list[Term]:
-    """The elements of a list that is the same in every trial, as numbers and words."""
+    """Return the elements of a list that is the same in every trial, as numbers and words."""
     value = _constant_value(expressions, node, resolved)
     return [Term("value", value=_stored(item)) for item in (value if isinstance(value, tuple) else (value,))]
 
 
 def _constant_value(expressions: ClauseExpressions, node: tree.Expr, resolved: Expr) -> Value:
-    """The value of an expression that is the same in every trial."""
+    """Return the value of an expression that is the same in every trial."""
     if not resolved.is_constant:
         hint = "compare it with a factor or a number"
         expressions.report(
@@ -115,7 +115,7 @@ def _term_of_aggregate(expressions: ClauseExpressions, node: tree.Call) -> Term:
 
 
 def _term_of_is(expressions: ClauseExpressions, node: tree.IsA, name: tree.Name) -> Term:
-    """One of the levels that are what was asked for."""
+    """Return a condition that is true for the levels that match the name."""
     levels: list[Term] = []
     expressions.inside = "where"
     resolved = resolve_is_a(expressions.context, node)
@@ -130,7 +130,7 @@ def _term_of_is(expressions: ClauseExpressions, node: tree.IsA, name: tree.Name)
 
 
 def _stored(value: Value) -> str | int | float | bool | None:
-    """A number in its base unit, anything else as the database has it."""
+    """Return a number in its base unit, or any other value as the database stores it."""
     if not isinstance(value, Quantity):
         return values.cell(value)
     return value.amount.numerator if value.is_whole else float(value.amount)

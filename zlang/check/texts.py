@@ -1,4 +1,4 @@
-"""Texts, and commands of the shell: what is put into them is filled in at a point, and quoted where it is code."""
+"""Texts and shell commands: inserted values are filled in at a point, and quoted in commands."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from zlang.syntax import tree
 
 
 def resolve_text(context: Context, node: tree.Text) -> Expr:
-    """Resolve a text, with the values that are put into it."""
+    """Resolve a text with its inserted values."""
     if all(isinstance(part, str) for part in node.parts):
         return constant(node.span, STRING, "".join(part for part in node.parts if isinstance(part, str)))
     _report_dollars(context, node, "remove the `$`, if the value is all that you want")
     parts = [part if isinstance(part, str) else resolve(context, part) for part in node.parts]
     inner = [part for part in parts if isinstance(part, Expr)]
-    if any(part.type.is_partial for part in inner):  # something is wrong with it, and was said
+    if any(part.type.is_partial for part in inner):  # the error has been reported already
         return unknown(node.span)
 
     @guarded(node.span, inner)
@@ -31,7 +31,7 @@ def resolve_text(context: Context, node: tree.Text) -> Expr:
 
 
 def resolve_command(context: Context, node: tree.Text) -> Expr:
-    """A text that is code of the shell: what is put into it is quoted."""
+    """Resolve a text that is shell code: inserted values are quoted."""
     parts = resolve_template(context, node)
     inner = [part for part in parts if isinstance(part, Expr)]
 
@@ -45,7 +45,7 @@ def resolve_command(context: Context, node: tree.Text) -> Expr:
 
 
 def resolve_template(context: Context, node: tree.Text) -> tuple[str | Expr, ...]:
-    """The parts of a command, checked that no value stands inside quotes of the shell."""
+    """Return the parts of a command; report a value inside shell quotes."""
     _report_dollars(context, node, "remove the `$`; a variable of the shell is written `${{{{{name}}}}}`")
     parts: list[str | Expr] = []
     quotes = ""
@@ -62,12 +62,12 @@ def resolve_template(context: Context, node: tree.Text) -> tuple[str | Expr, ...
 
 
 def resolve_parts(context: Context, node: tree.Text) -> tuple[str | Expr, ...]:
-    """The parts of a text that no shell reads."""
+    """Return the parts of a text that no shell reads."""
     return tuple(part if isinstance(part, str) else resolve(context, part) for part in node.parts)
 
 
 def resolve_plain_text(context: Context, node: tree.Expr, name: str) -> str:
-    """The text of a field that may hold no values."""
+    """Return the text of a field that may not contain values."""
     resolved = resolve(context, node)
     value = resolved.value(None) if resolved.is_constant else None
     if not isinstance(value, str):
@@ -77,7 +77,7 @@ def resolve_plain_text(context: Context, node: tree.Expr, name: str) -> str:
 
 
 def _report_dollars(context: Context, node: tree.Text, hint: str) -> None:
-    """Warn of a `$` before an inserted value, which is how other languages insert one."""
+    """Warn of a `$` before an inserted value, which is the syntax of other languages."""
     for before, part in pairwise(node.parts):
         if isinstance(before, str) and before.endswith("$") and not isinstance(part, str):
             name = part.span.text
@@ -91,7 +91,7 @@ def _bounded(text: Value) -> Value:
 
 
 def _quotes_after(text: str, quotes: str) -> str:
-    """The quotes of the shell that are still open after a piece of a command."""
+    """Return the shell quotes that are still open after a piece of a command."""
     i = 0
     while i < len(text):
         char = text[i]

@@ -1,4 +1,4 @@
-"""Traits: what kinds declare of themselves, so that the rules about measurements need not know any kind by its name.
+"""Traits: properties that kinds declare about themselves, so that the rules need not know any kind by its name.
 
 A kind says `trait block = bs`; a rule asks a workload for its `block`, whatever its kind. If a kind does not state a
 trait, the rules that need it report nothing. The `doc` of a trait that a metric can need begins with "whether it".
@@ -11,7 +11,7 @@ from zlang.record import Record
 
 
 class KnownTrait(Record):
-    """A trait: the type of its values, and its meaning; plans store those by which results are judged (`is_kept`)."""
+    """A trait: the type and the meaning of its values; plans store the traits that judge results (`is_kept`)."""
 
     type: Type
     doc: str
@@ -19,7 +19,7 @@ class KnownTrait(Record):
 
 
 TRAITS = {
-    # of what is run
+    # of workloads
     "reads": KnownTrait(BOOL, "whether it reads data", is_kept=True),
     "modifies": KnownTrait(BOOL, "whether it writes or discards data", is_kept=True),
     "random": KnownTrait(BOOL, "whether it draws offsets at random", is_kept=True),
@@ -70,7 +70,7 @@ TRAITS = {
     # of treatments and collectors
     "preconditions": KnownTrait(BOOL, "whether it brings a device into its steady state"),
     "counts_cpu": KnownTrait(BOOL, "whether it reports what processors are busy with"),
-    # of what is measured, and what that stands on
+    # of targets and the things beneath them
     "link": KnownTrait(RATE, "the bandwidth of the connection to its data", is_kept=True),
     "seeks": KnownTrait(IOPS, "the most random operations per second that its disks can do", is_kept=True),
     "record": KnownTrait(SIZE, "the size of the blocks in which data are stored, compressed and verified"),

@@ -1,4 +1,4 @@
-"""Expressions held to what their place expects: values of a type, and conditions; and hints where they are not."""
+"""Expressions checked against their place: values of a type, and conditions; with hints for those that do not fit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from zlang.units import Quantity
 
 
 def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expected: Type) -> Expr:
-    """Resolve an expression that must be of a type; `name` is the property or field whose value it is."""
+    """Resolve an expression that must have a type; `name` is the property or field that it gives a value."""
     if "command" in expected.scalars and isinstance(node, tree.Text):
         return resolve_command(context, node)
     if "command" in expected.scalars and isinstance(node, tree.Choice):
@@ -89,7 +89,7 @@ def resolve_condition(context: Context, node: tree.Expr) -> Expr:
 
 
 def _sides(node: tree.Expr) -> Iterator[tree.Expr]:
-    """The operands of nested `or` and `and`."""
+    """Yield the operands of nested `or` and `and`."""
     if isinstance(node, tree.Binary) and node.operator in {"or", "and"}:
         yield from _sides(node.left)
         yield from _sides(node.right)
@@ -109,13 +109,13 @@ _BARE = r"-?[\d_.]+"
 
 
 def _share_of(expected: Type) -> str:
-    """The hint for a share where another number is expected."""
+    """Return the hint for a share where another number is expected."""
     is_count = not expected.scalars - {"count", "number"}
     return "write a number: a share of it is not known here" if is_count else "write a share of something as `50% of …`"
 
 
 def with_unit(option: Expr, expected: Type) -> Hint:
-    """A hint for a bare number where a unit is expected."""
+    """Return a hint for a bare number where a unit is expected."""
     wanted = [scalar for scalar in ("size", "duration", "share", "rate", "iops") if scalar in expected.scalars]
     text = option.span.text
     if expected.accepts(types.RATE) and option.type.scalars == {"size"} and re.fullmatch(_AMOUNT, text):
@@ -127,17 +127,17 @@ def with_unit(option: Expr, expected: Type) -> Hint:
     value = option.value({}) if option.is_constant and re.fullmatch(_BARE, text) else None
     if not isinstance(value, Quantity):
         return Hint("add a unit")
-    # Who writes a share as a number means a part of 1 if there is a point in it, and else percents.
+    # In a share written as a number, a decimal point means a part of 1; without one, the number means percent.
     is_percent = wanted[0] == "share" and (value.amount >= 1 or "." not in text)
     amount = value.amount / 100 if is_percent else value.amount
     if wanted[0] == "size" and amount < _LEAST_SECTOR:
-        amount *= 1024  # nobody means so few bytes
+        amount *= 1024  # so few bytes are never meant
     written = units.show(Quantity(amount, types.DIMENSION_OF[wanted[0]]))
     return Hint(f"add a unit: `{written}`", text, written, is_safe=False)
 
 
 def _mebibytes(option: Expr, expected: Type) -> Hint:
-    """A hint for `1m`, which fio reads as a size."""
+    """Return a hint for `1m`, which fio reads as a size."""
     text = option.span.text
     if not expected.scalars & {"size", "rate"} or not re.fullmatch(_MINUTES, text):
         return Hint("")
@@ -146,7 +146,7 @@ def _mebibytes(option: Expr, expected: Type) -> Hint:
 
 
 def _whole_number_hint(option: Expr, expected: Type) -> Hint:
-    """A hint for a fraction where a whole number is expected."""
+    """Return a hint for a fraction where a whole number is expected."""
     if "count" not in expected.scalars or option.type.scalars != {"number"}:
         return Hint("")
     text = option.span.text
@@ -154,7 +154,7 @@ def _whole_number_hint(option: Expr, expected: Type) -> Hint:
 
 
 def _as_numbers(option: Expr, expected: Type) -> Hint:
-    """A hint for a text such as `"0-3,8"`, as Linux tools write numbers, where a list of numbers is expected."""
+    """Return a hint for a text such as `"0-3,8"`, Linux's notation for numbers, where a list of numbers is expected."""
     numbers = option.value({}) if option.is_constant and option.type == STRING else None
     if not isinstance(numbers, str) or expected.element is None or not expected.element.accepts(types.COUNT):
         return Hint("")
@@ -166,7 +166,7 @@ def _as_numbers(option: Expr, expected: Type) -> Hint:
 
 
 def _without_quotes(option: Expr, expected: Type, scope: Scope) -> Hint:
-    """A hint for a text where a word or a name is expected."""
+    """Return a hint for a text where a word or a name is expected."""
     word = option.value({}) if option.is_constant and option.type == STRING else None
     text = option.span.text
     if option.type == STRING and (inserted := re.fullmatch(_INSERTED, text)):
@@ -206,7 +206,7 @@ def _without_quotes(option: Expr, expected: Type, scope: Scope) -> Hint:
 
 
 def _without_quotes_in(context: Context, node: tree.Expr, expected: Type) -> Hint:
-    """The same hint for the first text in a list of words."""
+    """Return the same hint for the first text in a list of words."""
     items = node.items if isinstance(node, tree.ListOf) and expected.element is not None else ()
     each = (resolve(context, item) for item in items if isinstance(item, tree.Text))
     hints = (_without_quotes(item, expected.element or NOTHING, context.scope) for item in each)
@@ -214,7 +214,7 @@ def _without_quotes_in(context: Context, node: tree.Expr, expected: Type) -> Hin
 
 
 def _words_here(context: Context, node: tree.Expr, resolved: Expr, name: str, expected: Type) -> Hint:
-    """A hint where a name stands for texts that are words of what is expected: a word belongs to its property."""
+    """Return a hint for a name whose texts should be words of the expected type: a word belongs to its property."""
     factors = [context.factors[axis.path] for axis in resolved.axes if axis.path in context.factors]
     if not isinstance(node, tree.Name) or len(factors) != 1 or factors[0].size > _MOST_SHOWN:
         return Hint("")
@@ -226,7 +226,7 @@ def _words_here(context: Context, node: tree.Expr, resolved: Expr, name: str, ex
 
 
 def _without_braces(option: Expr, expected: Type) -> Hint:
-    """A hint for something declared in place where a word of the same name is expected."""
+    """Return a hint for a thing declared in place where a word of the same name is expected."""
     text = option.span.text
     name = next((kind for kind in option.type.kinds if expected.variant(kind) is not None), "")
     if not name or not text.endswith("}"):
@@ -235,7 +235,7 @@ def _without_braces(option: Expr, expected: Type) -> Hint:
 
 
 def _as_text(option: Expr, expected: Type) -> Hint:
-    """A hint for something without quotes where a text is expected."""
+    """Return a hint for a value without quotes where a text is expected."""
     text = option.span.text
     if (
         expected.scalars & {"string", "path", "version"}
@@ -248,7 +248,7 @@ def _as_text(option: Expr, expected: Type) -> Hint:
 
 
 def _bool_as_word(option: Expr, expected: Type) -> Hint:
-    """A hint for `off` or `true` where a word says that."""
+    """Return a hint for `off` or `true` where a word has that meaning."""
     text = option.span.text
     if option.type != types.BOOL or text not in types.BOOLS:
         return Hint("")
@@ -261,7 +261,7 @@ def _bool_as_word(option: Expr, expected: Type) -> Hint:
 
 
 def _as_list(option: Expr, expected: Type) -> Hint:
-    """A hint for one value where a list is expected."""
+    """Return a hint for one value where a list is expected."""
     text = option.span.text
     if expected.element is None or not expected.element.accepts(option.type) or "\n" in text:
         return Hint("")
@@ -269,7 +269,7 @@ def _as_list(option: Expr, expected: Type) -> Hint:
 
 
 def _as_choice(node: tree.Expr, option: Expr, expected: Type) -> Hint:
-    """A hint for a list or a schedule where one value is expected, and for 1 and 0 where `on` and `off` are."""
+    """Return a hint for a list or a schedule in place of one value, and for 1 and 0 in place of `on` and `off`."""
     text = option.span.text
     if "bool" in expected.scalars and text in {"0", "1"}:
         word = "on" if text == "1" else "off"

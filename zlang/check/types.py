@@ -1,4 +1,4 @@
-"""The types of the language: what an expression may be, and what a property takes."""
+"""The types of the language: the values that an expression may have, and those that a property accepts."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ AGGREGATES = ("count", "max", "mean", "median", "min", "stddev")
 
 
 class ScalarType(Record):
-    """A type of one value: how it is spoken of, an example, its dimension, and how results keep it.
+    """A type of one value: its name in messages, an example, its dimension, and its representation in results.
 
-    Results keep it as `sql`, in `unit`; `parts` of that unit are one of the language's base unit. People see it in the
-    largest unit of `ladder` that leaves a number above one. A value that a tool has counted (`is_counted`) is not
-    negative, and fits into 64 bits. Of speeds and times, `faster` says which are faster: `higher` or `lower` ones.
+    Results store it as `sql`, in `unit`; `parts` of that unit are one of the language's base unit. People see it
+    in the largest unit of `ladder` that gives a number above one. A value that a tool has counted (`is_counted`) is not
+    negative and fits into 64 bits. For speeds and times, `faster` says which values are faster: `higher` or `lower`.
     """
 
     spoken: str
@@ -99,11 +99,11 @@ _SPOKEN_ALONE = frozenset({"count", "number", "bool"})
 
 
 class Variant(Record):
-    """A word of an enumeration, with the name and scalar of the value it carries, if it carries one.
+    """A word of an enumeration, with the name and scalar of the value that it carries, if any.
 
-    A word that carries a declared thing has, in place of the scalar, what that has to offer.
-    `allow` are the least and the most that this value may be, and by which factor it goes up, if it does; `allow_text`
-    is that as it is written.
+    A word that carries a declared thing has the required offers of the thing in place of the scalar.
+    `allow` are the minimum and maximum of the value, and the factor between values, if there is one; `allow_text`
+    is their text.
     """
 
     name: str
@@ -113,21 +113,21 @@ class Variant(Record):
 
     @property
     def has_thing(self) -> bool:
-        """Whether it carries a declared thing."""
+        """Whether the word carries a declared thing."""
         return self.field is not None and self.field[1] not in SCALARS
 
     @property
     def example(self) -> str:
-        """A value that it can carry, or a name for one."""
+        """An example of its value, or a name for one."""
         return "" if self.field is None else "NAME" if self.has_thing else SCALARS[self.field[1]].example
 
 
 class Type(Record, is_frequent=True):
     """A union: scalars, words, declared things (by kind, `*` for any) and lists. `unknown` silences what follows.
 
-    `beneath` are the kinds of all that declared things stand on. Of what `is_partial` some choices are not known.
-    `dimension` is that of a number which no scalar has, such as the product of two sizes. A `schedule` has values of
-    that type, each for a time.
+    `beneath` are the kinds of everything that declared things stand on. If it `is_partial`, some choices are unknown.
+    `dimension` is that of a number without a scalar type, such as the product of two sizes. A `schedule` has values of
+    that type, each for a duration.
     """
 
     scalars: frozenset[str] = frozenset()
@@ -159,24 +159,24 @@ class Type(Record, is_frequent=True):
 
     @property
     def is_limited(self) -> bool:
-        """Whether a word of it, or of what it lists, limits the value that it carries."""
+        """Whether one of its words, or of its elements' words, limits the value that it carries."""
         return any(word.allow for word in self.words) or (self.element is not None and self.element.is_limited)
 
     @property
     def has_things(self) -> bool:
-        """Whether a word of it carries a declared thing."""
+        """Whether one of its words carries a declared thing."""
         return any(word.has_thing for word in self.words)
 
     def variant(self, name: str) -> Variant | None:
-        """The word of that name."""
+        """Return the word of that name."""
         return next((word for word in self.words if word.name == name), None)
 
     def variants(self, name: str) -> tuple[Variant, ...]:
-        """The words of that name, each of which carries something else."""
+        """Return the words of that name, which differ in the value that they carry."""
         return tuple(word for word in self.words if word.name == name)
 
     def accepts(self, other: Type) -> bool:
-        """Whether every value of the other type is one of this."""
+        """Whether every value of the other type has this type."""
         if self.unknown or other.unknown:
             return True
         scalars = set(self.scalars)
@@ -198,7 +198,7 @@ class Type(Record, is_frequent=True):
         return self.in_words(are_many=False)
 
     def in_words(self, *, are_many: bool) -> str:
-        """The type in words: `a size such as …`, or `sizes such as …` for the values of a list."""
+        """Return the type in words: `a size such as …`, or `sizes such as …` for the elements of a list."""
         spoken = [_scalar_in_words(s, are_many=are_many) for s in SCALARS if s in self.scalars]
         if self.dimension is not None:
             spoken.append(units.name_of(self.dimension))
@@ -243,13 +243,13 @@ ANYTHING_DECLARED = Type(kinds=frozenset({"*"}))
 
 
 def of_quantity(quantity: units.Quantity) -> Type:
-    """The type of a number."""
+    """Return the type of a number."""
     type_ = of_dimension(quantity.dimension)
     return COUNT if type_.scalars == {"number"} and quantity.is_whole else type_
 
 
 def of_dimension(dimension: units.Dimension) -> Type:
-    """The type of a computed number."""
+    """Return the type of a computed number."""
     name = _OF_DIMENSION.get(dimension)
     if dimension == units.UNREADABLE:
         return UNKNOWN
@@ -257,12 +257,12 @@ def of_dimension(dimension: units.Dimension) -> Type:
 
 
 def scalar_of(unit: str) -> str:
-    """The type of a number that results keep in this unit."""
+    """Return the type of a number that results store in this unit."""
     return STORED[unit][0] if unit in STORED else "number"
 
 
 def parts_of(unit: str) -> int:
-    """The number of units of the results in one base unit of the language."""
+    """Return how many of a unit of the results make one base unit of the language."""
     return STORED[unit][1] if unit in STORED else 1
 
 
@@ -272,22 +272,22 @@ def can_measure(type_: str, value: float) -> bool:
 
 
 def is_group(type_: Type) -> bool:
-    """Whether it is a machine, or a group of them."""
+    """Whether the type is a machine or a group of machines."""
     return type_.kinds == {"host"} and not (type_.scalars or type_.words or type_.element)
 
 
 def is_number(type_: Type) -> bool:
-    """Whether every value is a number, of whatever dimension."""
+    """Whether every value is a number, of any dimension."""
     has_any = bool(type_.scalars) or type_.dimension is not None
     return has_any and Type(NUMERIC, dimension=type_.dimension).accepts(type_)
 
 
 def scalar_name(type_: Type) -> str:
-    """Name the scalar of a number's type."""
+    """Return the scalar of a number's type."""
     return next(iter(type_.scalars)) if len(type_.scalars) == 1 else "number"
 
 
 def is_text(type_: Type) -> bool:
-    """Whether something may be a text, or a list with one."""
+    """Whether a value may be a text, or a list that contains one."""
     scalars = type_.scalars | (type_.element.scalars if type_.element else frozenset())
     return bool(scalars & {"string", "path", "command"})

@@ -1,7 +1,7 @@
-"""From values to text for people and tools, words of the shell, cells of the store.
+"""From values to text for people and tools, shell words, and cells of the store.
 
 Rule: a number leaves zlang only as a bare integer of its base unit (bytes, seconds) or of the unit that its property
-declares, or as a decimal where the property is a `number`; a value reaches a shell only through `shell_words`, which
+declares, or as a decimal if the property is a `number`; a value reaches a shell only through `shell_words`, which
 quotes it.
 """
 
@@ -20,24 +20,24 @@ _SAFE = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 
 
 class ValueProblem(Exception):
-    """A value that cannot be what it is needed for; the caller knows the place."""
+    """A value that does not fit its use; the caller knows the place."""
 
 
 def safe_name(path: tuple[str, ...]) -> str:
-    """A name for files, jobs and the journal that no tool reads anything into; different paths have different ones."""
+    """Return a name for files, jobs and the journal that no tool interprets; different paths get different names."""
     return ".".join(_UNSAFE.sub(lambda result: f"u{ord(result.group()):x}", part) for part in path)
 
 
 @lru_cache(maxsize=4096)
 def quote(text: str) -> str:
-    """One word of any POSIX shell (shlex's rule; `=x` is quoted too, for zsh)."""
+    """Quote one word for any POSIX shell (shlex's rule; `=x` is quoted too, for zsh)."""
     if _SAFE.fullmatch(text) and not text.startswith("="):
         return text
     return "'" + text.replace("'", "'\"'\"'") + "'"
 
 
 def plain(value: Value) -> str:
-    """The text of a value that a tool is given: integers for numbers, 1 and 0 for on and off."""
+    """Return the text of a value for a tool: integers for numbers, 1 and 0 for on and off."""
     if isinstance(value, str):
         return value
     if isinstance(value, Quantity):
@@ -59,7 +59,7 @@ def plain(value: Value) -> str:
 
 
 def decimal(value: Value) -> Value:
-    """A number that has a point as the text of it, if that is exact: `99.9`."""
+    """Return a number with a decimal point as text, if that is exact: `99.9`."""
     if not isinstance(value, Quantity) or value.dimension != units.NUMBER or value.is_whole:
         return value
     text = f"{float(value.amount):.9f}".rstrip("0")
@@ -67,7 +67,7 @@ def decimal(value: Value) -> Value:
 
 
 def shell_words(value: Value) -> str:
-    """The value as quoted words of the shell: one, or several for a list."""
+    """Return the value as quoted shell words: one, or several for a list."""
     if isinstance(value, str):
         return quote(value)
     if isinstance(value, tuple):
@@ -80,7 +80,7 @@ def shell_words(value: Value) -> str:
 
 
 def file_text(value: Value) -> str:
-    """The value as it stands in a job file, where variables of the environment are written `${NAME}`."""
+    """Return the value as written in a job file, with environment variables as `${NAME}`."""
     if isinstance(value, Variable):
         return f"${{{value.name}}}"
     if isinstance(value, Joined):
@@ -95,14 +95,14 @@ def file_text(value: Value) -> str:
 
 
 def in_unit(value: Value, unit: Quantity | None) -> Value:
-    """A quantity as a number of the unit that its property declares."""
+    """Convert a quantity to a number in the unit that its property declares."""
     if unit is None or not isinstance(value, Quantity):
         return value
     return Quantity(value.amount / unit.amount)
 
 
 def cell(value: Value) -> str | int | float | bool | None:
-    """The value as the store keeps it: bytes, seconds, per second, percent, words, text."""
+    """Return the value as the store keeps it: bytes, seconds, per second, percent, words, text."""
     if isinstance(value, Quantity):
         amount = value.amount * 100 if value.dimension == units.SHARE else value.amount
         return amount.numerator if amount.denominator == 1 else float(amount)
@@ -116,7 +116,7 @@ def cell(value: Value) -> str | int | float | bool | None:
 
 
 def argument(value: Value) -> object:
-    """The value as a reader's argument: lists, words with what they carry, cells."""
+    """Return the value as a reader's argument: lists, words with their values, cells."""
     if isinstance(value, tuple):
         return [argument(item) for item in value]
     if isinstance(value, Symbol):
@@ -125,12 +125,12 @@ def argument(value: Value) -> object:
 
 
 def listed(value: Value) -> tuple[Value, ...]:
-    """The values of a list; of any other value itself."""
+    """Return the elements of a list, or any other value as a single element."""
     return value if isinstance(value, tuple) else (value,)
 
 
 def show(value: Value) -> str:
-    """The value as people write it."""
+    """Return the value as people write it."""
     if isinstance(value, Quantity):
         return units.show(value)
     if isinstance(value, bool):
@@ -153,7 +153,7 @@ def show(value: Value) -> str:
 
 
 def text_of(value: Value) -> str:
-    """A text as it is, and any other value as people write it."""
+    """Return a text unchanged, and any other value as people write it."""
     return value if isinstance(value, str) else show(value)
 
 

@@ -11,12 +11,12 @@ _VERSION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})*)(?:[-+~_a-zA-Z][-+~_.a-zA-Z
 
 
 def is_version(text: str) -> bool:
-    """Whether a text is a version: numbers with dots, and what a release adds after a sign or a letter."""
+    """Whether a text is a version: numbers with dots, and a release's suffix after a sign or a letter."""
     return _VERSION.match(text) is not None
 
 
 def _version(value: Value) -> tuple[int, ...]:
-    """The numbers of a version; 2.2 and 2.2.0 are one."""
+    """Return the numbers of a version; 2.2 and 2.2.0 are equal."""
     result = _VERSION.match(value) if isinstance(value, str) else None
     if result is None:
         raise ValueProblem(f"{show(value)} is not a version")
@@ -27,7 +27,7 @@ def _version(value: Value) -> tuple[int, ...]:
 
 
 def compare_versions(operator: str, left: Value, right: Value) -> bool | None:
-    """Any comparison of versions, number by number; unknown where a side is absent."""
+    """Compare two versions number by number; None (unknown) if one is absent."""
     if isinstance(left, Absent) or isinstance(right, Absent):
         return None
     item, other = _version(left), _version(right)

@@ -1,6 +1,6 @@
-"""The names that a clause can use: metrics and factors of an experiment, or of a run in a database.
+"""The vocabulary of clauses: metrics and factors of an experiment, or of a run in a database.
 
-In: an experiment's fields and factors, and what its readers measure; or the columns of a database. Out: a `Vocabulary`.
+In: an experiment's fields, factors and metrics, or the columns of a database. Out: a `Vocabulary`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STREAMS = "streams"
 
 
 class FactorColumn(Record):
-    """A factor's column: its name, its path, the type of the column, and what it is at a point of `axis`."""
+    """A factor's column: its name, its path, its type, and its value at a point of `axis`."""
 
     name: str
     path: str
@@ -39,9 +39,9 @@ class FactorColumn(Record):
 
 
 class OtherExperiments(Record):
-    """The experiments of a program, as the clauses of one of them (`own`) may name them: those `before` it.
+    """The experiments of a program that the clauses of one of them (`own`) may name: those `before` it.
 
-    `words` gives the vocabulary of one, and the scope of its clauses; None where it cannot be checked.
+    `words` returns the vocabulary of one, and the scope of its clauses; None if it cannot be checked.
     """
 
     own: str
@@ -51,11 +51,11 @@ class OtherExperiments(Record):
 
 
 class Vocabulary(Record):
-    """The names that a clause can use: metrics, latencies that have histograms, factors.
+    """The names that a clause can use: metrics, latencies with histograms, and factors.
 
-    `fields` are the experiment's own, for `run.bs`. There may be more of what `is_partial`: it could not all be read.
-    `never` are the metrics and histograms that there are in no trial, with what would have to be so. `derive` finds
-    what is no factor, but follows from factors. An `expect` can also name the `others` of the program.
+    `fields` are the experiment's own, for `run.bs`. If it `is_partial`, some names could not be read.
+    `never` are the metrics and histograms that no trial has, with the reason. `derive` finds columns
+    that follow from factors. An `expect` can also name the `others` of the program.
     """
 
     metrics: Mapping[str, Metric]
@@ -68,24 +68,24 @@ class Vocabulary(Record):
     others: OtherExperiments | None = None
 
     def names(self) -> list[str]:
-        """All of them."""
+        """Return all names."""
         return [*sorted(self.measured), *(column.name for column in self.columns)]
 
     @property
     def measured(self) -> AbstractSet[str]:
-        """The names of metrics and distributions."""
+        """Return the names of metrics and distributions."""
         return self.metrics.keys() | self.distributions.keys()
 
     def example(self) -> str:
-        """A metric to show in a hint, or a word for one."""
+        """Return a metric to show in a hint, or a placeholder for one."""
         return next(iter(self.metrics), "METRIC")
 
     def of_metrics(self, *, with_distributions: bool) -> Vocabulary:
-        """The same without factors, where each point is judged by itself."""
+        """Return the same vocabulary without factors, for conditions that judge each point alone."""
         return self.replace(distributions=self.distributions if with_distributions else {}, columns=(), fields={})
 
     def find(self, path: tuple[str, ...]) -> tuple[FactorColumn, ...]:
-        """The columns that a name means: several if it is the same property of several workloads."""
+        """Return the columns that a name means: several if it is the same property of several workloads."""
         name = ".".join(path)
         exact = tuple(column for column in self.columns if name in {column.name, metrics.column(column.name)})
         if exact:
@@ -96,12 +96,12 @@ class Vocabulary(Record):
         return self._of_field(path)
 
     def ambiguous(self, path: tuple[str, ...]) -> list[str]:
-        """The longer names of which this is the end."""
+        """Return the longer names that end with this one."""
         name = ".".join(path)
         return [column.name for column in self.columns if f".{column.path}".endswith(f".{name}")]
 
     def _of_field(self, path: tuple[str, ...]) -> tuple[FactorColumn, ...]:
-        """`run.bs`: of each workload that has it, if it is a factor in each of them."""
+        """Return the columns of `run.bs`: one for each workload with the property, if it is a factor in all of them."""
         field = self.fields.get(path[0])
         factor_columns: list[FactorColumn] = []
         for option in (field.alternatives or (field,)) if field is not None else ():
@@ -127,15 +127,15 @@ def words_of(
     conditions: Context,
     wheres: Sequence[Expr],
 ) -> Vocabulary:
-    """The words of an experiment: what its readers measure, its factors, and what names mean in its `conditions`.
+    """Return the vocabulary of an experiment: its metrics, its factors, and the names in its `conditions`.
 
-    What no trial that the `wheres` leave can have is known as such.
+    Metrics that no trial under the `wheres` can have are marked as such.
     """
     result: dict[str, Metric] = {}
     distributions: dict[str, Metric] = {}
     needs: dict[str, tuple[str, str]] = {}
     for reader, metric in measured:
-        # What one of several streams measured is called by its path.
+        # The metrics of one of several streams have the stream's name as a prefix.
         is_path = reader == _STREAMS
         own = {item.name if is_path else metrics.column(item.name): item for item in metrics.in_trials([metric])}
         result |= own
@@ -161,7 +161,7 @@ def words_of(
 
 
 def _may_measure(run: Expr, factors: Mapping[str, FactorDef], wheres: Sequence[Expr], reader: str, trait: str) -> bool:
-    """Whether some workload that this reader reads of may do that; one that does not say may."""
+    """Whether a workload with this reader may have the trait; a workload that does not state it may."""
 
     def read_and_measured(point: PartialPoint) -> tuple[bool, bool]:
         workloads = streams.things_of(run.value(point))
@@ -200,7 +200,7 @@ def _column_of(factor: FactorDef, i: int, fields: Mapping[str, Expr], scope: Sco
 
 
 def _named(factor: FactorDef, fields: Mapping[str, Expr], scope: Scope) -> Expr | None:
-    """The choice itself, if it has a name, because it knows the kinds of its levels."""
+    """Return the choice itself, if it has a name: it knows the kinds of its levels."""
     owner, _, last = factor.path.rpartition(".")
     named = fields.get(last) if owner and "." not in owner else scope.lookup(last, factor.span) if not owner else None
     return named if named is not None and [axis.path for axis in named.axes] == [factor.path] else None
@@ -219,7 +219,7 @@ def _words(levels: list[Value]) -> Type:
 
 
 def column_of_results(name: str, path: str, sort: str, levels: Sequence[str]) -> FactorColumn:
-    """A factor as a database has it; of words, all that there are."""
+    """Return a factor's column in a database; a column of words has all words that occur."""
     element = types.UNKNOWN if any(level.startswith("[") for level in levels) else None
     words = Type(words=tuple(map(Variant, levels)), element=element)
     type_ = Type(frozenset({sort})) if sort in types.SCALARS else words

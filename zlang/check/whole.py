@@ -1,7 +1,7 @@
-"""Values as whole numbers: a condition is tried at up to a million combinations, and fractions take four times as long.
+"""Values as whole numbers: conditions are tried at up to a million combinations, and fractions take four times as long.
 
-Rule: `Expr.whole` gives the amount of the quantity that `Expr.value` gives, or the truth that it gives. Where that is
-absent, or no whole number within the limits, it raises NotWhole or KeyError, and `Expr.value` has to be asked.
+Rule: `Expr.whole` returns the amount of the quantity, or the truth value, that `Expr.value` returns. If that is
+absent, or not a whole number within the limits, it raises NotWhole or KeyError, and the caller uses `Expr.value`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _ARITHMETIC: dict[str, Callable[[int, int], int]] = {"+": operators.add, "-": op
 
 
 class NotWhole(Exception):
-    """A value is no whole number, or one beyond the limits."""
+    """A value is not a whole number, or exceeds the limits."""
 
 
 def of_levels(name: str, at: Callable[[int], Value]) -> Whole:
-    """The levels of a factor."""
+    """Return the levels of a factor."""
     amounts = Cache[int, int]()
 
     def whole(point: Any) -> int:
@@ -45,7 +45,7 @@ def of_levels(name: str, at: Callable[[int], Value]) -> Whole:
 
 
 def of_choice(name: str, options: Sequence[Expr]) -> Whole:
-    """The option that a factor chooses."""
+    """Return the option that a factor chooses."""
     wholes: list[Whole] = []
 
     def whole(point: Any) -> int:
@@ -58,7 +58,7 @@ def of_choice(name: str, options: Sequence[Expr]) -> Whole:
 
 
 def of_comparison(operator: str, left: Expr, right: Expr) -> Whole | None:
-    """A comparison of two values of one dimension."""
+    """Return a comparison of two values of one dimension."""
     first, second = _of(left), _of(right)
     if first is None or second is None:
         return None
@@ -67,7 +67,7 @@ def of_comparison(operator: str, left: Expr, right: Expr) -> Whole | None:
 
 
 def of_arithmetic(operator: str, left: Expr, right: Expr) -> Whole | None:
-    """A sum, a difference or a product."""
+    """Return a sum, a difference or a product."""
     first, second = _of(left), _of(right)
     compute = _ARITHMETIC.get(operator)
     if first is None or second is None or compute is None:
@@ -83,7 +83,7 @@ def of_arithmetic(operator: str, left: Expr, right: Expr) -> Whole | None:
 
 
 def of_if(condition: Expr, then: Expr, otherwise: Expr) -> Whole | None:
-    """The side that a condition chooses."""
+    """Return the branch that a condition chooses."""
     holds, first, second = condition.whole, _of(then), _of(otherwise)
     if holds is None or first is None or second is None:
         return None
@@ -91,7 +91,7 @@ def of_if(condition: Expr, then: Expr, otherwise: Expr) -> Whole | None:
 
 
 def of_joined(sides: Sequence[Expr], deciding: bool) -> Whole | None:
-    """`and`, or with True as the truth that decides `or`."""
+    """Return `and`, or `or` if True is the deciding value."""
     wholes = [side.whole for side in sides if side.whole is not None]
     if len(wholes) < len(sides):
         return None
