@@ -76,7 +76,7 @@ def _is_one_setup(planned: Planned, schedule: Schedule) -> bool:
 def _set_up_once(planned: Planned, schedule: Schedule) -> tuple[str, ...]:
     from zlang.check import streams
 
-    # Streams bring targets of their own, so that any factor may decide what is set up.
+    # Streams have their own targets, so any factor may decide which setups are needed.
     is_any = streams.have_targets(schedule.experiment)
     if not (schedule.whole or is_any) or schedule.trials > _LONGEST:
         return ()
@@ -90,7 +90,7 @@ def _set_up_once(planned: Planned, schedule: Schedule) -> tuple[str, ...]:
 
 
 def _design(planned: Planned, schedule: Schedule) -> Design | None:
-    """The plan as it will be read from its results, with values that say nothing; None where it is too long."""
+    """The plan as a design with random values, as its results will be read; None if it is too long."""
     from zlang.report.design import Design
     from zlang.report.summary import TableColumn
 
@@ -127,7 +127,7 @@ def _first_of_each(slots: Iterator[Slot]) -> Iterator[Slot]:
 
 
 def _rows(planned: Planned, schedule: Schedule, slots: Iterable[Slot]) -> Iterator[Row]:
-    """Each trial with the numbers of what will have been made for it."""
+    """Each trial as a row of the design, with the numbers of the makings of its setups."""
     import random
 
     from zlang.check import hosts
@@ -136,7 +136,7 @@ def _rows(planned: Planned, schedule: Schedule, slots: Iterable[Slot]) -> Iterat
     from zlang.report.design import Row
 
     builder, walk = Builder(schedule, planned.builder), Walk()
-    draw, standing, makings = random.Random(1), dict[str, int](), 0  # noqa: S311 - values that say nothing
+    draw, standing, makings = random.Random(1), dict[str, int](), 0  # noqa: S311 - placeholder values
     for position, slot in enumerate(slots, 1):
         config, setups, stale = builder.state(slot)
         for change in walk.enter(setups):

@@ -34,7 +34,7 @@ _KEPT_TRAITS = tuple(name for name, trait in TRAITS.items() if trait.is_kept)
 
 
 def plan(program: Program, builder: Builder, settings: Mapping[str, str], findings: tuple[Finding, ...] = ()) -> Plan:
-    """The plan of an experiment. `settings` are what `--set` and `--profile` said, for the plan's hash."""
+    """The plan of an experiment. `settings` are the values of `--set` and `--profile`, for the plan's hash."""
     schedule, exposure = builder.schedule, builder.trial_steps.exposure
     return Plan(replace(header.header(program, schedule, settings, exposure), findings=findings), builder.items)
 
@@ -170,7 +170,7 @@ class Builder:
 
     @cached_property
     def _keys_of_block(self) -> tuple[str, ...]:
-        """The keys of the setups that do not last."""
+        """The keys of the setups that are removed at the end of a block."""
         every = (setup for setups in self._setups_by_plot for setup in setups)
         return tuple(dict.fromkeys(setup.key for setup in every if setup.signature not in self._lasting_setups))
 

@@ -133,7 +133,7 @@ def of_trial(trial: Trial) -> TrialKey:
 
 
 def steps(plan: Plan, numbers: Iterable[int]) -> dict[int, list[Step]]:
-    """The steps of some trials, with those that make what they need."""
+    """The steps of some trials, including those that make their setups."""
     wanted = set(numbers)
     setups: dict[str, Setup] = {}
     result: dict[int, list[Step]] = {}

@@ -1,4 +1,4 @@
-"""The header of a plan: what holds for all its trials.
+"""The header of a plan: everything that holds for all its trials.
 
 In: a checked program, the schedule of one of its experiments, and the settings of the command line. Out: `Header`.
 """

@@ -62,7 +62,7 @@ class Identities:
         return TrialConfig(tuple(_neutral(config.streams, around.targets)), around.things, config.key), around.values
 
     def _of_prepared(self, prepared: Prepared) -> str:
-        """The hash of what many points share, cached by object, because `TrialSteps` returns one object for them."""
+        """The hash of setups and cache steps, cached by object: `TrialSteps` returns one object for many points."""
         cached = self._prepared.get(id(prepared))
         if cached is None:
             setups, steps = prepared

@@ -71,7 +71,7 @@ class Pace:
     def seconds_left(self, elapsed: float, under_way: float = 0.0) -> float | None:
         """The remaining seconds, `elapsed` seconds after the first trial began; None until a trial has ended.
 
-        `under_way` has the seconds since the start of each running trial.
+        `under_way` is the sum of the seconds since each running trial began.
         """
         means = self._measured.items()
         if not means:

@@ -58,7 +58,7 @@ class Executor(Protocol):
     """A place where commands run, and the way to run them there."""
 
     def start(self, step: Step, out: Path, *, keep: bool = True) -> Handle:
-        """Start a step; `keep=False` throws its output away (a full disk)."""
+        """Start a step; `keep=False` discards its output (on a full disk)."""
 
     def start_together(self, steps: Sequence[Step], out: Path, codes: dict[str, int]) -> Handle:
         """Start steps on several machines, which begin at one instant; `codes` gets their exit codes as they end."""

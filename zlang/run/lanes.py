@@ -78,7 +78,7 @@ def drive(
     """Advance up to `most` lanes at a time, each whenever the step that it waits for has ended; yield their events.
 
     `enter` gets the number of the lane that continues. Returns the reasons why lanes ended early. An exception in one
-    lane ends all others at once, unless the run is to stop; then every lane is told.
+    lane ends all others at once, unless the run is to stop; every lane is told of that.
     """
     begun = min(most or len(works), len(works))
     ready = list(range(begun))
