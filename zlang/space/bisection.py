@@ -1,7 +1,7 @@
 """The levels that a search measures, in order: both ends, then the middle between two of them.
 
-In: the number of levels, in order, and those at which the condition holds. Out: rounds, each decided by those before.
-Rule: at most two levels of the first round are measured, and one of each later round.
+In: the number of levels, in order, and those at which the condition holds. Out: rounds, each decided by earlier ones.
+Rule: at most two levels are measured in the first round, and one in each later round.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Holds = Callable[[int], bool | None]
 
 
 def rounds(levels: int) -> tuple[tuple[int, ...], ...]:
-    """All levels by the round in which a search could come to them."""
+    """Return all levels by the round in which a search could reach them."""
     result = [tuple(dict.fromkeys((0, levels - 1)))]
     gaps = [(0, levels - 1)]
     while gaps := [gap for gap in gaps if gap[1] - gap[0] > 1]:
@@ -25,7 +25,7 @@ def rounds(levels: int) -> tuple[tuple[int, ...], ...]:
 
 
 def longest(levels: int) -> tuple[int, ...]:
-    """The levels of a search that has to measure as many as any."""
+    """Return the levels of a search with the greatest number of measurements."""
     result = [*dict.fromkeys((0, levels - 1))]
     gap = (0, levels - 1)
     while gap[1] - gap[0] > 1:
@@ -35,9 +35,9 @@ def longest(levels: int) -> tuple[int, ...]:
 
 
 def course(levels: int, holds: Holds) -> Iterator[int]:
-    """The levels that are measured, each asked about before the next; it ends where one is not known, or none is left.
+    """Yield the levels to measure, each before its result is read; stop at an unknown result or when no level remains.
 
-    Where the condition holds at both ends, or at neither, there is nothing between them to be found by halving.
+    If the condition holds at both ends, or at neither, bisection cannot find a boundary between them.
     """
     low, high = 0, levels - 1
     yield low

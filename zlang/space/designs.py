@@ -1,4 +1,4 @@
-"""The points of a space that a design measures: all, a sample, or few with every combination of levels.
+"""The points of a space that a design measures: all, a sample, or a few that cover every combination of levels.
 
 Laws, tested against brute force: a covering design has every combination of levels of `strength` factors that occurs in
 the space; absence counts as a level. A sample contains all points of a smaller sample with the same seed.
@@ -26,7 +26,7 @@ _ABSENT = -1
 
 
 class TooManyCombinations(Exception):
-    """The factors have more combinations of levels than are covered."""
+    """The factors have too many combinations of levels to cover."""
 
     def __init__(self, combinations: int, limit: int) -> None:
         super().__init__(str(combinations))
@@ -34,7 +34,7 @@ class TooManyCombinations(Exception):
 
 
 class Plots(Record):
-    """The points that are measured, by whole plots: how many plots, the size of each, and its points."""
+    """The measured points in whole plots: the number of plots, the size of each, and its points."""
 
     count: int
     points: int
@@ -43,9 +43,9 @@ class Plots(Record):
 
 
 def full(space: Space, hard_to_change: Iterable[str]) -> Plots:
-    """All points; the factors of `hard_to_change` are the same in a whole plot.
+    """Return all points; the factors of `hard_to_change` are constant within a whole plot.
 
-    Where others are tied to them, each combination is a plot of its own if there are too many to be looked at.
+    If other factors depend on them and the combinations are too many to examine, each is a plot of its own.
     """
     hard_to_change = frozenset(hard_to_change)
     plots, points = space.split(hard_to_change)
@@ -71,13 +71,13 @@ def full(space: Space, hard_to_change: Iterable[str]) -> Plots:
 
 
 def partial(hard_to_change: Iterable[str], chosen: Sequence[dict[str, int]]) -> Plots:
-    """Some points of a space; the factors of `hard_to_change` are the same in a whole plot."""
+    """Return some points of a space; the factors of `hard_to_change` are constant within a whole plot."""
     plots = [[chosen[i] for i in group] for group in _plots_of(chosen, frozenset(hard_to_change))]
     return Plots(len(plots), len(chosen), lambda plot: len(plots[plot]), lambda plot, point: plots[plot][point])
 
 
 def _plots_of(points: Iterable[dict[str, int]], hard_to_change: frozenset[str]) -> list[list[int]]:
-    """The numbers of points, those together that have the same levels of `hard_to_change`."""
+    """Group the indices of points that have the same levels of `hard_to_change`."""
     groups: dict[tuple[int | None, ...], list[int]] = {}
     paths = sorted(hard_to_change)
     for number, point in enumerate(points):
@@ -86,7 +86,7 @@ def _plots_of(points: Iterable[dict[str, int]], hard_to_change: frozenset[str]) 
 
 
 def covering(axes: Iterable[Axis], conditions: Iterable[Condition], strength: int, seed: int) -> list[dict[str, int]]:
-    """Points of a space (that has any) with every combination of `strength` levels. Raises TooManyCombinations."""
+    """Return points of a non-empty space with every combination of `strength` levels. Raises TooManyCombinations."""
     from covertable import Controller, criteria
 
     model = _Model(tuple(axes))
@@ -101,7 +101,7 @@ def covering(axes: Iterable[Axis], conditions: Iterable[Condition], strength: in
     if not strength:
         return [{}]
     work = combinations * (1 + len(rules))
-    # Looking for the best row each time takes 45 s for 4,386 combinations under 12 rules and saves one row in ten.
+    # Searching for the best row each time takes 45 s for 4,386 combinations under 12 rules and saves one row in ten.
     criterion = criteria.greedy if work <= _GREEDY else criteria.simple
     tries = _GREEDY // work if work <= _GREEDY else _MOST_WORK // 10 // (work * least)
     tables = []
@@ -113,7 +113,7 @@ def covering(axes: Iterable[Axis], conditions: Iterable[Condition], strength: in
 
 
 def _combinations(sizes: Iterable[int], strength: int) -> int:
-    """The number of ways to choose `strength` of the factors and a level of each."""
+    """Return the number of ways to choose `strength` of the factors and a level of each."""
     ways = [1] + [0] * strength
     for size in sizes:
         for i in range(strength, 0, -1):
@@ -126,7 +126,7 @@ _Way = tuple[tuple[str, int], ...]
 
 
 class _Model:
-    """A space as a table: a column for each factor, in which it may be absent, and rules that tie columns together."""
+    """A space as a table: a column for each factor, which may be absent, and rules that connect columns."""
 
     def __init__(self, axes: tuple[Axis, ...]) -> None:
         axes = merge_axes(axes)
@@ -146,7 +146,7 @@ class _Model:
             if (id(axis), above) in seen:
                 continue
             seen.add((id(axis), above))
-            # What exists under a level may depend on the place only where the factor has several forms.
+            # The factors under a level may depend on the place only if this factor has several forms.
             before = above if len(shapes[axis.path]) > 1 else ()
             for level, branch in enumerate(axis.branches or ()):
                 way = (*before, (axis.path, level))
@@ -159,11 +159,11 @@ class _Model:
         self.levels = [[*range(axis.size), *([_ABSENT] if path in self.ways else [])] for path, axis in result.items()]
 
     def point(self, row: Sequence[int]) -> dict[str, int]:
-        """A row as a point."""
+        """Return a row as a point."""
         return {path: level for path, level in zip(self.paths, row, strict=True) if level != _ABSENT}
 
     def existence(self) -> Iterable[dict[str, Any]]:
-        """A factor exists exactly where one of its ways leads to it."""
+        """Yield the rules that a factor exists if and only if one of its branches is taken."""
         for path, reached in self.ways.items():
             column, ways = self.column[path], [[(self.column[axis], level) for axis, level in way] for way in reached]
 
@@ -174,14 +174,14 @@ class _Model:
             yield {"operator": "fn", "requires": sorted(requires), "evaluate": holds}
 
     def rule(self, condition: Condition) -> dict[str, Any]:
-        """A condition on the columns that it reads."""
+        """Return a condition as a rule over the columns that it reads."""
         reads = [self.column[path] for path in sorted(condition.reads & self.column.keys())]
 
         def holds(row: Mapping[int, int]) -> bool:
             chosen = {self.paths[column]: row[column] for column in reads if row[column] != _ABSENT}
             try:
                 return condition.holds(chosen) is not False
-            except ProgramError:  # conditions before this one exclude the point, or the space would not have been made
+            except ProgramError:  # earlier conditions exclude the point, or the space would not have been built
                 return False
 
         return {"operator": "fn", "requires": reads, "evaluate": holds}

@@ -1,8 +1,8 @@
-"""Errors that occur at some points of an experiment only: one finding for each place, with its trials.
+"""Errors that occur only at some points of an experiment: one finding for each place, with its trials.
 
-In: an experiment and its space. Out: findings, and what was not tried. Of the factors only those are listed that
-something which can fail reads, with the choices under which it exists; the rest of the space is counted. Where that
-would be too many combinations, points are drawn instead.
+In: an experiment and its space. Out: findings, and what was not tried. Only the factors that fallible expressions read
+are enumerated, with the choices under which they exist; the rest of the space is counted. If that
+would be too many combinations, points are sampled instead.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Place = tuple[Code | Lint, tuple[str, int, int]]
 
 
 class Question(Record):
-    """A question about points: the factors that decide it, and the findings at a point."""
+    """A question about points: the factors that decide it, and a function that returns the findings at a point."""
 
     reads: frozenset[str]
     answer: Callable[[Point, Effort], tuple[Diagnostic, ...]]
@@ -65,7 +65,7 @@ class _Tried(Record):
 
 
 def of(experiments: Iterable[Experiment], seed: int, work: Afresh = AFRESH) -> tuple[list[Diagnostic], list[str]]:
-    """Findings about the points of some experiments, each place once, and a sentence about each space."""
+    """Return findings about the points of some experiments, one for each place, and a sentence about each space."""
     diagnostics: dict[Place, Diagnostic] = {}
     summaries: list[str] = []
     for experiment in experiments:
@@ -77,7 +77,7 @@ def of(experiments: Iterable[Experiment], seed: int, work: Afresh = AFRESH) -> t
 
 
 def _in_one(experiment: Experiment, seed: int) -> SubjectResult:
-    """Findings about the points of one experiment, and a sentence about its space."""
+    """Return findings about the points of one experiment, and a sentence about its space."""
     diagnostics: dict[Place, Diagnostic] = {}
     try:
         built = points.of(experiment)
@@ -120,7 +120,7 @@ def _counted(count: int, noun: str) -> str:
 def answer(
     experiment: Experiment, built: Space, questions: Iterable[Question], diagnostics: dict[Place, Diagnostic]
 ) -> list[str]:
-    """Find what there is to say about some points; which factors have too many combinations to try each."""
+    """Find the problems at some points; return the factors with too many combinations to try all."""
     untried: list[str] = []
     remaining = MOST_IN_ALL
     effort = Effort()
@@ -151,7 +151,7 @@ def answer(
 
 
 def unmet_need(experiment: Experiment, workload: Instance, on: Instance | None) -> Diagnostic | None:
-    """The finding where a workload, or a collector, needs something that its target does not offer."""
+    """Return the finding if a workload or a collector needs something that its target does not offer."""
     needs, at = workload.kind.needs, treatment_site(workload, on)
     if needs is None or (at is not None and set(needs[0]) & set(at.kind.offers)):
         return None
@@ -159,7 +159,7 @@ def unmet_need(experiment: Experiment, workload: Instance, on: Instance | None) 
 
 
 def _asserted(thing: Instance, at: Instance | None) -> Iterator[Diagnostic]:
-    """The findings where an assertion of a kind about its target is false."""
+    """Yield the findings about a kind's assertions on its target that are false."""
     for assertion in thing.kind.asserts_of_target:
         place = next((thing.places[name] for name in assertion.names if name in thing.places), thing.span)
         assert place is not None, f"BUG: {thing.key} was declared nowhere"
@@ -184,7 +184,7 @@ def _nothing_offered(experiment: Experiment, kind: Kind, needs: Sequence[str], o
 
 
 def changed_given(experiment: Experiment, treatment: Instance, on: Instance) -> Diagnostic | None:
-    """The finding where what is done before the measurement would change a thing that the run did not create."""
+    """Return the finding if a treatment before the measurement would change a thing that the run did not create."""
     at = treatment_site(treatment, on)
     if at is None or not at.is_given or not leaves_changed(treatment, _seeded(treatment, at)):
         return None
@@ -195,7 +195,7 @@ def changed_given(experiment: Experiment, treatment: Instance, on: Instance) -> 
 
 
 def unverifiable(experiment: Experiment, on: Instance, state: str) -> Diagnostic:
-    """The finding where nothing beneath a target can verify the state of its cache."""
+    """Return the finding if nothing beneath a target can verify the state of its cache."""
     message = f"nothing beneath `{on.key}` can verify that its cache is {state}"
     return Code.NOT_SHOWN.at(experiment.cache.span, message=message, hint=f"write `cache = {AS_IS}`")
 
@@ -204,7 +204,7 @@ def unverifiable(experiment: Experiment, on: Instance, state: str) -> Diagnostic
 
 
 def _largest(risks: Iterable[frozenset[str]]) -> list[frozenset[str]]:
-    """The sets that no other contains."""
+    """Return the sets that no other set contains."""
     kept: list[frozenset[str]] = []
     for risk in sorted(risks, key=len, reverse=True):
         if not any(risk <= other for other in kept):
@@ -213,7 +213,7 @@ def _largest(risks: Iterable[frozenset[str]]) -> list[frozenset[str]]:
 
 
 def _choices_above(axes: Iterable[Axis], risk: frozenset[str]) -> set[str]:
-    """The choices under which some of these factors exist."""
+    """Return the choices under which some of these factors exist."""
     names: set[str] = set()
     verdicts: dict[int, bool] = {}
 
@@ -235,7 +235,7 @@ _Possible = dict[Levels, tuple[Point, int]]
 
 
 def _listed(experiment: Experiment, needed: Sequence[str], most: int) -> _Possible | None:
-    """Every combination of these factors; None where there are too many."""
+    """Return every combination of these factors; None if there are too many."""
     conditions = points.conditions(experiment)
     tied = frozenset(needed).union(*(condition.reads for condition in conditions))
     if prod(experiment.factors[path].size for path in tied if path in experiment.factors) > most:
@@ -269,9 +269,9 @@ def _read(experiment: Experiment) -> tuple[Expr | None, ...]:
 
 
 def _without_value(experiment: Experiment) -> Iterator[Diagnostic]:
-    """Names in commands of workloads that their targets lack, at points that differ from the first in a choice."""
+    """Find names in workload commands that their targets lack, at points that differ from the first in one choice."""
     for point in hosts.each_choice(experiment, [*experiment.run.axes, *(experiment.on.axes if experiment.on else ())]):
-        with suppress(ProgramError, ValueProblem):  # said at the point itself, if it is one
+        with suppress(ProgramError, ValueProblem):  # reported at the point itself, if it is part of the space
             for stream in streams.at(experiment, point):
                 yield from _without_value_in(experiment, stream.workload, stream.on)
 
@@ -291,7 +291,7 @@ def _without_value_in(experiment: Experiment, workload: Instance, on: Instance |
 
 
 def _missing_name(part: Expr, workload: Instance, on: Instance) -> str:
-    """The name in a part of a command that a target of that kind never has."""
+    """Return the name in a part of a command that a target of that kind never has."""
     called = workload.kind.needs[1] if workload.kind.needs else ""
     names = re.findall(rf"\b{called}\.(\w+)", part.span.text) if called else ()
     attributes = {*on.kind.offers, *on.kind.properties}
@@ -299,12 +299,12 @@ def _missing_name(part: Expr, workload: Instance, on: Instance) -> str:
 
 
 def _seeded(thing: Instance, on: Instance | None) -> Frame:
-    """A frame with a seed; which one does not matter."""
+    """Return a frame with a seed, whose value does not matter."""
     return Frame(thing, on, {"seed": Quantity(Fraction(0))})
 
 
 def _faults(experiment: Experiment, levels: Point, effort: Effort) -> tuple[Diagnostic, ...]:
-    """All that is wrong at a point."""
+    """Return all problems at a point."""
     point = FaultPoint(levels, effort)
     reached = {}
     for expr in _read(experiment):
@@ -347,7 +347,7 @@ def _faults(experiment: Experiment, levels: Point, effort: Effort) -> tuple[Diag
 
 
 def _flushed(experiment: Experiment, kind: Kind | None, on: Instance) -> Iterator[Diagnostic]:
-    """The findings about given things whose caches would be emptied, on which others may rely."""
+    """Find given things whose caches would be emptied although other things may rely on them."""
     if kind is None or "flush" not in kind.phases:
         return
     for thing in chain(on):
@@ -360,7 +360,7 @@ def _flushed(experiment: Experiment, kind: Kind | None, on: Instance) -> Iterato
 def _unverified(
     experiment: Experiment, kind: Kind | None, targets: Sequence[Instance], beside: Iterable[Instance]
 ) -> Iterator[Diagnostic]:
-    """The findings about states of the cache that a protocol needs, and that nothing can verify."""
+    """Find cache states that a protocol needs and that nothing can verify."""
     if kind is None or not targets:
         return
     resources = [thing for top in (*targets, *beside) for thing in chain(top) if thing.kind.role == "resource"]
@@ -372,7 +372,7 @@ def _unverified(
                 yield unverifiable(experiment, targets[0], state)
 
 
-# -- what is said about them
+# -- how they are reported
 
 
 def _folded(
@@ -384,7 +384,7 @@ def _folded(
     *,
     is_all: bool,
 ) -> Diagnostic:
-    """One finding for a place, with the number of trials that have it, and the levels of the first."""
+    """Return one finding for a place, with the number of affected trials and the levels of the first."""
     faults = [next(fault for fault in item.faults if _place(fault) == place) for item in wrong]
     decisive = _decisive(
         len(needed),
@@ -424,7 +424,7 @@ def _place(finding: Diagnostic) -> Place:
 
 
 def _share(experiment: Experiment, tried: Iterable[_Tried], wrong: Iterable[_Tried]) -> str:
-    """The number of trials with a problem, and of all; a number of points for a design that takes only some of them."""
+    """Return the number of trials with a problem, out of all; a number of points if the design takes only some."""
     is_full = experiment.design.value({}) == Symbol("full")
     is_even = is_full and experiment.repeat.is_constant
     times, subject = (points.repeat_at(experiment, {}), "trials") if is_even else (1, "points")
@@ -433,7 +433,7 @@ def _share(experiment: Experiment, tried: Iterable[_Tried], wrong: Iterable[_Tri
 
 
 def _decisive(width: int, tried: Sequence[_Tried], wrong: Mapping[Levels, str]) -> list[int]:
-    """The factors that decide what is wrong with a combination, if anything is."""
+    """Return the indices of the factors that decide whether a combination has a problem, and which one."""
     kept = list(range(width))
     for i in range(width):
         fewer = [k for k in kept if k != i]

@@ -1,4 +1,4 @@
-"""The space of an experiment, and the points that its design takes; their problems are findings."""
+"""The space of an experiment, and the points that its design selects; problems with them are findings."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ _STRENGTHS = {"pairwise": 2, "triples": 3}
 
 
 def of(experiment: Experiment) -> Space:
-    """The experiment's points. Raises ProgramError where none is left or too many depend on each other."""
+    """Return the experiment's points. Raises ProgramError if none is left or too many depend on each other."""
     return _built(experiment, experiment.axes)
 
 
 def without_search(experiment: Experiment) -> Space:
-    """The points at which a factor is searched, if there is a search."""
+    """Return the points at which a factor is searched, if there is a search."""
     return _built(experiment, _axes(experiment))
 
 
@@ -73,32 +73,32 @@ def _too_connected(experiment: Experiment, error: TooConnected, span: Span) -> D
 
 
 def name_of(factor: FactorDef) -> str:
-    """A factor's name, as it is in the results; of fields that vary together, all names."""
+    """Return a factor's name in the results; for fields that vary together, all names."""
     return factor.columns[0] if len(factor.columns) == 1 else f"({', '.join(factor.columns)})"
 
 
 def shown(factor: FactorDef, index: int) -> str:
-    """A level as people write it."""
+    """Return a level as people write it."""
     names = [value if isinstance(value, str) else values.show(value) for value in factor.level(index)]
     name = names[0] if len(names) == 1 else f"({', '.join(names)})"
     return name if len(name) <= _LONGEST_SHOWN else f"{name[: _LONGEST_SHOWN - 1]}…"
 
 
 def conditions(experiment: Experiment) -> list[Condition]:
-    """Its conditions; one that cannot be worked out says at which levels."""
+    """Return the experiment's conditions; one that cannot be evaluated reports the levels at which it fails."""
     return [Condition(where.reads, _condition_of(experiment, where), where.work) for where in experiment.conditions]
 
 
 def violated(experiment: Experiment, point: Point) -> list[Diagnostic]:
-    """The assertions that do not hold at a point."""
+    """Return the assertions that do not hold at a point."""
     result = [violation(assertion, point, assertion.span) for assertion in experiment.asserts]
     return [finding for finding in result if finding is not None]
 
 
 def chosen(experiment: Experiment, built: Space, seed: int) -> list[dict[str, int]] | None:
-    """The points that the experiment's design takes of those without a search, None for all.
+    """Return the points that the experiment's design selects from those without a search; None for all.
 
-    Raises ProgramError where they are too many.
+    Raises ProgramError if there are too many.
     """
     design = experiment.design.value({})
     assert isinstance(design, Symbol)
@@ -113,7 +113,7 @@ def chosen(experiment: Experiment, built: Space, seed: int) -> list[dict[str, in
 
 
 def _covering(experiment: Experiment, design: str, seed: int) -> list[dict[str, int]] | None:
-    """The points of a design with all combinations of levels of two or three factors, None if these are all factors."""
+    """Return points with all combinations of levels of two or three factors; None if there are no more factors."""
     axes, strength = _axes(experiment), _STRENGTHS[design]
     if len({axis.path for axis in every_axis(axes)}) <= strength:
         return None
@@ -135,9 +135,9 @@ _LAST_DESIGN: deque[tuple[Experiment, tuple[tuple[Axis, ...], int], list[dict[st
 
 
 def repeat_at(experiment: Experiment, point: Point) -> int:
-    """The most measurements of a point. Raises ProgramError if that is not a number from 1 on."""
+    """Return the maximum number of replicates of a point. Raises ProgramError if that is not a number of at least 1."""
     repeat = experiment.repeat
-    if repeat.whole is not None and type(point) is dict:  # other points note what is read at them
+    if repeat.whole is not None and type(point) is dict:  # other points record which values are read
         with suppress(NotWhole, KeyError):
             if (number := repeat.whole(point)) >= 1:
                 return number
@@ -152,7 +152,7 @@ def repeat_at(experiment: Experiment, point: Point) -> int:
 
 
 def without_repeat(experiment: Experiment, point: FaultPoint) -> list[Diagnostic]:
-    """The finding that the replicates of a point are unknown; nothing if that was noted already."""
+    """Return the finding that the replicates of a point are unknown; nothing if that was recorded already."""
     before = len(point.faults)
     try:
         repeat_at(experiment, point)
@@ -162,7 +162,7 @@ def without_repeat(experiment: Experiment, point: FaultPoint) -> list[Diagnostic
 
 
 def replicates(experiment: Experiment, built: Space, taken: list[dict[str, int]] | None) -> Counter[int]:
-    """The number of points for each number of replicates, in a design. Raises ProgramError."""
+    """Return the number of points of a design for each number of replicates. Raises ProgramError."""
     count = built.count if taken is None else len(taken)
     reads = frozenset(experiment.repeat.reads & experiment.factors.keys())
     result = Counter[int]()
@@ -186,7 +186,7 @@ def replicates(experiment: Experiment, built: Space, taken: list[dict[str, int]]
 
 
 def plots(built: Space, taken: list[dict[str, int]] | None, hard_to_change: Iterable[str]) -> Plots:
-    """The points that a design takes, by whole plots."""
+    """Return the points that a design selects, by whole plots."""
     return designs.full(built, hard_to_change) if taken is None else designs.partial(hard_to_change, taken)
 
 
@@ -197,7 +197,7 @@ def _too_large(experiment: Experiment, count: int, subject: str, limit: int, hin
 
 
 def _condition_of(experiment: Experiment, where: Expr) -> Callable[[Point], object]:
-    """The condition; where it has no value, the finding names the levels."""
+    """Return the condition as a function; if it has no value, its finding names the levels."""
 
     def holds(point: Point) -> object:
         try:

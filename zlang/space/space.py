@@ -1,9 +1,9 @@
 """The space of an experiment's points: counted, indexed, filtered and sampled without being listed.
 
 In: axes (a tree of choices) and conditions over them. Out: a `Space`.
-Laws, tested against brute force: `len(list(space)) == space.count`; `list(space)[i] == space[i]`; an axis that is
-reached by two ways is one factor; parts that share no axis and no condition multiply. Only parts that do are listed,
-and of those only the factors which the conditions mention, up to `LIMIT` combinations.
+Laws, tested against brute force: `len(list(space)) == space.count`; `list(space)[i] == space[i]`; an axis reached by
+two paths is one factor; parts that share no axis and no condition multiply. Only parts that do are listed,
+and only by the factors in their conditions, up to `LIMIT` combinations.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST_WORK_OF_FIRST = 15_000_000
 
 
 class TooConnected(Exception):
-    """A connected part of a space has more combinations than can be listed, or than conditions can be tried at."""
+    """A connected part of a space has too many combinations to list, or to test against its conditions."""
 
     def __init__(self, paths: Sequence[str], tried: int = 0) -> None:
         super().__init__(", ".join(paths))
@@ -50,7 +50,7 @@ class Space:
         self._last_first = tuple(zip(reversed(self.parts), reversed(self.counts), strict=True))
 
     def __getitem__(self, index: int) -> dict[str, int]:
-        """The point at an index, the first factor varying slowest."""
+        """Return the point at an index, with the first factor varying slowest."""
         if not 0 <= index < self.count:
             raise IndexError(index)
         point: dict[str, int] = {}
@@ -58,7 +58,7 @@ class Space:
         return point
 
     def put(self, index: int, point: dict[str, int]) -> None:
-        """Put the factors of the point at an index into another point."""
+        """Add the factors of the point at an index to another point."""
         for part, count in self._last_first:
             index, digit = divmod(index, count)
             part.put(digit, point)
@@ -67,9 +67,9 @@ class Space:
         return (self[i] for i in range(self.count))
 
     def sample(self, size: int, seed: int) -> list[dict[str, int]]:
-        """`size` different points (or all), drawn by a seed, in the order of the space.
+        """Return `size` different points (or all), drawn by a seed, in the order of the space.
 
-        More points by the same seed are these and others: a shuffle (Fisher and Yates) that stops after `size` steps.
+        A larger sample with the same seed extends a smaller one: a shuffle (Fisher and Yates) stops after `size` steps.
         """
         import random
 
@@ -81,25 +81,25 @@ class Space:
         return [self[i] for i in sorted(chosen)]
 
     def split(self, paths: Iterable[str]) -> tuple[Space, Space]:
-        """The parts that have any of these factors, and the others: their product is the space."""
+        """Return the parts that have any of these factors, and the others: the space is their product."""
         wanted = set(paths)
         having = [part for part in self.parts if part.paths & wanted]
         return Space(having), Space([part for part in self.parts if not part.paths & wanted])
 
 
 class Part:
-    """One factor of the product: something that is counted and indexed."""
+    """One factor of the product: a part that can be counted and indexed."""
 
     count: int
     paths: frozenset[str]
 
     def put(self, index: int, point: dict[str, int]) -> None:
-        """Put the factors of the point at an index into another point."""
+        """Add the factors of the point at an index to another point."""
         raise NotImplementedError
 
 
 class _Choice(Part):
-    """An axis with what exists only under its levels."""
+    """An axis together with the axes that exist only under its levels."""
 
     def __init__(self, axis: Axis, built: _Built) -> None:
         self.path = axis.path
@@ -120,7 +120,7 @@ class _Choice(Part):
 
 
 class _Listed(Part):
-    """Parts that depend on each other: combinations of the factors that tie them, each with what is left free."""
+    """Parts that depend on each other: combinations of the factors that connect them, each with its free axes."""
 
     def __init__(self, combinations: list[tuple[dict[str, int], Space]], paths: frozenset[str]) -> None:
         self.combinations = combinations
@@ -136,14 +136,14 @@ class _Listed(Part):
 
 
 def build(axes: Iterable[Axis], conditions: Iterable[Condition] = ()) -> Space:
-    """The space of these axes under these conditions. Raises TooConnected."""
+    """Return the space of these axes under these conditions. Raises TooConnected."""
     return _space(tuple(axes), tuple(conditions), {})
 
 
 def combinations(
     axes: Iterable[Axis], conditions: Iterable[Condition], factors: frozenset[str]
 ) -> Iterator[tuple[dict[str, int], int]]:
-    """Each combination of some factors: one of its points, and how many it has. Raises TooConnected."""
+    """Yield each combination of some factors: one of its points, and the number of its points. Raises TooConnected."""
     tie = Condition(factors, lambda _: None)
     built = build(axes, [*conditions, tie])
     space = Space([part for part in built.parts if not part.paths & factors])
@@ -181,7 +181,7 @@ def _space(axes: tuple[Axis, ...], conditions: tuple[Condition, ...], built: _Bu
 
 
 def _distinct(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
-    """Each axis once; one at the top is left out of the branches of the others, unless it adds something there."""
+    """Return each axis once; an axis at the top is dropped from the branches of others, unless it adds something."""
     merged = merge_axes(axes)
     if len(merged) == 1:
         return merged
@@ -201,7 +201,7 @@ def _pruned(axis: Axis, top: Mapping[str, Axis], axes: dict[int, Axis]) -> Axis:
 
 
 def _adds_nothing(axis: Axis, top: Mapping[str, Axis]) -> bool:
-    """Whether an axis is at the top already, with the same under its levels."""
+    """Whether an axis exists at the top already, with the same axes under its levels."""
     return axis.path in top and (axis.branches is None or axis.branches == top[axis.path].branches)
 
 
@@ -210,7 +210,7 @@ def _paths(axes: Iterable[Axis]) -> frozenset[str]:
 
 
 def _connected(axes: tuple[Axis, ...], conditions: tuple[Condition, ...]) -> list[tuple[Axis, ...]]:
-    """Groups of axes that share a factor or a condition, in the order of their first axis."""
+    """Group the axes that share a factor or a condition, in the order of their first axis."""
     groups: list[tuple[set[str], list[Axis]]] = []
     ties = [set(condition.reads) for condition in conditions]
     for axis in axes:
@@ -255,7 +255,7 @@ def _listed(
 
 
 def _selectors(group: tuple[Axis, ...]) -> frozenset[str]:
-    """The axes under which a factor exists that also exists under another axis of the group."""
+    """Return the axes that have a factor in their branches which also exists under another axis of the group."""
     times: dict[str, int] = {}
     for axis in group:
         for path in _paths((axis,)):
@@ -281,7 +281,7 @@ def _selectors(group: tuple[Axis, ...]) -> frozenset[str]:
 def _expand(
     axes: tuple[Axis, ...], needed: frozenset[str], levels: Mapping[str, int]
 ) -> Iterator[tuple[dict[str, int], tuple[Axis, ...]]]:
-    """Every choice of the needed factors, the first varying slowest, each with the axes that are left free under it."""
+    """Yield every choice of the needed factors, the first varying slowest, with the axes that remain free under it."""
     axes = _distinct(axes)
     mentioned = [axis for axis in axes if _paths((axis,)) & needed]
     if all(axis.branches is None for axis in mentioned):
@@ -300,7 +300,7 @@ def _expand(
 
 
 def _opened_axes(axes: tuple[Axis, ...], chosen: Mapping[str, int]) -> tuple[Axis, ...]:
-    """These axes, and in place of those that are chosen what exists under their levels."""
+    """Return these axes, with each chosen axis replaced by the axes under its levels."""
     result: list[Axis] = []
     for axis in axes:
         if axis.path not in chosen:

@@ -1,6 +1,6 @@
 """The configuration of a trial: its workload, target, settings and cache protocol, at a point of an experiment.
 
-In: an `Experiment` and a point of its space. Out: `TrialConfig`. Raises ProgramError where the point cannot be.
+In: an `Experiment` and a point of its space. Out: `TrialConfig`. Raises ProgramError if the point is not possible.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ COLD = "cold"
 
 
 class Surroundings:
-    """Everything about a trial except the workloads themselves. Trials with the same surroundings share most steps.
+    """Everything in a trial except the workloads themselves. Trials with the same surroundings share most steps.
 
-    `places` are the targets and origins of the workloads. The `targets` are those of all streams and of the workloads
-    that are events, each once. The `cache_state` is the one that the protocol verified: `as_is` where it verified none.
+    `places` are the targets and origins of the workloads. The `targets` are those of all streams and of workloads
+    that are events, each once. The `cache_state` is the one that the protocol verified, or `as_is` if it verified none.
     """
 
     __slots__ = ("before", "cache_state", "collectors", "during", "places", "protocol", "targets", "with_")
@@ -57,7 +57,7 @@ Shape = tuple[Surroundings, Kind, tuple[Instance, ...], tuple[str, ...], tuple[b
 class TrialConfig:
     """The workloads of a point, and their surroundings.
 
-    `key` is the hash of the values that it reaches: in one program they decide all that is done.
+    `key` is the hash of the values that the trial uses: within one program, they decide everything that is done.
     """
 
     __slots__ = ("_writes", "key", "streams", "surroundings")
@@ -68,7 +68,7 @@ class TrialConfig:
 
     @property
     def writes(self) -> tuple[bool, ...]:
-        """For each stream, whether its workload changes the target."""
+        """Return whether the workload of each stream changes the target."""
         if self._writes is None:
             frames = ((stream.workload, Frame(stream.workload, stream.on)) for stream in self.streams)
             self._writes = tuple([leaves_changed(workload, frame) for workload, frame in frames])
@@ -76,9 +76,9 @@ class TrialConfig:
 
     @property
     def shape(self) -> Shape | None:
-        """The part of a trial that decides all steps but the workload's own, and whether the trial is possible.
+        """The part of a trial that decides all steps except the workload's own, and whether the trial is possible.
 
-        None where the whole trial decides that: several workloads, events, a schedule, a workload that names things.
+        None if the whole trial decides that: several workloads, events, a schedule, or a workload that names things.
         """
         workload, around = self.streams[0].workload, self.surroundings
         if len(self.streams) > 1 or around.during or workload.scheduled or workload.named:
@@ -89,7 +89,7 @@ class TrialConfig:
 
     @property
     def things(self) -> naming.TrialThings:
-        """All that the trial is of."""
+        """Return all things in the trial."""
         around = self.surroundings
         own = (around.before,) if around.before else ()
         workloads = [stream.workload for stream in self.streams]
@@ -98,7 +98,7 @@ class TrialConfig:
 
     @property
     def workload(self) -> Instance:
-        """The workload of the first stream, which most often is alone."""
+        """The workload of the first stream, which is usually the only one."""
         return self.streams[0].workload
 
     @property
@@ -113,7 +113,7 @@ class TrialConfig:
 
     @property
     def before(self) -> Instance | None:
-        """The treatment that the targets get."""
+        """The treatment of the targets."""
         return self.surroundings.before
 
     @property
@@ -148,13 +148,13 @@ class TrialConfig:
 
 
 def trial_config(experiment: Experiment, point: Point) -> TrialConfig:
-    """Work out what is measured at a point, and how. Raises ProgramError where an assertion does not hold."""
+    """Return what is measured at a point, and how. Raises ProgramError if an assertion does not hold."""
     for finding in points.violated(experiment, point):
         raise ProgramError(finding)
     every = streams.at(experiment, point)
     around, before_others, after_others = _around(experiment, point, every)
     first, *others = every
-    # Without its own word, another stream could be taken for a collector of the same hash.
+    # Without the distinct word, another stream could be mistaken for a collector with the same hash.
     beside = [
         word for stream in others for word in ("stream", stream.workload.digest, stream.on.digest if stream.on else "")
     ]
@@ -169,11 +169,11 @@ _AROUND = Cache[int, tuple[Experiment, tuple[str, ...], Cache[object, _Around]]]
 
 
 def _around(experiment: Experiment, point: Point, every: tuple[Stream, ...]) -> _Around:
-    """The surroundings of streams at a point, made once for all points with the same places and levels."""
+    """Return the surroundings of streams at a point, made once for all points with the same places and levels."""
     places = tuple([(stream.on, stream.workload.origin) for stream in every])
-    if isinstance(point, FaultPoint):  # it collects the errors at its levels
+    if isinstance(point, FaultPoint):  # a fault point collects the errors at its levels
         return _worked_out(experiment, point, every, places)
-    cached = _AROUND.get(id(experiment))  # an experiment has no hash
+    cached = _AROUND.get(id(experiment))  # an experiment is not hashable
     if cached is None or cached[0] is not experiment:
         fields = (experiment.with_, experiment.before, experiment.cache, experiment.collect, experiment.during)
         order = tuple(sorted(frozenset[str]().union(*(field.reads for field in fields if field))))
@@ -206,7 +206,7 @@ def _worked_out(
     if len(every) > 1:
         after_others.append(_shared(stream.on for stream in every))
     after_others += [protocol.digest, *(collector.digest for collector in collectors)]
-    if with_:  # without its own word, what is set could be taken for a collector of the same hash
+    if with_:  # without the distinct word, a setting could be mistaken for a collector with the same hash
         after_others += ["with", *(instance.digest for instance in with_), _shared((*with_, *targets))]
     around = Surroundings(
         places=places, with_=with_, before=state, protocol=protocol, collectors=collectors, during=during
@@ -215,26 +215,26 @@ def _worked_out(
 
 
 def _shared(things: Iterable[Instance | None]) -> str:
-    """A text that says which of the things beneath several things are the same."""
+    """Return a text that identifies which things beneath several others are the same."""
     keys = [instance.key for thing in things if thing for instance in chain(thing)]
     return " ".join(str(keys.index(key)) for key in keys)
 
 
 @cache
 def _state_after(protocol: Kind) -> str:
-    """The state of the caches that a protocol verified last."""
+    """Return the cache state that a protocol verified last."""
     verified = [phase for phase in protocol.phases if phase.startswith("verify_")]
     return verified[-1].removeprefix("verify_") if verified else AS_IS
 
 
 @cache
 def _called(protocol: Kind) -> Instance:
-    """A protocol that is called by its name."""
+    """Return a protocol that is given by its name."""
     name, digest = protocol.name, digests.template_digest(protocol)
     return Instance(protocol, name, name, {}, None, is_given=False, digest=digest)
 
 
 def treatment(experiment: Experiment, point: Point) -> Instance | None:
-    """The treatment that `before` applies at a point; None without one."""
+    """Return the treatment that `before` applies at a point; None without one."""
     before = experiment.before.value(point) if experiment.before else None
     return before if isinstance(before, Instance) else None

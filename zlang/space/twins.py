@@ -1,7 +1,7 @@
-"""Points that are the same measurement: their levels differ, and nothing that these decide.
+"""Points that are the same measurement: they differ only in levels that have no effect.
 
-In: an experiment, its space, and what its design takes of that. Out: a finding about the first two. Of a large space
-some points are tried, each beside those that differ from it in one factor; `zlang run` compares them all.
+In: an experiment, its space, and the points that its design selects. Out: a finding about the first two. In a large
+space some points are tried, each against those that differ from it in one factor; `zlang run` compares all.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _GOLDEN = 0.6180339887498949
 
 
 def of(experiment: Experiment, built: Space, chosen: Sequence[Point] | None) -> Diagnostic | None:
-    """The finding about the first two points that are one measurement."""
+    """Return the finding about the first two points that are the same measurement."""
     for some in _tried(experiment, built, chosen):
         seen: dict[str, Point] = {}
         for point in some:
-            with suppress(ProgramError):  # said at the point itself
+            with suppress(ProgramError):  # reported at the point itself
                 first = seen.setdefault(trial_config(experiment, point).key, point)
                 if first is not point:
                     return _finding(experiment, first, point)
@@ -37,7 +37,7 @@ def of(experiment: Experiment, built: Space, chosen: Sequence[Point] | None) -> 
 
 
 def _tried(experiment: Experiment, built: Space, chosen: Sequence[Point] | None) -> Iterator[Iterable[Point]]:
-    """Groups of points, each to be compared with the others of its group."""
+    """Yield groups of points; the points of each group are compared with each other."""
     if chosen is not None:
         searched = {experiment.search.path: 0} if experiment.search else {}
         yield [{**point, **searched} for point in chosen[:MOST]]
@@ -52,7 +52,7 @@ def _tried(experiment: Experiment, built: Space, chosen: Sequence[Point] | None)
 
 
 def _beside(experiment: Experiment, point: Point) -> Iterator[list[Point]]:
-    """For each factor whose levels contain no other factors, the points that differ only in it."""
+    """Yield, for each factor without other factors under its levels, the points that differ only in that factor."""
     conditions = points.conditions(experiment)
     for axis in every_axis(experiment.axes):
         if axis.path in point and axis.branches is None:

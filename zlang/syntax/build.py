@@ -1,6 +1,6 @@
-"""From the parts of a grammar rule to a node of the tree: one function for each `-> name` in zexp.lark.
+"""From the parts of a grammar rule to a node of the tree, with one function for each `-> name` in zexp.lark.
 
-Rule: what is still being collected is a list, which the parser makes a tuple before it becomes part of a node.
+Rule: a collection in progress is a list, which the parser converts to a tuple before it becomes part of a node.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def _binary(driver: Parsing, span: Span, left: tree.Expr, operator: Token, right
 
 
 def _equal_rows(driver: Parsing, span: Span, left: tree.Tuple, rows: Sequence[tree.Expr], form: str) -> tree.Expr:
-    """Whether the values of a tuple are those of one of some others: conditions with `and` and `or`."""
+    """Return a condition that a tuple equals one of several rows: comparisons with `and` and `or`."""
     for row in rows:
         if not isinstance(row, tree.Tuple) or len(row.items) != len(left.items):
             values = len(row.items) if isinstance(row, tree.Tuple) else 1
@@ -46,7 +46,7 @@ def _equal_rows(driver: Parsing, span: Span, left: tree.Tuple, rows: Sequence[tr
 
 
 def _joined(span: Span, operator: str, conditions: Sequence[tree.Expr]) -> tree.Expr:
-    """Conditions with an operator between them, nested no deeper than needed."""
+    """Join conditions with an operator, nested no deeper than needed."""
     if len(conditions) == 1:
         return conditions[0]
     middle = len(conditions) // 2
@@ -55,7 +55,7 @@ def _joined(span: Span, operator: str, conditions: Sequence[tree.Expr]) -> tree.
 
 
 def _unknown(span: Span, row: tree.Tuple) -> tree.Binary:
-    """Stands for a condition that could not be read."""
+    """Return a placeholder for a condition that could not be read."""
     return tree.Binary(span, "==", row.items[0], row.items[0])
 
 

@@ -1,10 +1,10 @@
-"""A program's text in the one style.
+"""The formatter of programs.
 
-In: a `Source`. Out: its formatted text, or the findings that prevent that.
-Rule: the tokens stay what they are and in their order, but for a bare `4k`, which becomes `4KiB`, and a `yes`, which
-becomes `on`; a line ends only where the lexer drops its end or where an entry or a field ends. So the tree and the
-comments mean the same, and what was formatted is formatted: each decision depends on the tokens, and on line ends that
-the decision itself writes again.
+In: a `Source`. Out: its formatted text, or the findings that prevent formatting.
+Rule: the tokens and their order do not change, except that a bare `4k` becomes `4KiB` and a `yes`
+becomes `on`; a line ends only where the lexer drops the line end or where an entry or a field ends. So the tree and the
+comments keep their meaning, and formatting is idempotent: each decision depends only on the tokens, and on line ends
+that the same decision writes again.
 """
 
 from __future__ import annotations
@@ -74,14 +74,14 @@ _BARE_SIZE = re.compile(r"(-?[0-9_.]+)([kKmMgGtTpPeE])(iB)?(/s)?")
 
 
 class Formatted(Record):
-    """The text, and what was wrong with it: then it is the text that came in."""
+    """The formatted text and the findings; with findings, the text is the original."""
 
     text: str
     findings: tuple[Diagnostic, ...]
 
 
 def program(source: Source) -> Formatted:
-    """Put a whole program into the style."""
+    """Format a whole program."""
     if len(source.text) > parse.LONGEST:
         return Formatted(source.text, parse.program(source).findings)
     if "\r" in source.text or source.text.startswith("\ufeff"):
@@ -90,7 +90,7 @@ def program(source: Source) -> Formatted:
     if (finding := parse.too_many_words(source, lexed)) is not None:
         return Formatted(source.text, (finding,))
     driver = parse.Driver(source, list(lexed.findings))
-    driver.run(lexed.tokens, "file")  # which also says what a word is that can be a name: `fio reads { … }`
+    driver.run(lexed.tokens, "file")  # this parser also reports what a word is that can be a name: `fio reads { … }`
     if driver.findings:
         return Formatted(source.text, tuple(sorted(driver.findings, key=lambda finding: finding.span.start)))
     tokens = _Reader(source.text, lexed).run()
@@ -98,12 +98,12 @@ def program(source: Source) -> Formatted:
 
 
 def plain(text: str) -> str:
-    """The text without a byte order mark, its lines ended by newlines, as it is when a program is read."""
+    """Return the text without a byte order mark, its lines ended by newlines, as it is when a program is read."""
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def number(text: str) -> str:
-    """The literal with its unit written out: `4k` is `4KiB`. `5m` are minutes."""
+    """Return the literal with its unit spelled out: `4k` becomes `4KiB`. `5m` means minutes."""
     match = _BARE_SIZE.fullmatch(text)
     if match is None:
         return text
@@ -112,7 +112,7 @@ def number(text: str) -> str:
 
 
 def _switches(tokens: Sequence[Token]) -> dict[str, str]:
-    """The spelling of each word for `on` and `off`; none if a file may give the words another meaning."""
+    """Return the spelling of each word for `on` and `off`; none if a file may give the words another meaning."""
     kinds = [token.type for token in tokens]
     is_alone = "KIND" not in kinds and ("IMPORT", "STRING") not in pairwise(kinds)
     is_type = False
@@ -124,12 +124,12 @@ def _switches(tokens: Sequence[Token]) -> dict[str, str]:
     return _SWITCHES if is_alone else {}
 
 
-# -- the tokens, and what stands between them
+# -- tokens and the gaps between them
 
 
 @dataclass(slots=True)
 class _Tokens:
-    """Parallel lists with a place for each token but line ends."""
+    """Parallel lists with an element for each token except line ends."""
 
     text: str
     kinds: list[str] = field(default_factory=list)
@@ -157,16 +157,16 @@ class _Tokens:
         return self.first_cut(begin, end) < end
 
     def first_cut(self, begin: int, end: int) -> int:
-        """The first token after `begin` that must begin a line, or `end`."""
+        """Return the first token after `begin` that must begin a line, or `end`."""
         place = bisect_right(self.cuts, begin)
         return self.cuts[place] if place < len(self.cuts) and self.cuts[place] < end else end
 
     def width(self, begin: int, end: int) -> int:
-        """The width of the tokens on one line."""
+        """Return the width of the tokens on one line."""
         return len(self.words[begin]) + self.widths[end] - self.widths[begin + 1] if begin < end else 0
 
     def flat(self, begin: int, end: int) -> str:
-        """The tokens on one line."""
+        """Return the tokens joined into one line."""
         return self.words[begin] + "".join(self.pieces[begin + 1 : end])
 
     def is_on_lines(self, begin: int, end: int) -> bool:
@@ -174,7 +174,7 @@ class _Tokens:
         return self.text.find("\n", self.starts[begin], self.ends[end - 1]) >= 0
 
     def top(self, begin: int, end: int) -> Iterable[int]:
-        """The tokens that are in no bracket of their own; of a bracket only its opening."""
+        """Yield the tokens outside nested brackets; for a bracket, only its opening."""
         i, partners = begin, self.partners
         while i < end:
             yield i
@@ -182,9 +182,9 @@ class _Tokens:
 
 
 class _Reader:
-    """Tokens with the comments at their places. `last` and `before` are the kinds of the two tokens before.
+    """Reads tokens with the comments at their places. `last` and `before` are the kinds of the two preceding tokens.
 
-    `entries` is with what the entry or field began that goes on at each depth.
+    `entries` holds the first token of the unfinished entry or field at each depth.
     """
 
     def __init__(self, text: str, lexed: Lexed) -> None:
@@ -201,7 +201,7 @@ class _Reader:
         self.switches = _switches(lexed.tokens)
 
     def run(self) -> _Tokens:
-        """All tokens."""
+        """Return all tokens."""
         made = self.made
         for token in self.lexed.tokens:
             kind, start = token.type, token.start
@@ -246,7 +246,7 @@ class _Reader:
         if kind == "FIELD":
             return self.last not in {"OFFERS", "TRAIT", "DEFAULT", "EXPERIMENT", "COLON"}
         if kind == "NAME" and self.in_kind and len(self.opened) == 1:
-            # Two operands never stand side by side, but the words of an action such as `verify cold linux` do.
+            # Two operands are never adjacent, but the words of an action such as `verify cold linux` are.
             is_operand = self.last in _OPERAND_ENDS or (self.last == "ON" and self.before not in _OPERAND_ENDS)
             is_operand = is_operand and (self.before, self.last) != ("ASSERT", "STRING")
             return is_operand and not (
@@ -256,7 +256,7 @@ class _Reader:
         return kind in _BEGINS and not is_condition and self.made.kinds[self.opened[-1]] == "LBRACE"
 
     def _comments_above(self, start: int) -> None:
-        """The comments before the token at `start`."""
+        """Read the comments before the token at `start`."""
         made, place = self.made, len(self.made.kinds)
         above: list[str] = []
         while self.comment is not None and self.comment.span.start < start:
@@ -285,7 +285,7 @@ class _Reader:
             made.cuts.append(opener + 1)
 
     def _gap(self, kind: str, *, begins: bool) -> str:
-        """The blank before a token that stands on the line of the one before it."""
+        """Return the white space before a token that stays on the line of the previous one."""
         if begins and self.last != "LBRACE":
             return "  "
         is_glued = kind in _GLUED_BEFORE or self.last in _GLUED_AFTER or (self.last, kind) in _GLUED
@@ -304,7 +304,7 @@ def _first_line(text: str) -> int:
 
 
 class _Writer:
-    """Lines from tokens. `line` is the one that is being written, `note` the comment that will end it."""
+    """Writes lines from tokens. `line` is the current line, `note` the comment that will end it."""
 
     def __init__(self, tokens: _Tokens) -> None:
         self.tokens = tokens
@@ -314,7 +314,7 @@ class _Writer:
         self.note = ""
 
     def program(self) -> str:
-        """The whole text."""
+        """Return the whole text."""
         tokens = self.tokens
         end = len(tokens.kinds)
         self.items(0, end, 0)
@@ -323,7 +323,7 @@ class _Writer:
         return "\n".join([*self.lines, ""])
 
     def items(self, begin: int, end: int, indent: int) -> None:
-        """Each entry or field on lines of its own; the `=` of those that stand together in one column."""
+        """Write each entry or field on its own lines, with the `=` of adjacent ones aligned."""
         tokens = self.tokens
         run: list[tuple[int, int, int]] = []
         like = ""
@@ -351,7 +351,7 @@ class _Writer:
             yield first, end
 
     def _equal(self, first: int, after: int) -> int:
-        """The position of the `=` of something like a field; 0 if there is none, or a comment before it."""
+        """Return the position of a field's `=`; 0 if there is none, or if a comment precedes it."""
         tokens = self.tokens
         kind = tokens.kinds[first]
         if kind == "FIELD":
@@ -379,7 +379,7 @@ class _Writer:
             self._end(self.line, self.note)
 
     def _item(self, first: int, after: int, indent: int) -> None:
-        """Items that are not fields: imports, declarations, properties, commands."""
+        """Write an item that is not a field: an import, a declaration, a property or a command."""
         tokens = self.tokens
         if indent + tokens.width(first, after) <= WIDTH and not tokens.is_cut(first, after):
             self._end(" " * indent + tokens.flat(first, after), tokens.beside.get(after - 1, ""))
@@ -392,7 +392,7 @@ class _Writer:
         self._end(self.line, self.note)
 
     def _condition(self, first: int, after: int, indent: int) -> None:
-        """A condition in parentheses: on lines of its own, like a block."""
+        """Write a condition in parentheses on lines of its own, like a block."""
         tokens = self.tokens
         opening = tokens.partners.index(after - 1, first, after)
         self._run(first, opening, indent, indent + 2 * STEP, frozenset())
@@ -416,7 +416,7 @@ class _Writer:
     # -- values
 
     def _value(self, begin: int, end: int, base: int, bar: int) -> None:
-        """After a `=` in the column `bar`: a choice that does not fit has its `|` beneath it."""
+        """Write a value after a `=` in the column `bar`: a choice that does not fit has its `|` under the `=`."""
         tokens = self.tokens
         bars = [i for i in tokens.top(begin, end) if tokens.kinds[i] == "VBAR"]
         if not bars:
@@ -438,10 +438,10 @@ class _Writer:
         return all(text.find("\n", ends[bar - 1], starts[bar + 1]) >= 0 for bar in bars)
 
     def _run(self, begin: int, end: int, base: int, wrap: int, breaks: frozenset[str], reserve: int = 0) -> None:
-        """Tokens one after the other; where the next ones do not fit, a line begins in the column `wrap`.
+        """Write consecutive tokens; where the next ones do not fit, begin a line in the column `wrap`.
 
-        A line may end before `breaks`, for a comma after it. Blocks have `base` as their indentation; `reserve` is what
-        still follows on the last line.
+        A line may end before a token of `breaks`; at a comma, it ends after that. `base` is the indentation of blocks,
+        `reserve` the width of the text that still follows on the last line.
         """
         tokens = self.tokens
         kinds, partners = tokens.kinds, tokens.partners
@@ -486,12 +486,12 @@ class _Writer:
         column = self._column() + len(tokens.pieces[begin]) - len(tokens.words[begin])
         if column + tokens.width(begin, cut) + (reserve if cut == end else 0) <= WIDTH:
             return True
-        # A block that does not fit gets lines of its own, and only its brace stands on this one.
+        # A block that does not fit gets its own lines, and only its brace stays on this one.
         brace = next((i for i in tokens.top(begin, cut) if tokens.kinds[i] == "LBRACE"), None)
         return brace is not None and column + tokens.width(begin, brace + 1) <= WIDTH
 
     def _width_after(self, begin: int, end: int) -> int:
-        """The width of what must stand on the line of a closing bracket, up to the next opening one."""
+        """Return the width of the text that must be on the line of a closing bracket, up to the next opening one."""
         tokens = self.tokens
         i = begin
         while i < end and not tokens.partners[i]:
@@ -534,7 +534,7 @@ class _Writer:
         self.lines.append(line)
 
     def _comments(self, comments: list[str], indent: int, *, is_first: bool, is_last: bool = False) -> None:
-        """Comments on lines of their own, without the blank lines at the edges of their block."""
+        """Write comments on their own lines, without blank lines at the edges of their block."""
         while is_first and comments and not comments[0]:
             comments = comments[1:]
         while is_last and comments and not comments[-1]:
@@ -542,7 +542,7 @@ class _Writer:
         self.lines += [" " * indent + comment if comment else "" for comment in comments]
 
     def _comments_within(self, comments: Iterable[str], indent: int) -> None:
-        """Comments on lines of their own between the tokens of a value."""
+        """Write comments on their own lines between the tokens of a value."""
         for comment in filter(None, comments):
             if self.line and not self.line.isspace():
                 self._newline(indent)
@@ -550,7 +550,7 @@ class _Writer:
             self._newline(indent)
 
     def _align_notes(self) -> None:
-        """Comments that end successive lines begin in one column."""
+        """Align the comments that end successive lines."""
         run: list[int] = []
         for at in [*self.notes, -1]:
             if run and (at != run[-1] + 1 or "\n" in self.lines[at]):

@@ -1,6 +1,6 @@
-"""Colours for programs wherever Pygments is used: documentation sites, terminals, notebooks.
+"""Syntax highlighting with Pygments: for documentation sites, terminals and notebooks.
 
-Pygments finds the class by the entry point in pyproject.toml. A part of a program, or a wrong one, is coloured as far
+Pygments finds the class by the entry point in pyproject.toml. An incomplete or invalid program is coloured as far
 as it can be read.
 """
 

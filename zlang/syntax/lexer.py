@@ -1,8 +1,8 @@
 """Text to tokens.
 
 In: a source, or a part of it. Out: tokens with their places, comments beside them, findings.
-Rule: a newline is a token only where it may end an entry (see the head of zexp.lark), so that the grammar need not know
-of layout; every character is in a token, a comment, a blank or a finding.
+Rule: a newline is a token only where it may end an entry (see the head of zexp.lark), so that the grammar can ignore
+layout; every character belongs to a token, a comment, white space or a finding.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CLAUSES = ("where", "expect", "table", "plot", "find")
 
 
 class Token:
-    """A terminal's name, its text and place, and how many braces are open before it."""
+    """A terminal's name, its text and place, and the number of open braces before it."""
 
     __slots__ = ("depth", "end", "start", "text", "type")
 
@@ -35,7 +35,7 @@ _TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 class Lexed(Record):
-    """The tokens, ended by END. It `is_closed` if each bracket in it is."""
+    """The tokens, followed by END. It `is_closed` if every bracket in it is closed."""
 
     tokens: list[Token]
     comments: list[Comment]
@@ -49,7 +49,7 @@ _GOES_ON_AFTER = {"VBAR", "EQUAL", "COMMA"}
 
 
 def lex(source: Source, tables: Tables, start: int = 0, end: int | None = None) -> Lexed:
-    """All tokens from `start` to `end`."""
+    """Return all tokens from `start` to `end`."""
     return _Lexer(source, tables, start, len(source.text) if end is None else end).run()
 
 
@@ -104,7 +104,7 @@ class _Lexer:
         if mark in "([{":
             self.open.append(mark)
         elif mark in _PAIRS:
-            # A closing brace also ends parentheses that were forgotten: the parser has said so at their line's end.
+            # A closing brace also closes forgotten parentheses: the parser has reported these at the end of their line.
             while mark == "}" and self.open and self.open[-1] != "{":
                 self.open.pop()
             if self.open and self.open[-1] == _PAIRS[mark]:
@@ -125,13 +125,13 @@ class _Lexer:
         self._add("NEWLINE", "\n", begin)
 
     def _next_on_following_line(self) -> str | None:
-        """The kind of the token that begins the next line with content, or ENTRY for a word that begins an entry."""
+        """Return the kind of the first token on the next non-empty line, or ENTRY for a word that begins an entry."""
         if self.following[0] < self.position:
             self.following = self._look_ahead(self.position)
         return self.following[1]
 
     def _look_ahead(self, position: int) -> tuple[int, str | None]:
-        """The start and the type of the next token that is not layout."""
+        """Return the start and the type of the next token that is not layout."""
         while position < self.limit:
             match = self.tables.scanner.match(self.source.text, position, self.limit)
             if match is None:
@@ -185,7 +185,7 @@ class _Lexer:
         self._report(Code.BAD_CHARACTER.at(span, character=text[begin], hint=hint))
 
     def _report_bidirectional(self) -> None:
-        """Report what turns the direction of writing, also in texts and comments: a program must read as it works."""
+        """Report characters that change the text direction, also in comments and texts: code must run as it reads."""
         for result in _TURNS.finditer(self.source.text, 0, self.limit):
             if len(self.findings) > MOST:
                 return
@@ -194,7 +194,7 @@ class _Lexer:
             self.findings.append(Code.BAD_CHARACTER.at(span, character=f"U+{ord(result.group()):04X}", hint=hint))
 
     def _report(self, finding: Diagnostic) -> None:
-        """One finding for a line: after the first, what follows is a guess."""
+        """Report a finding, at most one for each line: after the first, the rest of a line is a guess."""
         last = self.findings[-1].span.end if self.findings else -1
         if last >= 0 and "\n" not in self.source.text[last : finding.span.start]:
             return

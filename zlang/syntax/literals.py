@@ -1,4 +1,4 @@
-"""Text literals: from a token to its parts, with escapes, values in braces, and the indentation of long ones."""
+"""Text literals: from a token to its parts, with escapes, values in braces, and the indentation of multi-line texts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zlang.syntax.lexer import Token
 
 
 class Parsing(Protocol):
-    """The parser, as the builders of nodes see it."""
+    """The interface of the parser for the functions that build nodes."""
 
     source: Source
 
@@ -26,7 +26,7 @@ class Parsing(Protocol):
 
 
 def word_of(driver: Parsing, token: Token) -> tree.Word:
-    """A word, with its place."""
+    """Return a word with its place."""
     return tree.Word(Span(driver.source, token.start, token.end), token.text)
 
 
@@ -34,7 +34,7 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", '"': '"', "\\": "\\", "0": "\0"}
 
 
 def plain_text(driver: Parsing, token: Token) -> str:
-    """A text that may hold no expressions."""
+    """Return a text that may not contain expressions."""
     text = text_of(driver, token)
     for part in text.parts:
         if not isinstance(part, str):
@@ -48,7 +48,7 @@ _LITERAL = re.compile(r"\{\{|\}\}|[{}]|\\[\s\S]|[^{}\\]+|\\")
 
 
 def text_of(driver: Parsing, token: Token) -> tree.Text:
-    """A text literal: escapes undone, `{…}` parsed. Three quotes keep backslashes as they are."""
+    """Return a text literal with escapes decoded and `{…}` parsed. A text in triple quotes keeps backslashes."""
     verbatim = token.text.startswith('"""')
     quote = 3 if verbatim else 1
     position, end = token.start + quote, max(token.start + quote, token.end - quote)
@@ -80,7 +80,7 @@ def text_of(driver: Parsing, token: Token) -> tree.Text:
 
 
 def _closing_brace(text: str, start: int, end: int) -> int | None:
-    """The offset of the brace that closes the one at `start`."""
+    """Return the offset of the brace that closes the one at `start`."""
     depth = 0
     for i in range(start, end):
         depth += (text[i] == "{") - (text[i] == "}")
@@ -113,7 +113,7 @@ _PRIVATE = 0xE000
 
 
 def _dedent(parts: tuple[str | tree.Expr, ...]) -> tuple[str | tree.Expr, ...]:
-    """Take the common indentation off a text of several lines, and the line ends next to its quotes."""
+    """Remove the common indentation of a multi-line text, and the line ends next to its quotes."""
     written = "".join(part for part in parts if isinstance(part, str))
     mark = next(chr(code) for code in count(_PRIVATE) if chr(code) not in written)
     from textwrap import dedent

@@ -1,7 +1,7 @@
 """Text to tree.
 
-In: a `Source`. Out: a `Tree` and all findings of one run. An error does not stop the parse: what could not be read is
-left out, and reading goes on at the next line of the innermost block that is open (panic mode, as in the yacc family).
+In: a `Source`. Out: a `Tree` and all findings. An error does not stop the parser: it drops the unreadable part
+and continues at the next line of the innermost open block (panic mode, as in the yacc family).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _YAML = re.compile(r"[ \t]*\w[\w .-]*:(?!\S)")
 
 
 class Parsed(Record):
-    """A tree, what was wrong with its text, and the names whose entries could not be read."""
+    """A tree, the errors in its text, and the names whose entries could not be read."""
 
     tree: tree.Tree
     findings: tuple[Diagnostic, ...]
@@ -71,7 +71,7 @@ def program(source: Source) -> Parsed:
 
 
 def _without_consequences(source: Source, findings: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
-    """Findings without those of one mistake: a sign of another language in a line that is not read, a block of YAML."""
+    """Yield findings without their consequences: foreign syntax in a line that is not read, a block of YAML."""
     unread = block = -2
     for finding in findings:
         line = source.text.count("\n", 0, finding.span.start)
@@ -87,7 +87,7 @@ def _without_consequences(source: Source, findings: Iterable[Diagnostic]) -> Ite
 
 
 def too_many_words(source: Source, lexed: lexer.Lexed) -> Diagnostic | None:
-    """The finding about a program that takes too long to read."""
+    """Return the finding about a program that would take too long to read."""
     if len(lexed.tokens) <= MOST_WORDS:
         return None
     length, limit = f"{len(lexed.tokens):,}", f"{MOST_WORDS:,}"
@@ -98,19 +98,19 @@ def too_many_words(source: Source, lexed: lexer.Lexed) -> Diagnostic | None:
 def expression(
     source: Source, start: int = 0, end: int | None = None
 ) -> tuple[tree.Expr | None, tuple[Diagnostic, ...]]:
-    """Parse one expression, as `--set` and cells of tables have it."""
+    """Parse one expression from `--set` or from a cell of a table."""
     driver = Driver(source, [])
     return driver.parse_inside(start, len(source.text) if end is None else end), tuple(driver.findings)
 
 
 def clause(source: Source) -> tuple[tree.Clause | None, tuple[Diagnostic, ...]]:
-    """Parse one `table` or `plot`, as `zlang table` and `zlang plot` take it."""
+    """Parse one `table` or `plot` from the command `zlang table` or `zlang plot`."""
     driver = Driver(source, [])
     return driver.parse_inside(0, len(source.text), "item"), tuple(driver.findings)
 
 
 class _Part:
-    """A symbol on the stack of the automaton, with its value and its place."""
+    """A symbol on the automaton's stack, with its value and its place."""
 
     __slots__ = ("end", "height", "start", "state", "symbol", "value")
 
@@ -131,21 +131,21 @@ class Driver:
         self.excused: set[int] = set()
 
     def report(self, finding: Diagnostic) -> None:
-        """Collect a finding; a line with an unreadable character or text has only one."""
+        """Collect a finding; a line with an unreadable character or text gets only one."""
         first = self.source.text.rfind("\n", 0, finding.span.start) + 1
         unread = (f for f in self.findings if f.code in {Code.BAD_CHARACTER, Code.UNCLOSED_TEXT})
         if not any(first <= f.span.start <= finding.span.start for f in unread):
             self.findings.append(finding)
 
     def parse_inside(self, start: int, end: int, subject: str = "expr") -> Any:
-        """Parse the expression, or something else, between two offsets."""
+        """Parse an expression, or another start symbol, between two offsets."""
         lexed = lexer.lex(self.source, self.tables, start, end)
         self.findings.extend(lexed.findings)
         tokens = [token for token in lexed.tokens if token.type != "NEWLINE"]
         return self.run(tokens, subject)
 
     def parse_value_in_text(self, start: int, end: int) -> tree.Expr | None:
-        """Parse what stands between braces in a text; braces of the shell that cannot be read are one finding."""
+        """Parse the expression between braces in a text; shell braces that cannot be read give one finding."""
         before = len(self.findings)
         value: tree.Expr | None = self.parse_inside(start, end)
         inside = self.findings[before:]
@@ -157,7 +157,7 @@ class Driver:
         return value
 
     def run(self, tokens: list[Token], start: str) -> Any:
-        """The value of the start symbol, or None where an expression could not be read."""
+        """Return the value of the start symbol, or None if an expression could not be read."""
         end_state = self.tables.ends[start]
         stack = [_Part(self.tables.starts[start], "", None, (0, 0), 0)]
         actions = self.tables.actions
@@ -171,7 +171,7 @@ class Driver:
             if stack[-1].state == end_state and token.type == END:
                 return stack[-1].value
             if action is None and stack[-1].symbol in {"NEWLINE", "RBRACE"}:
-                action = next(iter(actions[stack[-1].state].values()))  # what it ends is complete
+                action = next(iter(actions[stack[-1].state].values()))  # the item that this token ends is complete
             if action is None:
                 self._report(stack, token)
                 recovered = self._recover(stack, tokens, position) if self._continues(start) else None
@@ -192,7 +192,7 @@ class Driver:
 
     def _reduce(self, stack: list[_Part], number: int, following: Token) -> bool:
         origin, length, kept, builder = self.tables.rules[number]
-        if length == 1 and not builder:  # most reductions: one thing is also another
+        if length == 1 and not builder:  # most reductions: one symbol becomes another
             top = stack[-1]
             top.state, top.symbol = self.tables.gotos[stack[-2].state][origin], origin
             return True
@@ -228,9 +228,9 @@ class Driver:
         if unclosed is not None:
             texts = [f.span.start for f in self.findings if f.code is Code.UNCLOSED_TEXT]
             if any(unclosed.span.start < start for start in texts) or unclosed.span.start in self.excused:
-                return  # what closes it may be in that text, or belongs where something else was found
+                return  # its closing sign may be in that text, or belongs where another token was found
             if not self.source.text[here.start :].strip():
-                end = len(self.source.text.rstrip())  # where people look, and not at the empty lines after it
+                end = len(self.source.text.rstrip())  # where people look, rather than at the empty lines after it
                 here = Span(self.source, end, end)
             self.report(unclosed.also(here, "it should be closed here"))
             return
@@ -251,7 +251,7 @@ class Driver:
         self.report(finding)
 
     def _unclosed(self, stack: list[_Part], token: Token) -> Diagnostic | None:
-        """The bracket that is to blame where a block runs into the end, or into what can only begin a line."""
+        """Return the bracket to blame if a block reaches the end of the file or a token that can only begin a line."""
         opened = [p for p in stack if p.symbol in {"LBRACE", "LPAR", "LSQB", "ZIP_OPEN"}]
         if not opened:
             return None
@@ -269,7 +269,7 @@ class Driver:
         return None
 
     def _closing_edit(self, opened: _Part, last: _Part, token: Token, sign: str) -> Edit:
-        """The edit that closes a bracket: behind what was read last, or a block's brace on a line of its own."""
+        """Return the edit that closes a bracket: after the last token read, or on its own line for a block's brace."""
         text = self.source.text
         end = max(opened.start + 1, opened.start + len(text[opened.start : last.end].rstrip()))
         if sign != "}" or ("\n" not in text[opened.start : end] and "#" not in text[opened.start : end]):
@@ -278,7 +278,7 @@ class Driver:
         return Edit(place, "}\n" if token.type != END or text.endswith("\n") else "\n}\n")
 
     def _headless(self, stack: list[_Part], token: Token) -> Span | None:
-        """The end of the declaration whose `{` is missing, where a field stands that has no declaration."""
+        """Return the end of the declaration without a `{`, where a field has no declaration around it."""
         if token.type != "FIELD" or stack[-1].symbol != "lines" or not stack[-1].value:
             return None
         declared = stack[-1].value[-1]
@@ -288,7 +288,7 @@ class Driver:
         return Span(self.source, end, end) if is_bare and _ONE_LINE_END.fullmatch(between) else None
 
     def _is_at_edge(self, token: Token) -> bool:
-        """Whether a token is the first or the last of its line, where braces stand."""
+        """Whether a token is the first or the last of its line, where braces are written."""
         text = self.source.text
         first, end = text.rfind("\n", 0, token.start) + 1, text.find("\n", token.end)
         remaining = text[token.end : end if end >= 0 else len(text)].lstrip()
@@ -311,7 +311,7 @@ class Driver:
             if terminal in possible:
                 return words
         if any(part.symbol == "PARAM" for part in stack):
-            return "`=` and a value"  # behind a type; the lexer takes the sign together with its name
+            return "`=` and a value"  # after a type; the lexer reads the sign together with its name
         return "the end of the line"
 
     def _describe_token(self, token: Token) -> str:
@@ -325,7 +325,7 @@ class Driver:
         return f"`{token.text}`" if token.type != "STRING" else "a text"
 
     def _accepts(self, states: list[int], terminal: str) -> bool:
-        """Whether a terminal could stand here: an LALR table's reductions alone promise too much."""
+        """Whether a terminal is allowed here: an LALR table's reductions alone allow too much."""
         above: list[int] = []
         top = len(states)
         while True:
@@ -380,7 +380,7 @@ class Driver:
         return f"to define a name, write `let {token.text} = …`"
 
     def _misspelt_word(self, stack: list[_Part]) -> Hint:
-        """The word of the language that may have been meant by the one with which the entry begins."""
+        """Return the keyword that may have been meant by the first word of the entry."""
         last = max((i for i, part in enumerate(stack) if part.symbol == "lines"), default=0)
         begun = stack[last + 1 : last + 2]
         word = self.source.text[begun[0].start : begun[0].end] if begun else ""
@@ -389,7 +389,7 @@ class Driver:
         return hint
 
     def _fixes(self, token: Token, expected: str) -> Iterator[Fix]:
-        """The fix of a wrong sign between a name and its value, or between fields."""
+        """Yield the fix of a wrong sign between a name and its value, or between fields."""
         if not expected.startswith("`name"):
             return
         if token.type == "COMMA":
@@ -399,7 +399,7 @@ class Driver:
             yield Fix(f"write `{token.text} = …`", (Edit(Span(self.source, *sign.span()), " = "),), is_safe=True)
 
     def _recover(self, stack: list[_Part], tokens: list[Token], position: int) -> int | None:
-        """Drop the broken item; the position of the token at which reading goes on, None at the end."""
+        """Drop the broken item; return the position of the token at which parsing continues, or None at the end."""
         token = tokens[position]
         at_entry = token.depth > 0 and self._begins_entry(token)
         self._note_broken_names(stack, tokens, position)
@@ -426,7 +426,7 @@ class Driver:
         return None
 
     def _note_broken_names(self, stack: list[_Part], tokens: list[Token], position: int) -> None:
-        """Note the names that a broken entry may have bound, those before its first `=` or `{`, and its properties."""
+        """Record names that a broken entry may have bound: those before its first `=` or `{`, and its properties."""
         lines = max(i for i, part in enumerate(stack) if part.symbol == "lines" or i == 0)
         start = stack[lines + 1].start if len(stack) > lines + 1 else tokens[position].start
         while position > 0 and tokens[position - 1].start >= start:
@@ -445,7 +445,7 @@ class Driver:
             position += 1
 
     def _past_orphans(self, tokens: list[Token], position: int, depth: int) -> int:
-        """The line end after the fields, and their `}`, that a broken head leaves behind at the top of a file."""
+        """Return the line end after the fields, and their `}`, that a broken head leaves behind at the top level."""
         while depth == 0:
             following = position
             while tokens[following].type == "NEWLINE":

@@ -1,8 +1,8 @@
-"""Text to tree after an edit: only the entries around the edit are read again.
+"""Text to tree after an edit: only the entries around the edit are parsed again.
 
-In: what an earlier text without errors was parsed to, and the text as it is now. Out: the same as of `parse.program`.
-Rule: what is read again ends before an entry that the edit did not touch. If reading goes on with that very entry,
-without an error at it or in the words before it, the rest of the text is read as it was.
+In: the result of parsing an earlier text without errors, and the current text. Out: the same as from `parse.program`.
+Rule: the part that is parsed again ends before an entry that the edit did not touch. If parsing continues with that
+entry, without an error at it or in the words before it, the rest of the text has the same tree as before.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from zlang.units import Dimension, Quantity
 
 
 def program(before: Parsed, source: Source) -> Parsed:
-    """Parse a text that is much like an earlier one, which had no errors."""
+    """Parse a text that is similar to an earlier one without errors."""
     old, text = before.tree.source.text, source.text
     entries = before.tree.entries
-    # A text without an error has fewer words than characters: it is not too long where it has so few of these.
+    # A text without an error has fewer words than characters: with so few of these, it cannot be too long.
     if before.findings or not entries or len(text) > parse.MOST_WORDS:
         return parse.program(source)
     same, same_at_end = _common(old, text)
     by = len(text) - len(old)
-    # The entry just before the edit is read again, since a line may go on in the next one.
+    # The entry just before the edit is parsed again, because a line may continue in the next one.
     first = max(0, sum(entry.span.end < same for entry in entries) - 1)
     begin = entries[first].span.start if first else 0
     later = [
@@ -45,14 +45,14 @@ def program(before: Parsed, source: Source) -> Parsed:
 
 
 def _common(old: str, new: str) -> tuple[int, int]:
-    """The number of equal characters at the beginning, and of others at the end."""
+    """Return the number of equal characters at the beginning, and at the end without those."""
     most = min(len(old), len(new))
     same = _longest(most, lambda count: old[:count] == new[:count])
     return same, _longest(most - same, lambda count: old[len(old) - count :] == new[len(new) - count :])
 
 
 def _longest(most: int, holds: Any) -> int:
-    """The largest number up to `most` for which something holds that holds for all smaller ones."""
+    """Return the largest number up to `most` that satisfies a condition that all smaller ones satisfy."""
     least = 0
     while least < most:
         middle = (least + most + 1) // 2
@@ -61,7 +61,7 @@ def _longest(most: int, holds: Any) -> int:
 
 
 def _part(source: Source, begin: int, end: int) -> Parsed | None:
-    """Read a part of a text; None where there are words in it that cannot be read."""
+    """Parse a part of a text; None if it contains words that cannot be read."""
     lexed = lexer.lex(source, tables.load(), begin, end)
     if lexed.findings or not lexed.is_closed:
         return None
@@ -72,12 +72,12 @@ def _part(source: Source, begin: int, end: int) -> Parsed | None:
 
 
 def _reaches(again: Parsed, start: int) -> bool:
-    """Whether an entry without a change was read differently."""
+    """Whether an unchanged entry was parsed differently."""
     return again.tree.entries[-1].span.start != start or any(finding.span.end >= start for finding in again.findings)
 
 
 def _joined(before: Parsed, again: Parsed, first: int, after: int, by: int) -> Parsed:
-    """The entries before number `first`, those that were read again, and those from number `after` on."""
+    """Return the entries before number `first`, those that were parsed again, and those from number `after` on."""
     source, entries = again.tree.source, before.tree.entries
     begin = entries[first].span.start if first else 0
     end = entries[after].span.start if after < len(entries) else len(before.tree.source.text) + 1
@@ -102,7 +102,7 @@ def _joined(before: Parsed, again: Parsed, first: int, after: int, by: int) -> P
 
 
 def _moved(node: Any, source: Source, by: int) -> Any:
-    """The same node in another text."""
+    """Return the same node in another text."""
     if type(node) is Span:
         return Span(source, node.start + by, node.end + by)
     if type(node) is tuple:

@@ -1,7 +1,7 @@
-"""Slips that people make who come from other languages: what was probably meant, and what mends it.
+"""Slips of people who come from other languages: the probable meaning, and the fix.
 
-In: where the parser stopped. Out: a sentence that says what to type, and a fix if there is one. Rule: a slip is a
-function in `SLIPS`; the first that knows what was meant says so.
+In: the place where the parser stopped. Out: a sentence that says what to type, and a fix if there is one. Rule: a slip
+is a function in `SLIPS`; the first one that recognizes the meaning answers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from zlang.syntax.stop_place import Meant, StopPlace
 
 
 def meant(source: Source, read: tuple[tuple[str, Any], ...], end: int, token: Token, expected: str) -> Meant | None:
-    """The form of zlang that was probably meant; `StopPlace` says what is given."""
+    """Return the zlang syntax that was probably meant; `StopPlace` describes the arguments."""
     stop = StopPlace(source, read, end, token, expected)
     return next((result for slip in SLIPS if (result := slip(stop)) is not None), None)
 

@@ -1,4 +1,4 @@
-"""Slips in declarations: the line that begins one, its name, what it stands on, its fields."""
+"""Slips in declarations: their first line, name, parent and fields."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def parameter(stop: StopPlace) -> Meant | None:
 
 
 def made(stop: StopPlace) -> Meant | None:
-    """A thing without braces, with a name as paths have them, or with a value behind a colon."""
+    """A thing without braces, with a path-like name, or with a value after a colon."""
     text, token = stop.text, stop.token
     if stop.expected.startswith("`name") and token.type == "STRING" and _NAMED.match(text, token.end):
         name = token.text.strip('"')
@@ -76,7 +76,7 @@ def made(stop: StopPlace) -> Meant | None:
 
 
 def several_devices(stop: StopPlace) -> Meant | None:
-    """A list of things, or a word of ZFS with them, behind `on`."""
+    """A list of things after `on`, perhaps with a word of ZFS."""
     if stop.token.text in {"[", "("} and (before := _ON_BEFORE.search(stop.text, 0, stop.token.start)):
         if before[1] in {"first", "last"}:
             return f"put it in parentheses: `on ({before[1]}(…))`", None
@@ -90,7 +90,7 @@ def several_devices(stop: StopPlace) -> Meant | None:
 
 
 def like_another(stop: StopPlace) -> Meant | None:
-    """An experiment that is like another, a profile with a colon, an import with values and without a name."""
+    """An experiment based on another, a profile with a colon, an import with values and without a name."""
     token, text = stop.token, stop.text
     line = text[text.rfind("\n", 0, token.start) + 1 : token.start]
     begin = (line.split() or [""])[0]
@@ -108,7 +108,7 @@ def like_another(stop: StopPlace) -> Meant | None:
 
 
 def foreign(stop: StopPlace) -> Meant | None:
-    """A word with which other languages say what zlang says in another form."""
+    """A word of another language for a construct that zlang writes differently."""
     token, text = stop.token, stop.text
     symbols = [symbol for symbol, _ in stop.read]
     line = text[text.rfind("\n", 0, token.start) + 1 : token.start].split()
@@ -144,9 +144,9 @@ def foreign(stop: StopPlace) -> Meant | None:
 
 
 def head(stop: StopPlace, words: int) -> Meant | None:
-    """A sign or a word too many, or one too few, between the kind of a declaration and its braces.
+    """A superfluous or missing sign or word between the kind of a declaration and its braces.
 
-    So many `words` stand before it in its line.
+    `words` is the number of words before it in its line.
     """
     token, text = stop.token, stop.text
     begin = text.rfind("\n", 0, token.start) + 1
@@ -179,7 +179,7 @@ def head(stop: StopPlace, words: int) -> Meant | None:
 
 
 def comment(stop: StopPlace) -> Meant | None:
-    """A comment as in C, SQL, TeX or Lisp."""
+    """A comment in the syntax of C, SQL, TeX or Lisp."""
     token, text = stop.token, stop.text
     begun = _COMMENT.match(text, text.rfind("\n", 0, token.start) + 1)
     if begun is None or not begun.start(1) <= token.start < begun.end(1):

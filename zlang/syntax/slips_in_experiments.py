@@ -12,7 +12,7 @@ from zlang.syntax.stop_place import Meant, StopPlace
 
 
 def clause(stop: StopPlace) -> Meant | None:
-    """Slips in a `plot` or `table`: what it is over, and percentiles."""
+    """A slip in a `plot` or `table`: its axis or its percentiles."""
     token = stop.token
     if token.type == "FIELD" and stop.last == "PLOT":
         return "write `plot METRIC over FACTOR`", None
@@ -46,7 +46,7 @@ def clause(stop: StopPlace) -> Meant | None:
 
 
 def condition_behind(stop: StopPlace) -> Meant | None:
-    """A condition behind an aggregate in an expectation: `expect median(METRIC) where … > …`."""
+    """A condition after an aggregate in an expectation: `expect median(METRIC) where … > …`."""
     line = stop.text[stop.text.rfind("\n", 0, stop.token.start) + 1 : stop.token.start]
     if stop.token.text[:1] in "<>=!+-*/" and _WHERE_BEHIND.search(line):
         return "write the condition behind the metric: `median(METRIC where …) > …`", None
@@ -99,7 +99,7 @@ def property_behind(stop: StopPlace) -> Meant | None:
 
 
 def search(stop: StopPlace) -> Meant | None:
-    """A `find` without one of its parts, or with another word for its goal."""
+    """A `find` with a missing part, or with another word for its goal."""
     if stop.token.text in _GOALS and any(symbol == "FIND" for symbol, _ in stop.read):
         written = _GOALS[stop.token.text]
         return f"write `{written} METRIC`", stop.fix(stop.token.start, stop.token.end, written)
@@ -148,7 +148,7 @@ def clause_word(stop: StopPlace) -> Meant | None:
 
 
 def clause_part(stop: StopPlace) -> Meant | None:
-    """A `repeat … until` that does not say how often, or a `plot` with the form of its pictures."""
+    """A `repeat … until` without a number, or a `plot` with a format for its pictures."""
     token, text = stop.token, stop.text
     if not stop.expected.startswith("`name") or token.type not in {"NAME", "AS"}:
         return None
@@ -188,7 +188,7 @@ def foreign_word(stop: StopPlace) -> Meant | None:
 
 
 def bare_word(stop: StopPlace) -> Meant | None:
-    """Words in an experiment without a sign between them, or one alone."""
+    """A single word in an experiment, or words without a sign between them."""
     token, text = stop.token, stop.text
     is_in_experiment = stop.expected.startswith("`name") and any(symbol == "EXPERIMENT" for symbol, _ in stop.read)
     if not is_in_experiment or token.type != "NAME":
@@ -205,7 +205,7 @@ def bare_word(stop: StopPlace) -> Meant | None:
 
 
 def word(stop: StopPlace) -> Meant | None:
-    """A word of another language, or one that is misspelt, where a clause, a name or a parent stands."""
+    """A word of another language or a misspelling in place of a clause, a name or a parent."""
     token, expected = stop.token, stop.expected
     if token.text in _LOOPS and expected.startswith("`name") and token.type == "NAME":
         return (

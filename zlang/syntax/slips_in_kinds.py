@@ -33,7 +33,7 @@ def property_type(stop: StopPlace) -> Meant | None:
 
 
 def part_of_kind(stop: StopPlace) -> Meant | None:
-    """A kind without its role, a command without `sh`, a metric that does not say what it is or where it is found."""
+    """A kind without its role, a command without `sh`, a metric without its type or without its place in the output."""
     token, text = stop.token, stop.text
     line = text[text.rfind("\n", 0, token.start) + 1 : token.start]
     if stop.last == "NAME" and token.text == "{" and _KIND_ALONE.search(line):

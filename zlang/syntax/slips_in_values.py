@@ -11,7 +11,7 @@ from zlang.units import UNITS
 
 
 def comparison(stop: StopPlace) -> Meant | None:
-    """One `=`, or another sign of another language, between what is compared."""
+    """A single `=`, or a sign of another language, between compared values."""
     text, token = stop.text, stop.token
     if token.type == "FIELD" and stop.last in {"LPAR", "COMMA"} and _CALLED.search(text, 0, stop.end):
         return "write properties in braces: `KIND { NAME = VALUE }`", None
@@ -32,7 +32,7 @@ def comparison(stop: StopPlace) -> Meant | None:
 
 
 def _begins_operand(stop: StopPlace) -> bool:
-    """Whether a name stands where something is compared, and not where a field begins."""
+    """Whether a name begins an operand of a comparison rather than a field."""
     if stop.last == "LPAR":
         return "\n" not in stop.text[stop.end : stop.token.start]
     is_titled = stop.last == "STRING" and stop.read[-2][0] == "EXPECT"
@@ -40,7 +40,7 @@ def _begins_operand(stop: StopPlace) -> bool:
 
 
 def choice(stop: StopPlace) -> Meant | None:
-    """A `|` too many, or something else between the values of a choice."""
+    """A superfluous `|`, or another sign between the values of a choice."""
     text, token = stop.text, stop.token
     if token.type == "VBAR" and stop.follows("|"):
         if stop.is_condition:
@@ -94,7 +94,7 @@ def braces(stop: StopPlace) -> Meant | None:
 
 
 def number(stop: StopPlace) -> Meant | None:
-    """A number, a range or a path that is written as elsewhere."""
+    """A number, a range or a path in the syntax of another language."""
     text, token = stop.text, stop.token
     before = _NUMBER_BEFORE.search(text, 0, token.start) if token.type == "NAME" else None
     unit = UNIT_WORDS.get(token.text, token.text)
@@ -134,7 +134,7 @@ def number(stop: StopPlace) -> Meant | None:
 
 
 def schedule(stop: StopPlace) -> Meant | None:
-    """A schedule without its brackets, without a comma, or with a part that does not say how long it lasts."""
+    """A schedule without its brackets, without a comma, or with a part that has no duration."""
     token, text = stop.token, stop.text
     if token.text == "for" and (alone := _ALONE_BEFORE.search(text, 0, token.start)):
         return f"a value that changes is a list of its parts: `[{alone[1]} for 30s, …]`", None
@@ -185,7 +185,7 @@ def named_in_place(stop: StopPlace) -> Meant | None:
 
 
 def turned_if(stop: StopPlace) -> Meant | None:
-    """A value before its condition."""
+    """A value that precedes its condition."""
     turned = _TURNED_IF.match(stop.text, stop.text.rfind("=", 0, stop.token.start)) if stop.token.text == "if" else None
     if turned is None:
         return None
@@ -195,7 +195,7 @@ def turned_if(stop: StopPlace) -> Meant | None:
 
 
 def copied(stop: StopPlace) -> Meant | None:
-    """A thing that is like another, or a list made from another, as other languages write them."""
+    """A thing based on another, or a list built from another, in the syntax of other languages."""
     token, text = stop.token, stop.text
     if token.type == "FIELD" and (amended := _METHOD_WITH.search(text, 0, token.start)):
         return f"write `{amended[1]} with {{ … }}`", None
@@ -208,7 +208,7 @@ def copied(stop: StopPlace) -> Meant | None:
 
 
 def foreign_value(stop: StopPlace) -> Meant | None:
-    """A value, or what follows one, as other languages write it."""
+    """A value, or the text after one, in the syntax of another language."""
     token, text = stop.token, stop.text
     symbols = [symbol for symbol, _ in stop.read]
     if stop.expected == "the end of the line":

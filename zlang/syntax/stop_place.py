@@ -16,8 +16,8 @@ Meant = tuple[str, Fix | None]
 class StopPlace(Record):
     """The state of the parser when it stopped.
 
-    `read` has the symbols and values that it had read, innermost last. It could not read `token`, and `expected` other
-    ones. `end` is the end of the last token that it had read.
+    `read` has the symbols and values read so far, the innermost last. `token` was not accepted; `expected` are the
+    terminals that would have been. `end` is the end of the last token read.
     """
 
     source: Source
@@ -37,12 +37,12 @@ class StopPlace(Record):
         return self.read[-1][0]
 
     def follows(self, sign: str) -> bool:
-        """Whether the token stands directly behind a sign."""
+        """Whether the token directly follows a sign."""
         return self.text.endswith(sign, 0, self.token.start)
 
     @property
     def is_condition(self) -> bool:
-        """Whether it is in a condition, or behind one."""
+        """Whether the token is in a condition, or directly after one."""
         for symbol, value in reversed(self.read):
             if symbol in {"items", "lines"}:
                 return False
@@ -51,6 +51,6 @@ class StopPlace(Record):
         return False
 
     def fix(self, start: int, end: int, text: str, *, is_safe: bool = True) -> Fix:
-        """The fix that replaces a text by another."""
+        """Return the fix that replaces a text with another."""
         title = f"write `{text.strip()}`" if text.strip() else f"remove `{self.text[start:end].strip()}`"
         return Fix(title, (Edit(Span(self.source, start, end), text),), is_safe)

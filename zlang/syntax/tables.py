@@ -1,7 +1,7 @@
 """The LALR tables of the grammar: made by lark when the package is built, loaded without lark when zlang runs.
 
-In: zexp.lark. Out: `Tables`, kept in tables.bin beside this file (in an editable install it is made again when
-the grammar is another). Importing lark costs more than all else that `zlang check` does (bench/README.md), and the
+In: zexp.lark. Out: `Tables`, kept in tables.bin beside this file (in an editable install it is rebuilt when
+the grammar changes). Importing lark costs more than everything else in `zlang check` (bench/README.md), and the
 driver over the tables, with its recovery, is forty lines.
 """
 
@@ -44,7 +44,7 @@ class Tables(Record):
 
 @cache
 def load() -> Tables:
-    """The tables, made first if need be."""
+    """Return the tables, which are made first if necessary."""
     kept = _saved()
     if kept[0] != GRAMMAR.read_text("utf-8"):
         kept = save(must=False)
@@ -54,7 +54,7 @@ def load() -> Tables:
 
 
 def _saved() -> tuple[Any, ...]:
-    """The stored tables; the first member is the grammar that they were made from."""
+    """Return the stored tables; the first element is the grammar that they were made from."""
     try:
         kept: tuple[Any, ...] = marshal.loads(SAVED.read_bytes())  # noqa: S302 - a file of the package, as .pyc are
     except (OSError, ValueError, EOFError, TypeError):
@@ -63,7 +63,7 @@ def _saved() -> tuple[Any, ...]:
 
 
 def save(*, must: bool = True) -> tuple[Any, ...]:
-    """Make the tables from the grammar and keep them, unless the package may not be written to."""
+    """Make the tables from the grammar and store them, unless the package directory is read-only."""
     from zlang.files import replace_file
 
     made = (GRAMMAR.read_text("utf-8"), *build())
@@ -76,9 +76,9 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
 
 
 def marshalled(value: Any) -> bytes:
-    """The bytes of a value, which are the same in each process and each version of Python.
+    """Serialize a value to bytes that are the same in every process and every version of Python.
 
-    Otherwise they would depend on which equal texts and numbers happen to be one object, and interned
+    Otherwise they would depend on which equal texts and numbers happen to be the same object, and on interning
     (Python/marshal.c, `w_ref`).
     """
     seen = dict[Any, Any]()
@@ -86,7 +86,7 @@ def marshalled(value: Any) -> bytes:
 
 
 def _shared(value: Any, seen: dict[Any, Any]) -> Any:
-    """The same value, in which equal texts and numbers are one object."""
+    """Return the same value with equal texts and numbers as the same object."""
     if isinstance(value, dict):
         return {_shared(key, seen): _shared(inner, seen) for key, inner in value.items()}
     if isinstance(value, list):
@@ -99,7 +99,7 @@ def _shared(value: Any, seen: dict[Any, Any]) -> Any:
 
 
 def build(*, strict: bool = False) -> tuple[Any, ...]:
-    """The stored form: the fields of `Tables` with the scanner as its pattern."""
+    """Return the stored form: the fields of `Tables`, with the scanner as its pattern."""
     from lark import Lark
     from lark.grammar import Rule
     from lark.lexer import TerminalDef
@@ -123,7 +123,7 @@ def build(*, strict: bool = False) -> tuple[Any, ...]:
     marks = f"(?P<MARK>{'|'.join(re.escape(mark) for mark in longest_first)})"
     pattern = "|".join([*named, compare, marks, r"(?P<COMMENT>#[^\n]*)", r"(?P<BLANK>(?:[ \t\r]|\\\n)+)"])
 
-    value, memo = lark.memo_serialize([TerminalDef, Rule])  # what lark's own standalone parsers are made of
+    value, memo = lark.memo_serialize([TerminalDef, Rule])  # the input of lark's own standalone parsers
     table = value["parser"]["parser"]
     order = _in_order(table)
     new = {state: number for number, state in enumerate(order)}
@@ -153,13 +153,13 @@ def build(*, strict: bool = False) -> tuple[Any, ...]:
 
 
 def _entries(table: Any, state: int) -> list[tuple[str, int, Any]]:
-    """The action of a state at each symbol: reduce by a rule of the memo, or go to a state."""
+    """Return the action of a state for each symbol: reduce by a rule of the memo, or go to a state."""
     entries = ((table["tokens"][token], *entry) for token, entry in table["states"][state].items())
     return sorted(entries, key=lambda entry: entry[0])
 
 
 def _in_order(table: Any) -> list[int]:
-    """The states as they are reached: lark numbers them in the order of a set, which is another in each process."""
+    """Return the states in order of discovery: lark numbers them in set order, which differs between processes."""
     result: list[int] = [state for _, state in sorted(table["start_states"].items())]
     visited = set(result)
     for state in result:

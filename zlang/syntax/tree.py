@@ -1,4 +1,4 @@
-"""The tree of a program as it was written: every node has its span, comments are kept beside it."""
+"""The tree of a program as written: every node has its span, comments are kept beside it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zlang.units import Quantity
 
 
 class Word(Record):
-    """A name where it stands."""
+    """A name and its place."""
 
     span: Span
     text: str
@@ -48,7 +48,7 @@ class Choice(Record):
 
 
 class Range(Record):
-    """`low..high`, `by` a step or by a factor; only what a property allows may be open above."""
+    """`low..high`, `by` a step or by a factor; only where a property allows it may the upper end be missing."""
 
     span: Span
     low: Expr
@@ -97,7 +97,7 @@ class Not(Record):
 
 
 class IsA(Record):
-    """`target is dataset`: of that kind, of that variant or that very declaration."""
+    """`target is dataset`: of that kind, of that variant, or that very declaration."""
 
     span: Span
     value: Expr
@@ -123,7 +123,7 @@ class Anonymous(Record):
 
 
 class Amend(Record):
-    """`base with { properties }`: a declared thing like another, in which some properties differ."""
+    """`base with { properties }`: a declared thing like the base, except for some properties."""
 
     span: Span
     base: Name
@@ -166,9 +166,9 @@ class ScheduleOf(Record):
 
 
 class TableCell(Record):
-    """A cell of a table that `rows` reads: its text, and what the heading of its column states.
+    """A cell of a table that `rows` reads: its text, and the type or unit in its column's heading.
 
-    One that `is_text` is in a column of which some cells are neither numbers nor switches.
+    If it `is_text`, some cells of its column are neither numbers nor switches.
     """
 
     span: Span
@@ -202,7 +202,7 @@ Expr = (
 
 
 def parts(node: object) -> Iterator[object]:
-    """A node and all beneath it."""
+    """Yield a node and all nodes beneath it."""
     yield node
     if isinstance(node, Record) and not isinstance(node, Span):
         for name in type(node).record_fields:  # type: ignore[attr-defined]
@@ -212,7 +212,7 @@ def parts(node: object) -> Iterator[object]:
 
 
 def is_condition(node: object) -> bool:
-    """Whether it can only be true or false, by its form."""
+    """Whether the syntax of a node shows that its value is true or false."""
     compares = {"==", "!=", "<", "<=", ">", ">=", "in", "and", "or"}
     return isinstance(node, Not | IsA) or (isinstance(node, Binary) and node.operator in compares)
 
@@ -300,7 +300,7 @@ Item = Field | Zip | Where | UntilClause | Find | Assert | Clause
 
 
 def words(item: Item) -> tuple[Word, ...]:
-    """The names to which an item gives values."""
+    """Return the names to which an item gives values."""
     return item.names if isinstance(item, Zip) else (item.name,) if isinstance(item, Field | UntilClause) else ()
 
 
@@ -421,7 +421,7 @@ class Offers(Record):
 
 
 class Trait(Record):
-    """`trait block = bs`, or one of the kind's own with its type: `trait spindles: count = 12`."""
+    """`trait block = bs`, or a trait of the kind's own with its type: `trait spindles: count = 12`."""
 
     span: Span
     name: Word
@@ -430,7 +430,7 @@ class Trait(Record):
 
 
 class Without(Record):
-    """`without "names" "reason"`: what the tool has and the kind does not, and what to write instead."""
+    """`without "names" "reason"`: options of the tool that the kind lacks, and what to write instead."""
 
     span: Span
     names: str
@@ -481,7 +481,7 @@ class Reads(Record):
 
 
 class ActionDef(Record):
-    """`verify cold linux { sh "…" }`: what is done, the state and the platform it is for, and the commands."""
+    """`verify cold linux { sh "…" }`: the action, its state and platform, and its commands."""
 
     span: Span
     name: Word
@@ -492,7 +492,7 @@ class ActionDef(Record):
 class MetricDecl(Record):
     """`metric name: type = how "where" in unit { attributes }`, or the same with `distribution`.
 
-    `how` it is found in the output, and `where`, say only the metrics of a kind; a reader finds its own.
+    Only a kind's metrics say `how` and `where` they are found in the output; a reader finds its own.
     """
 
     span: Span
