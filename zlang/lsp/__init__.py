@@ -1,1 +1,1 @@
-"""The language server: what `zlang check` says, and what there is to write, for editors."""
+"""The language server: the findings of `zlang check`, and completions, for editors."""

@@ -1,4 +1,4 @@
-"""Findings as an editor shows them, and what can be done about each."""
+"""Findings in the form of the protocol, and code actions for them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _SEVERITIES = {
 
 
 def by_file(documents: Documents, analysis: Analysis) -> dict[str, list[Diagnostic]]:
-    """All findings of a program, at the files in which they are."""
+    """The findings of a program, by file."""
     result: dict[str, list[Diagnostic]] = {path: [] for path in analysis.paths}
     for finding in analysis.findings:
         result.setdefault(finding.span.source.name, []).append(shown(documents, finding))
@@ -46,7 +46,7 @@ def by_file(documents: Documents, analysis: Analysis) -> dict[str, list[Diagnost
 
 
 def shown(documents: Documents, finding: diagnostics.Diagnostic) -> Diagnostic:
-    """A finding as the protocol has it."""
+    """A finding in the form of the protocol."""
     notes = [
         DiagnosticRelatedInformation(Location(uri_of(note.span.source.name), range_of(documents, note.span)), note.text)
         for note in finding.notes
@@ -65,7 +65,7 @@ def shown(documents: Documents, finding: diagnostics.Diagnostic) -> Diagnostic:
 
 
 def range_of(documents: Documents, span: Span) -> Range:
-    """The range of a span, in whichever file it is."""
+    """The range of a span, in any file."""
     text = documents.text(span.source.name)
     if text is None or text.source.text != span.source.text:
         text = ParsedText(span.source.name, span.source.text)
@@ -73,7 +73,7 @@ def range_of(documents: Documents, span: Span) -> Range:
 
 
 def actions(documents: Documents, text: ParsedText, analysis: Analysis, where: Range) -> list[CodeAction]:
-    """Actions for the findings in a range: apply a fix, or allow the finding."""
+    """The actions for the findings in a range: apply a fix, or allow the finding."""
     start, end = text.lines.offset(where.start), text.lines.offset(where.end)
     result: list[CodeAction] = []
     for finding in analysis.findings:
@@ -95,7 +95,7 @@ def _of_finding(documents: Documents, text: ParsedText, finding: diagnostics.Dia
 
 
 def _allowance(text: ParsedText, span: Span, name: str) -> Edit:
-    """A comment above the declaration in which a finding is."""
+    """The edit that allows a finding by a comment above its declaration."""
     entries = [
         entry.span.start for entry in text.symbols.tree.entries if entry.span.start <= span.start < entry.span.end
     ]
@@ -104,7 +104,7 @@ def _allowance(text: ParsedText, span: Span, name: str) -> Edit:
 
 
 def edit(documents: Documents, edits: Iterable[Edit]) -> WorkspaceEdit:
-    """Edits of files as the protocol has them."""
+    """Edits of files in the form of the protocol."""
     changes: dict[str, list[TextEdit]] = {}
     for item in edits:
         uri = uri_of(item.span.source.name)
@@ -113,7 +113,7 @@ def edit(documents: Documents, edits: Iterable[Edit]) -> WorkspaceEdit:
 
 
 def formatted(text: ParsedText, where: Range | None = None) -> list[TextEdit]:
-    """The edits that put a text into the style: for each group of lines that change, if it is in the range."""
+    """The edits that format a text: one for each group of changed lines, if it is in the range."""
     before, after = text.source.text, formatting.program(text.source).text
     if after == before:
         return []
@@ -127,7 +127,7 @@ def formatted(text: ParsedText, where: Range | None = None) -> list[TextEdit]:
 
 
 def formatted_entry(text: ParsedText, position: Position) -> list[TextEdit]:
-    """The edits that put the entry before a place into the style."""
+    """The edits that format the entry before a place."""
     offset = text.lines.offset(position)
     entries = [entry.span for entry in text.symbols.tree.entries if entry.span.start < offset <= entry.span.end]
     return formatted(text, text.lines.of(entries[0])) if entries else []

@@ -1,4 +1,4 @@
-"""Completions at a place: words of the language, kinds, properties, their words, declared names, metrics."""
+"""Completions: words of the language, kinds, properties and their values, declared names, metrics."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def complete(documents: Documents, text: ParsedText, offset: int) -> list[Comple
 
 
 def _fits(label: str, prefix: str) -> bool:
-    """Whether the label has the letters that were typed, in their order: editors look for words so."""
+    """Whether the label contains the typed letters in their order, which is how editors match completions."""
     word = prefix.rpartition(".")[2]
     letters = iter(label.lower())
     return word[:1].isdigit() or all(letter in letters for letter in word.lower())
@@ -101,7 +101,7 @@ class _Completer:
     # -- lines of a file
 
     def _beginnings(self, words: list[str]) -> Iterator[CompletionItem]:
-        """Entries at the beginning of a line, and what they name behind it."""
+        """Entries at the beginning of a line, and the names that follow their keywords."""
         if not words:
             yield from self._entries()
         elif words == ["given"]:
@@ -128,7 +128,7 @@ class _Completer:
         return item
 
     def _imports(self) -> Iterator[CompletionItem]:
-        """Modules, and files; a quote that is there already is a part of what a file replaces."""
+        """Modules and files; the completion of a file also replaces a quote that was already typed."""
         is_quoted = '"' in self.writing.line
         if not is_quoted:
             yield from (_item(module, CompletionItemKind.Module) for module in self.library.modules)
@@ -218,7 +218,7 @@ class _Completer:
             yield from self._declared(role)
 
     def _declared(self, role: str) -> Iterator[CompletionItem]:
-        """The declared things of a role, and names for choices, whose role the text does not say."""
+        """The declared things of a role, and the names of choices, whose role the text does not show."""
         for definition in self._known_definitions():
             kind = resolving.kind(self.documents, self.text, definition.kind or self.symbols.kind_of(definition.name))
             if kind is None and definition.sort is Sort.LET:
@@ -281,7 +281,7 @@ class _Completer:
 
 
 def adapt(items: Iterable[CompletionItem], capabilities: CompletionClientCapabilities | None) -> None:
-    """Leave out what an editor does not take: Markdown, and snippets with places to fill in."""
+    """Remove what an editor does not support: Markdown, and snippets with placeholders."""
     options = capabilities.completion_item if capabilities else None
     takes_markdown = MarkupKind.Markdown in ((options and options.documentation_format) or ())
     takes_snippets = bool(options and options.snippet_support)

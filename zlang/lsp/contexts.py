@@ -1,6 +1,6 @@
-"""The context of a place in a text: in which block it is, and whether a name, a field or a value stands there.
+"""The context of a place in a text: its block, and whether a name, a field or a value is expected.
 
-In: a text up to the cursor. Out: `Writing`. The text may be half-written, so its tokens are looked at and not its tree.
+In: a text up to the cursor. Out: `Writing`. The text may be incomplete, so the tokens are read, not the tree.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _VALUE = {
 
 
 class Block(Record):
-    """An open brace: the words before it, and the fields that stand in it already."""
+    """An open brace: the words before it, and the fields already in the block."""
 
     head: tuple[str, ...]
     fields: tuple[str, ...]
 
 
 class Writing(Record):
-    """The word that is being written, and what surrounds it.
+    """The word that is being typed, and its surroundings.
 
     `field` is the field whose value it is, `clause` the clause that it is in, `before` the token before it.
     """
@@ -67,7 +67,7 @@ def at(text: str, offset: int) -> Writing | None:
 
 
 def tokens_before(text: str, offset: int) -> list[Token]:
-    """The tokens of an entry up to a place in it."""
+    """The tokens of the entry around a place, up to that place."""
     return _words(_lexed(text, offset))
 
 
@@ -94,7 +94,7 @@ def _entry_start(text: str, offset: int) -> int:
 
 
 def _fields_after(text: str, offset: int) -> tuple[str, ...]:
-    """The fields of the same block that stand below the cursor."""
+    """The fields of the same block below the cursor."""
     end = text.find("}", offset)
     return tuple(re.findall(r"(?m)^\s*([\w-]+)\s*=(?!=)", text[offset : end if end >= 0 else offset]))
 

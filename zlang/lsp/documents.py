@@ -1,7 +1,7 @@
 """The programs that an editor has open, and the analysis of each in its current state.
 
-In: texts by their address. Out: `Analysis`: the checked program, all findings, its names. Rule: everything comes from
-`pipeline`; a text that was not saved stands for its file, also where another program imports it.
+In: texts by URI. Out: `Analysis`: the checked program, all findings, its names. Rule: everything comes from
+`pipeline`; an unsaved text takes the place of its file, also when another program imports it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_FILES = 1000
 
 
 class ParsedText:
-    """A text with its tree, without its imports. `source` has a newline at each line end."""
+    """A text with its tree, without its imports. In `source` each line ends with a newline."""
 
     def __init__(self, path: str, text: str, version: int | None = None, before: ParsedText | None = None) -> None:
         self.version = version
@@ -40,17 +40,17 @@ class ParsedText:
 
     @cached_property
     def parsed(self) -> parse.Parsed:
-        """The tree, and what is wrong with the form. Little is read again of a text that was like it."""
+        """The tree and the syntax errors. Parsing reuses most of an earlier text that is similar."""
         return reparse.program(self._sound, self.source) if self._sound else parse.program(self.source)
 
     @property
     def sound(self) -> parse.Parsed | None:
-        """The tree, if nothing is wrong with the form; else that of the last text before of which this was so."""
+        """The tree if there are no syntax errors; else that of the last text without any."""
         return self.parsed if "parsed" in self.__dict__ and not self.parsed.findings else self._sound
 
     @property
     def has_symbols(self) -> bool:
-        """Whether its names are known already."""
+        """Whether its names have already been collected."""
         return "symbols" in self.__dict__
 
     @cached_property
@@ -60,7 +60,7 @@ class ParsedText:
 
 
 class Analysis:
-    """A program with all that it imports, checked once. `work` may know parts of it from the check before."""
+    """A checked program with everything that it imports. `work` may reuse parts of the previous check."""
 
     def __init__(self, root: ParsedText, texts: Mapping[str, str], work: Afresh = AFRESH) -> None:
         self.root = root
@@ -79,7 +79,7 @@ class Analysis:
         self._sizes: dict[int, tuple[Experiment, str]] = {}
 
     def take_sizes(self, before: Analysis) -> None:
-        """Take over what was computed about experiments that have not changed."""
+        """Copy the computed sizes of experiments that have not changed."""
         experiments = self.checked.program.experiments.values()
         self._sizes = {
             id(experiment): before._sizes[id(experiment)]
@@ -100,7 +100,7 @@ class Analysis:
 
 
 class Documents:
-    """The open texts, by their path."""
+    """The open texts, by path."""
 
     def __init__(self) -> None:
         self._open: dict[str, ParsedText] = {}
@@ -112,7 +112,7 @@ class Documents:
         self.folders: list[str] = []
 
     def open(self, uri: str, text: str, version: int | None) -> ParsedText:
-        """Take a text as it is now; what was known of programs that use it no longer holds."""
+        """Set the current state of a text; the analyses of programs that use it become invalid."""
         path = path_of(uri)
         before = self._open.get(path)
         if before is not None and before.has_symbols:
@@ -122,14 +122,14 @@ class Documents:
         return parsed
 
     def last_symbols(self, path: str) -> Symbols | None:
-        """The names of a text as far as they are known: those of the text before, while it is being read again."""
+        """The latest known names of a text: those of the previous text while it is parsed again."""
         text = self.text(path)
         if text is not None and not text.has_symbols and path in self._symbols:
             return self._symbols[path]
         return text.symbols if text is not None else None
 
     def close(self, uri: str) -> None:
-        """From now on the file stands for itself."""
+        """Close a text, so that its file is used from now on."""
         self._open.pop(path_of(uri), None)
         self.forget(path_of(uri))
 
@@ -142,7 +142,7 @@ class Documents:
         }
 
     def users(self, path: str) -> list[str]:
-        """The open programs that use a file, itself among them."""
+        """The open programs that use a file, including the file itself."""
         return [root for root in self._open if root == path or path in self.imported_by(root)]
 
     def imported_by(self, path: str, seen: frozenset[str] = frozenset()) -> set[str]:
@@ -159,7 +159,7 @@ class Documents:
         return list(self._open)
 
     def text(self, path: str) -> ParsedText | None:
-        """The text of a file: as it is in the editor, or else as it is saved."""
+        """The text of a file: from the editor if open, else from the disk."""
         if path in self._open:
             return self._open[path]
         try:
@@ -171,7 +171,7 @@ class Documents:
         return self._saved[path][1]
 
     def analysis(self, path: str) -> Analysis | None:
-        """The analysis of a program, computed where the program has changed."""
+        """The analysis of a program, computed anew if the program has changed."""
         if path not in self._analyses:
             root = self.text(path)
             if root is None:
@@ -186,7 +186,7 @@ class Documents:
         return self._analyses[path]
 
     def _analyse(self, root: ParsedText, texts: Mapping[str, str]) -> Analysis:
-        """Check a program; of what is known from before, only what may have changed."""
+        """Check a program; only the parts that may have changed are checked again."""
         work = self._work.setdefault(root.source.name, Increments(self._parsed))
         try:
             analysis = Analysis(root, texts, work)
@@ -204,15 +204,15 @@ class Documents:
         return text.parsed if text is not None and text.source.text == source.text else parse.program(source)
 
     def last_analysis(self, path: str) -> Analysis | None:
-        """The last analysis of a program, while a newer one is computed."""
+        """The last analysis of a program, for use while a newer one is computed."""
         return self._analyses.get(path) or self._last.get(path)
 
     def known_analysis(self, path: str) -> Analysis | None:
-        """The analysis of a program that is known without a new check."""
+        """The analysis of a program if it is current without a new check; else None."""
         return self._analyses.get(path)
 
     def neighbours(self, path: str) -> Iterator[str]:
-        """The programs in the folders that are open, and beside a file."""
+        """The programs in the open folders, and beside a file."""
         folders = [*self.folders, str(Path(path).parent)]
         files = (str(file) for folder in folders for file in sorted(Path(folder).rglob(f"*{ENDING}"))[:_MOST_FILES])
         yield from dict.fromkeys([*self._open, *files])

@@ -28,7 +28,7 @@ _FEW = 1000
 
 
 def hover(documents: Documents, text: ParsedText, offset: int) -> tuple[str, Span] | None:
-    """The description of a place, as Markdown, and the characters that it is about; None where nothing stands there."""
+    """The description of a place in Markdown, and the characters that it describes; None if there is nothing."""
     name = text.symbols.at(offset)
     if name is None:
         return _number(text, offset)
@@ -59,7 +59,7 @@ def _of_name(documents: Documents, text: ParsedText, name: Definition | NameUse 
 
 
 def _declared_at(text: ParsedText, span: Span) -> str:
-    """The name of the declaration in which a place is."""
+    """The name of the declaration around a place."""
     around = [item.name for item in text.symbols.every() if item.whole.start <= span.start < item.whole.end]
     return around[0] if around else ""
 
@@ -117,7 +117,7 @@ def _definition(place: resolving.NamedPlace, analysis: Analysis | None) -> Itera
 
 
 def size_of(analysis: Analysis | None, name: str) -> str:
-    """Points, replicates and the estimate of an experiment; nothing where it cannot be planned."""
+    """The points, replicates and estimate of an experiment; empty if it cannot be planned."""
     if analysis is None or plans.is_wrong(analysis.findings) or name not in analysis.checked.program.experiments:
         return ""
     experiment = analysis.checked.program.experiments[name]
@@ -149,7 +149,7 @@ def _duration(seconds: float) -> str:
 
 
 def factors(analysis: Analysis | None) -> dict[str, FactorDef]:
-    """All factors of a program, by their path."""
+    """All factors of a program, by path."""
     return analysis.factors if analysis else {}
 
 
@@ -196,7 +196,7 @@ def metric_page(metric: Metric) -> str:
 
 
 def _number(text: ParsedText, offset: int) -> tuple[str, Span] | None:
-    """A literal in its base unit."""
+    """Describe a literal in its base unit."""
     line = text.source.text.rfind("\n", 0, offset) + 1
     end = text.source.text.find("\n", offset)
     for matched in _NUMBER.finditer(text.source.text, line, end if end >= 0 else len(text.source.text)):

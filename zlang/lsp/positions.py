@@ -1,4 +1,4 @@
-"""Places of a text as the protocol counts them: lines from 0, and columns in UTF-16 code units.
+"""Positions in a text as the protocol counts them: lines from 0, and columns in UTF-16 code units.
 
 Source: Language Server Protocol 3.17, "Position". Here each line ends with a newline.
 """
@@ -15,7 +15,7 @@ _LARGEST_OF_ONE_UNIT = 0xFFFF
 
 
 class TextLines:
-    """The lines of a text whose line ends are all newlines."""
+    """The lines of a text in which every line ends with a newline."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -30,7 +30,7 @@ class TextLines:
         return Position(line, len(before) if self._is_simple else units(before))
 
     def offset(self, position: Position) -> int:
-        """The character at a position; the nearest one where there is none."""
+        """The offset of a position, or the nearest one if the position does not exist."""
         if position.line >= len(self._starts):
             return len(self.text)
         start = self._starts[position.line]

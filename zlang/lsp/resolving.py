@@ -16,14 +16,14 @@ _MOST = 3
 
 
 class NamedPlace(Record):
-    """A definition and the text that has it."""
+    """A definition and the text that contains it."""
 
     text: ParsedText
     definition: Definition
 
 
 def definition(documents: Documents, text: ParsedText, name: Definition | NameUse | FieldUse) -> NamedPlace | None:
-    """The definition in a program to which a name leads."""
+    """The definition to which a name in a program refers."""
     match name:
         case Definition():
             return NamedPlace(text, name)
@@ -38,7 +38,7 @@ def definition(documents: Documents, text: ParsedText, name: Definition | NameUs
 
 
 def definition_of_path(documents: Documents, text: ParsedText, path: tuple[str, ...]) -> NamedPlace | None:
-    """The definition for a name within others: of two parts where the first is an imported file."""
+    """The definition for a dotted name: two parts, of which the first is an imported file."""
     return _of_path(documents, text, path, set())
 
 
@@ -75,7 +75,7 @@ def _of_path(documents: Documents, text: ParsedText, path: tuple[str, ...], seen
 
 
 def uses(documents: Documents, place: NamedPlace) -> Iterator[tuple[ParsedText, Span]]:
-    """Each place where a definition is named, its own among them, in all programs that can know it."""
+    """Each place that names a definition, including the definition itself, in all programs that can refer to it."""
     target = place.text.source.name, place.definition.span.start
     if place.definition.sort is Sort.LOCAL:
         yield from ((place.text, use.span) for use in place.text.symbols.uses if use.local is place.definition)
@@ -100,7 +100,7 @@ def uses(documents: Documents, place: NamedPlace) -> Iterator[tuple[ParsedText, 
 
 
 def problem_of_name(documents: Documents, place: NamedPlace, name: str) -> str:
-    """The reason why a definition cannot be renamed; nothing if it can."""
+    """The reason why a definition cannot be renamed; empty if it can."""
     if parse.program(Source("", f"let {name} = 1\nlet choice = {name} | {name}\n")).findings:
         return f"`{name}` cannot be a name: a name has letters, digits, `_` and `-`, and is not a word of the language"
     if place.definition.sort is Sort.LOCAL:
@@ -112,7 +112,7 @@ def problem_of_name(documents: Documents, place: NamedPlace, name: str) -> str:
 
 
 def kind(documents: Documents, text: ParsedText, name: str) -> Kind | None:
-    """The kind of that name as a program sees it."""
+    """The kind of that name, as visible to a program."""
     analysis = documents.last_analysis(text.source.name)
     own = analysis.checked.program.kinds if analysis else {}
     if name in own:

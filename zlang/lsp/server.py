@@ -1,7 +1,7 @@
 """The language server on standard input and output.
 
-Rule: a request is answered from the text as it is; what takes long (to check the whole program) waits until nobody has
-typed for a moment, and what it finds is what `zlang check` says. Only what an edit can change is checked again.
+Rule: requests are answered from the current text. Slow work (checking the whole program) waits for a pause in typing,
+and gives the same findings as `zlang check`. Only what an edit can change is checked again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ProgramServer(LanguageServer):
         self.one_at_a_time = asyncio.Lock()
 
     def report_server_error(self, error: Exception, source: type[PyglsError | JsonRpcException]) -> None:
-        """Show the editor what went wrong outside of its requests."""
+        """Show the editor an error that occurred outside of a request."""
         if source is JsonRpcException:
             self.window_show_message(types.ShowMessageParams(types.MessageType.Error, _UNREADABLE))
         else:
@@ -48,12 +48,12 @@ class ProgramServer(LanguageServer):
         return self.documents.text(path_of(uri))
 
     def take(self, uri: str) -> None:
-        """Take the text as it is in the editor now."""
+        """Store the current text of the editor."""
         document = self.workspace.get_text_document(uri)
         self.documents.open(uri, document.source, document.version)
 
     async def check_soon(self, uri: str) -> None:
-        """Check what uses a text, as soon as nobody has typed for a moment."""
+        """Check the programs that use a text after a pause in typing."""
         path = path_of(uri)
         self.waiting[path] = turn = self.waiting.get(path, 0) + 1
         await asyncio.sleep(_PAUSE)
@@ -74,7 +74,7 @@ class ProgramServer(LanguageServer):
             self.workspace_inlay_hint_refresh(None)
 
     def publish(self, root: str, analysis: Analysis) -> None:
-        """Send what there is to say of a program, for each of its files."""
+        """Send the findings about a program, for each of its files."""
         by_file = acting.by_file(self.documents, analysis)
         for path in self.published.get(root, set()) - by_file.keys():
             self._send(path, [])
@@ -84,7 +84,7 @@ class ProgramServer(LanguageServer):
                 self._send(path, findings, analysis.root.version if path == root else None)
 
     def withdraw(self, root: str) -> None:
-        """Say nothing more of a program that was closed."""
+        """Withdraw the findings about a program that was closed."""
         for path in self.published.pop(root, set()):
             if path not in self.documents.paths:
                 self._send(path, [])
@@ -97,20 +97,20 @@ def serve() -> None:
     """Serve until the editor ends."""
     for name in ("pygls.server", "pygls.protocol.json_rpc"):
         logging.getLogger(name).addFilter(_is_worth_a_line)
-    # pygls closes what it has written to, and standard output is used once more, to end.
+    # pygls closes its output, but standard output is used once more, at the end.
     with open(sys.stdout.fileno(), "wb", closefd=False) as output:
         server().start_io(stdout=output)
 
 
 def _is_worth_a_line(record: logging.LogRecord) -> bool:
-    """Log a message that cannot be read in one line, without the tracebacks of the library."""
+    """Log an unreadable message in one line, without the tracebacks of the library."""
     if record.msg == "Unable to handle message":
         record.msg, record.exc_info = _UNREADABLE, None
     return not str(record.msg).startswith("Unable to deserialize message")
 
 
 def server() -> ProgramServer:
-    """The server with all that it can answer."""
+    """Make the server with all its request handlers."""
     made = ProgramServer()
     _files(made)
     _texts(made)
@@ -276,7 +276,7 @@ def _named_place(
 def _uses(
     ls: ProgramServer, params: types.ReferenceParams | types.DocumentHighlightParams | types.RenameParams
 ) -> list[tuple[ParsedText, types.Range]]:
-    """The places that have the name at this place."""
+    """The places that refer to the name at this place."""
     place = _named_place(ls, params)
     named = (
         {(of.source.name, span.start): (of, of.lines.of(span)) for of, span in resolving.uses(ls.documents, place)}

@@ -1,6 +1,6 @@
-"""The arguments of the function in whose parentheses a place is.
+"""Signature help for the function whose arguments surround a place.
 
-In: a text up to the cursor. The text may be half-written, so its tokens are looked at and not its tree.
+In: a text up to the cursor. The text may be incomplete, so the tokens are read, not the tree.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _CLOSING = {"RPAR", "RSQB", "RBRACE"}
 
 
 def help_at(documents: Documents, text: ParsedText, offset: int) -> SignatureHelp | None:
-    """The signature of the function that is being called, and which of its arguments is being written."""
+    """The signature of the function that is being called, and the argument that is being typed."""
     call = _call(contexts.tokens_before(text.source.text, offset))
     if call is None:
         return None
@@ -36,7 +36,7 @@ def help_at(documents: Documents, text: ParsedText, offset: int) -> SignatureHel
 
 
 def _call(tokens: Sequence[Token]) -> tuple[str, int] | None:
-    """The name before the innermost parenthesis that is open, and the number of commas since."""
+    """The name before the innermost open parenthesis, and the number of commas after it."""
     depth = commas = 0
     for index in range(len(tokens) - 1, 0, -1):
         kind = tokens[index].type
@@ -48,7 +48,7 @@ def _call(tokens: Sequence[Token]) -> tuple[str, int] | None:
 
 
 def _name_before(tokens: Sequence[Token]) -> str:
-    """A name, `half` or `lab.half`, at the end of tokens."""
+    """The name at the end of tokens: `half` or `lab.half`."""
     start = len(tokens) - 1
     while start > 1 and tokens[start - 1].type == "DOT":
         start -= 2
@@ -56,7 +56,7 @@ def _name_before(tokens: Sequence[Token]) -> str:
 
 
 def _parameters(documents: Documents, text: ParsedText, name: str) -> Sequence[str]:
-    """The names of a function's parameters, or what it takes, in words."""
+    """The names of a function's parameters, or a description of its arguments."""
     place = resolving.definition_of_path(documents, text, tuple(name.split(".")))
     if place is not None:
         entries = (entry for entry in place.text.symbols.tree.entries if isinstance(entry, tree.FunctionDef))

@@ -73,7 +73,7 @@ def _symbol(text: ParsedText, definition: Definition) -> DocumentSymbol:
 
 
 def folds(text: ParsedText) -> list[FoldingRange]:
-    """Entries of several lines, and comments that stand below each other."""
+    """The foldable ranges: entries of several lines, and consecutive comments."""
     result = []
     for entry in text.symbols.tree.entries:
         where = text.lines.of(entry.span)
@@ -90,7 +90,7 @@ def folds(text: ParsedText) -> list[FoldingRange]:
 
 
 def selection(text: ParsedText, offset: int) -> SelectionRange:
-    """The nodes around a place, each within the next."""
+    """The nested nodes around a place, from the innermost outwards."""
     around: list[Span] = []
     for node in tree.parts(text.symbols.tree):
         span = getattr(node, "span", None)
@@ -108,9 +108,9 @@ def selection(text: ParsedText, offset: int) -> SelectionRange:
 
 
 def tokens(text: ParsedText, symbols: Symbols) -> list[int]:
-    """The colours of a text, as the protocol packs them: five numbers for each token, places relative to the last.
+    """The colours of a text as the protocol packs them: five numbers for each token, with relative positions.
 
-    `symbols` may be those of the text before the last edit: only the lexer reads the text as it is.
+    `symbols` may be those of the text before the last edit: only the lexer needs the current text.
     """
     lexed = lexer.lex(text.source, tables.load())
     special = {"DOT": "property", "LET": "variable", "PARAM": "variable"}
@@ -132,7 +132,7 @@ def tokens(text: ParsedText, symbols: Symbols) -> list[int]:
 
 
 def _by_line(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The parts of some characters that stand on one line each."""
+    """Split a range of characters by line."""
     while start < end:
         line_end = text.find("\n", start, end)
         stop = end if line_end < 0 else line_end

@@ -1,4 +1,4 @@
-"""The names that a text declares and uses, from its tree alone.
+"""The names that a text declares and uses, collected from its tree alone.
 
 In: a tree. Out: definitions, uses of names, and the fields of each declaration. A name within another, `lab.data`, is
 a use for each of its parts.
@@ -16,7 +16,7 @@ from zlang.syntax import tree
 
 
 class Sort(Enum):
-    """The sorts of definitions."""
+    """The categories of definitions."""
 
     LET = "let"
     FUNCTION = "function"
@@ -51,9 +51,9 @@ class NameUse(Record):
 
 
 class FieldUse(Record):
-    """The name of a field where it is given: of a kind, of an experiment (`experiment`) or of a profile (`profile`).
+    """The use of a field's name: of a kind, of an experiment (`experiment`) or of a profile (`profile`).
 
-    Params of an imported file are given as fields, too: their owner is the target of the import.
+    Params of an imported file are set like fields: their owner is the target of the import.
     """
 
     span: Span
@@ -136,7 +136,7 @@ class Symbols:
         """Note all names in a node; `local` are those that it has from around it, `owner` what has its fields."""
         match node:
             case Span() | tree.KindDef():
-                pass  # the names in a kind are those of its templates
+                pass  # names in a kind belong to its templates
             case tree.Name():
                 self._use(node, local)
             case tree.IsA():
@@ -166,7 +166,7 @@ class Symbols:
                 pass
 
     def _walk_scope(self, node: tree.FunctionDef | tree.ListFrom, local: dict[str, Definition]) -> None:
-        """Note the names where a node has names of its own."""
+        """Collect the names in a node that has its own scope."""
         if isinstance(node, tree.FunctionDef):
             self._walk(node.value, local | {word.text: self._local(word) for word in node.parameters}, "")
             return
@@ -180,7 +180,7 @@ class Symbols:
         node: tree.Declaration | tree.Anonymous | tree.Amend | tree.ExperimentDef | tree.Profile | tree.Import,
         local: dict[str, Definition],
     ) -> None:
-        """Note the names in a block with fields."""
+        """Collect the names in a block with fields."""
         owner = PROFILE
         match node:
             case tree.Declaration() | tree.Anonymous():
@@ -208,7 +208,7 @@ class Symbols:
 
     def _use(self, name: tree.Name, local: dict[str, Definition], *, is_kind: bool = False) -> None:
         start = name.span.start
-        if start in self._starts:  # a name that a condition compares with several values
+        if start in self._starts:  # the name that a condition compares with several values
             return
         self._starts.add(start)
         for index, part in enumerate(name.path):
@@ -220,7 +220,7 @@ class Symbols:
             start += len(part)
 
     def kind_of(self, name: str) -> str:
-        """The kind of a declared thing, also of one that is like another; nothing where the text does not say it."""
+        """The kind of a declared thing, also if it is `like` another; empty if the text does not show it."""
         seen: set[str] = set()
         while name in self.definitions and name not in seen:
             seen.add(name)

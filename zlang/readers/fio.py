@@ -171,7 +171,7 @@ def _subtract_syncs(job: _Part, shared: _Part) -> None:
 
 
 def _window(jobs: list[_Part], every: list[_Part], written: object) -> Window | None:
-    """The period in which jobs that fio began together were measured; the longest ended when the report was made."""
+    """The period in which jobs that fio started together were measured; the report is written when the longest ends."""
     if not isinstance(written, int):
         return None
     began = written / 1000 - max(_before(job) + _longest(job) for job in every)
@@ -180,7 +180,7 @@ def _window(jobs: list[_Part], every: list[_Part], written: object) -> Window | 
 
 
 def _before(job: _Part) -> float:
-    """The seconds for which a job waited, also in the command that it began with, and for which it ran unmeasured."""
+    """The seconds before a job was measured: its delay, also by its initial command, and its ramp time."""
     options = job.get("job options", {})
     waited = _WAITED.match(options.get("exec_prerun", ""))
     return float(waited[1] if waited else options.get("startdelay", 0)) + float(options.get("ramp_time", 0))
@@ -191,7 +191,7 @@ def _longest(job: _Part) -> float:
 
 
 def _reading(jobs: list[_Part], written: object) -> Reading:
-    """`written` is when fio made its report, in ms: right after the last job (measured: 6 ms before fio ended)."""
+    """Combine jobs; `written` is when fio made its report, in ms, right after the last job (6 ms before fio ended)."""
     metrics: dict[str, float] = {}
     latency: list[Histogram] = []
     longest = 0

@@ -26,7 +26,7 @@ _LINE = re.compile(r"(\w+):\s+(\d+) kB")
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """A snapshot represents the time since the one before it."""
+    """Read the snapshots, each of which represents the time since the previous one."""
     text = text_of(directory / reader.artefact)
     if text is None:
         return Reading(problems=(f"{reader.artefact} was not written",))

@@ -1,4 +1,4 @@
-"""The latencies of several streams, or of several parts of one, as one: all operations together."""
+"""Merging of the latencies of several streams, or of several parts of a stream, over all operations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from zlang.readers.reading import Histogram, StreamReading, merge, percentiles
 
 
 def statistics(metric: Metric, streams: Sequence[StreamReading]) -> Iterator[tuple[str, float]]:
-    """The statistics of a distribution over all operations; none where a stream has no histogram of it."""
+    """The statistics of a distribution over all operations; none if a stream has no histogram of it."""
     names = {word: own.name for word, own in statistics_of(metric).items()}
     having = [stream for stream in streams if names["mean"] in stream.metrics]
     histograms = [h.bins for stream in having for h in stream.latency if h.metric == metric.name]
@@ -24,7 +24,7 @@ def statistics(metric: Metric, streams: Sequence[StreamReading]) -> Iterator[tup
 
 
 def merged(streams: Iterable[StreamReading]) -> tuple[Histogram, ...]:
-    """The histograms of all operations, one for each distribution."""
+    """Merge the histograms of all streams, one for each distribution."""
     by_metric: dict[str, list[Mapping[int, int]]] = {}
     for stream in streams:
         for histogram in stream.latency:

@@ -1,8 +1,8 @@
-"""Results that another tool or a person brings: a CSV file and a plan in, what each trial measured out.
+"""Results measured by another tool or a person: a CSV file is matched with a plan to give each trial its metrics.
 
-Rules: a column is a factor, `replicate` or a metric that the workload names; nothing is guessed, so a column or a row
-that the plan does not know is refused. A trial without a row was not measured, nor was what has an empty cell. A cell
-is a number in the unit of its column, or a value with a unit of its own.
+Rules: a column is a factor, `replicate` or a metric that the workload names. Nothing is guessed, so a column or a row
+that the plan does not have is refused. A trial without a row, or a metric with an empty cell, was not measured. A cell
+is a number in the unit of its column, or a value with its own unit.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WORDS = {"on": True, "yes": True, "true": True, "off": False, "no": False, "fal
 
 
 def read(directory: Path, reader: Reader, _step: Step, _window: Window | None = None) -> Reading:
-    """The metrics that were brought in for a trial."""
+    """Read the metrics that were imported for a trial."""
     text = text_of(directory / reader.artefact)
     if text is None:
         return Reading(problems=("its results are not brought in: zlang ingest DIR --csv FILE --run RUN",))
@@ -43,13 +43,13 @@ def read(directory: Path, reader: Reader, _step: Step, _window: Window | None = 
 
 
 def wanted_of(reader: Reader) -> list[str]:
-    """The metrics that have to be brought."""
+    """The names of the metrics that must be imported."""
     wanted = reader.args.get("metrics")
     return [name_of(str(item)) for item in wanted] if isinstance(wanted, list | tuple) else []
 
 
 def _declared(reader: Reader, header: Header) -> dict[str, tuple[Metric, str]]:
-    """The metrics that have to be brought, and the unit of numbers without one."""
+    """The metrics that must be imported, and the unit of their numbers without a unit."""
     declared_metrics = {metric.name: metric for metric in metrics.in_trials(header.metrics)}
     wanted = reader.args.get("metrics")
     result = [parse(str(item), declared_metrics) for item in wanted] if isinstance(wanted, list | tuple) else []
@@ -57,12 +57,12 @@ def _declared(reader: Reader, header: Header) -> dict[str, tuple[Metric, str]]:
 
 
 def reader_of(trial: Trial) -> Reader | None:
-    """The reader of a trial that is measured outside."""
+    """The reader of a trial that is measured without zlang; None for other trials."""
     return next((step.reader for step in trial.steps if step.reader and step.reader.name == NAME), None)
 
 
 def match(text: str, name: str, header: Header, trials: Sequence[Trial]) -> dict[str, dict[str, float]]:
-    """The measurements, by the place of their trial, of trials that have a row. Raises RunError."""
+    """Match rows with trials: the metrics of each trial that has a row, by the place of the trial. Raises RunError."""
     table = _Table(text, name)
     wanted = list(dict.fromkeys(item for trial in trials if (r := reader_of(trial)) for item in wanted_of(r)))
     factors = _known_columns(table, header, wanted)
@@ -87,7 +87,7 @@ class _Row:
     cells: Mapping[str, str]
 
     def metric(self, metric: Metric, unit: str) -> float:
-        """The value in the unit in which results keep it; `unit` is that of a number without one."""
+        """The value in the unit of the results; `unit` is the unit of a number without one."""
         cell, place = self.cells[metric.name], f"{self.place}, column `{metric.name}`"
         dimension = DIMENSION_OF[metric.type] if metric.unit else None
         number = _number(cell, place, metric.unit, dimension, parts_of(metric.unit))
@@ -133,7 +133,7 @@ class _Table:
 
 
 def _known_columns(table: _Table, header: Header, wanted: Sequence[str]) -> dict[str, Factor]:
-    """The columns that are factors; every other one has to be known, too."""
+    """The columns that are factors; raises RunError if any other column is unknown."""
     by_name = {key: factor for factor in header.factors for key in (metrics.column(factor.name), factor.name)}
     for column in table.columns:
         if column not in by_name and column not in wanted and column != _REPLICATE:
@@ -160,7 +160,7 @@ _Point = tuple[Scalar, ...]
 
 
 def _by_point(factors: Mapping[str, Factor], trials: Iterable[Trial]) -> dict[_Point, list[Trial]]:
-    """The trials of each point that wait for a row, by replicate."""
+    """The trials of each point that have no row yet, by replicate."""
     result: dict[_Point, list[Trial]] = {}
     for trial in sorted(trials, key=lambda item: item.replicate):
         key = tuple(trial.factors.get(factor.name) for factor in factors.values())
@@ -169,7 +169,7 @@ def _by_point(factors: Mapping[str, Factor], trials: Iterable[Trial]) -> dict[_P
 
 
 def _nearest(factors: Mapping[str, Factor], key: _Point, free: Iterable[_Point]) -> str:
-    """A hint for a row that matches no trial: the levels of the first column whose value no trial has."""
+    """A hint for a row that matches no trial: the levels of the first factor whose value no trial has."""
     for n, (column, level) in enumerate(zip(factors, key, strict=True)):
         words = list(dict.fromkeys(word for point in free if isinstance(word := point[n], str)))
         if isinstance(level, str) and level not in words and len(words) <= _LISTED:
@@ -178,7 +178,7 @@ def _nearest(factors: Mapping[str, Factor], key: _Point, free: Iterable[_Point])
 
 
 def _trial_of(row: _Row, factors: Mapping[str, Factor], free: Mapping[_Point, list[Trial]]) -> Trial:
-    """The trial of a row, which then waits no longer."""
+    """Take the trial of a row out of those without a row."""
     key = tuple(row.level(column, factor) for column, factor in factors.items())
     text = ", ".join(f"{column} = {row.cells[column]}" for column in factors)
     if key not in free:

@@ -1,8 +1,7 @@
-"""A stream whose load changed while it ran: the parts in which it was carried out, one after the other, as a whole.
+"""Joining of the consecutive parts of a stream whose load changed while it ran.
 
-In: the `Reading` of each part, in their order. Out: one of the whole. Rules: amounts add up; rates and shares are means
-over the whole time, weighted by the time of each part; histograms are merged, and percentiles are those of the merged
-ones.
+In: the `Reading` of each part, in order. Out: one of the whole. Rules: amounts add up; rates and shares are means over
+the whole time, weighted by the time of each part; percentiles are those of the merged histograms.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _AMOUNTS = frozenset({"size", "count", "duration"})
 
 
 class _OneAfterTheOther:
-    """The logs of all parts over time."""
+    """The logs of all parts over time, joined one after the other."""
 
     def __init__(self, parts: Sequence[tuple[Window, Intervals]], declared: Sequence[Metric]) -> None:
         self._parts, self._declared = parts, declared
@@ -42,7 +41,7 @@ class _OneAfterTheOther:
 
 
 def joined(parts: Sequence[Reading], lasts: float, declared: Sequence[Metric]) -> Reading:
-    """The reading of a whole, which `lasts` this many seconds, from its parts; their problems, if they have any.
+    """Join the readings of parts into that of the whole, which `lasts` this many seconds; or return their problems.
 
     It may end with a pause, in which nothing is carried out.
     """

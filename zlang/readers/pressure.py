@@ -1,9 +1,10 @@
-"""Snapshots of /proc/pressure, as the share of the time in which something waited.
+"""Snapshots of /proc/pressure, as the share of time in which tasks waited.
 
 In: the artefact, in which each snapshot is a line `@ SECONDS` (since 1970, with a fraction) and then lines
 `…/RESOURCE:some avg10=… total=MICROSECONDS`, as `grep -H . /proc/pressure/*` prints them. Out: samples and metrics
 `psi_RESOURCE_some_ratio` (some of the tasks waited) and `psi_RESOURCE_full_ratio` (all did), in percent of the time.
-Rule: they are differences of the totals; the kernel's averages reach back beyond the measurement.
+Rule: they are computed from differences of the totals, because the kernel's averages also cover time before the
+measurement.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _LINE = re.compile(r"(?:.*/)?(cpu|io|irq|memory):(some|full) .*total=(\d+)")
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """The shares between snapshots, and over the window."""
+    """Read the shares between snapshots, and over the window."""
     text = text_of(directory / reader.artefact)
     if text is None:
         return Reading(problems=(f"{reader.artefact} was not written",))

@@ -1,6 +1,6 @@
-"""The reading of one tool's output, and the judgement of all readings of one trial.
+"""The types for the reading of one tool's output and for the judgement of a trial's readings.
 
-In: nothing; these are the types between the readers and the store. Out: `Reading` for a step, `Judgement` for a trial.
+Readers pass these types to the store: a `Reading` for each step, a `Judgement` for each trial.
 Rule: values are in base units (bytes, bytes per second, per second, nanoseconds for latencies, seconds for durations,
 percent for shares of a processor or of time), and what was not measured is absent, never 0.
 """
@@ -53,7 +53,7 @@ class LogFormat(NamedTuple):
 
 
 class Log(NamedTuple):
-    """A file in which a tool logged each operation or interval, with its `kind` and its job."""
+    """A file in which a tool logged each operation or interval, with the `kind` of the log and its job."""
 
     path: Path
     kind: str
@@ -76,7 +76,7 @@ class Sample(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """A part of the measurement: what happened meanwhile, or `quiet` before, `after` afterwards."""
+    """A part of the measurement, named after its events, or `quiet` before them, or `after`."""
 
     name: str
     begin: float
@@ -84,10 +84,10 @@ class Phase(NamedTuple):
 
 
 class Intervals(Protocol):
-    """The log of a workload over time, which gives its metrics for a part of that time."""
+    """The log of a workload over time, from which metrics of a part of that time can be computed."""
 
     def cut(self, windows: Sequence[Window]) -> Reading:
-        """The metrics of these windows, which do not overlap; without those that are only known of the whole."""
+        """The metrics of these windows, which must not overlap, without those that are known only for the whole."""
 
     def samples(self, window: Window, stream: str) -> Iterator[Sample]:
         """The rates of each second of a window."""
@@ -161,7 +161,7 @@ Read = Callable[[Path, Reader, Step, Window | None], Reading]
 
 
 def percentiles(bins: Mapping[int, int], per_mille: Sequence[int | Fraction]) -> list[int]:
-    """The smallest bins below which at least these thousandths of all operations lie, as in fio's stat.c.
+    """The smallest bins up to which at least these thousandths of all operations lie, as in fio's stat.c.
 
     `per_mille` are 1000 at most; `bins` holds at least one operation.
     """
@@ -173,7 +173,7 @@ def percentiles(bins: Mapping[int, int], per_mille: Sequence[int | Fraction]) ->
 
 
 def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
-    """The histogram of all operations together."""
+    """Merge histograms into that of all operations."""
     merged: dict[int, int] = {}
     for bins in histograms:
         for value, count in bins.items():
@@ -182,7 +182,7 @@ def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
 
 
 def text_of(path: Path) -> str | None:
-    """A file's text, with what is not UTF-8 replaced, or None where there is no such file. Raises OSError."""
+    """Read a file's text and replace bytes that are not UTF-8; None if there is no such file. Raises OSError."""
     try:
         return read_regular(path, LONGEST).decode("utf-8", "replace")
     except OSError as error:
@@ -198,5 +198,5 @@ def why_unread(path: Path) -> str:
 
 
 def whole_lines(text: str) -> Iterator[str]:
-    """The lines that end in a newline: the writer of the last one may have been stopped in the middle of a number."""
+    """The lines that end in a newline: a last line without one may have been cut off in the middle of a number."""
     return (line for line in text[: text.rfind("\n") + 1].split("\n"))

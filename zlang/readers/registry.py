@@ -1,6 +1,6 @@
 """All readers, by the names that kinds use.
 
-In: a name. Out: the function. Rule: a reader is there because it is written here; nothing is searched for.
+In: a name. Out: the function. Rule: every reader is listed here explicitly; none is discovered.
 """
 
 from __future__ import annotations

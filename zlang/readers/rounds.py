@@ -1,4 +1,4 @@
-"""The rounds in which a workload was rehearsed until it was steady.
+"""The rounds in which a workload ran until it was steady.
 
 In: the artefact, a line `SECONDS ROUND METRIC VALUE VERDICT…` for each round: when it ended (since 1970, with a
 fraction), its number, what was looked at, and whether that is steady, in words that begin with `steady` or not.
@@ -19,7 +19,7 @@ _FIELDS = 5
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """The value of each round."""
+    """Read the value and the verdict of each round."""
     text = text_of(directory / reader.artefact)
     samples = tuple(_samples(text or ""))
     if not samples:

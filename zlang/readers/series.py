@@ -1,8 +1,8 @@
 """The samples of collectors over time, cut to the window of the measurement.
 
 In: texts of snapshots or reports, and the window. Out: shares of intervals, means, the samples that count.
-Rule: of what was counted over an interval that lies partly outside the window only its share is taken, as if it had
-been even; of a measurement without a window all is taken.
+Rule: if an interval lies partly outside the window, its counts are taken in proportion, as if they were evenly spread;
+without a window everything is taken.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class SeriesRow(NamedTuple):
-    """A sample of a tool over the `seconds` that ended at `t`."""
+    """A tool's sample over the `seconds` that ended at `t`."""
 
     t: float
     seconds: float
@@ -67,7 +67,7 @@ def share(window: Window | None, before: float, after: float) -> float:
 def changes(
     result: Iterable[tuple[float, T]], window: Window | None
 ) -> Iterator[tuple[tuple[float, T], tuple[float, T], float]]:
-    """Successive snapshots between which there was some of the measurement, and the share of it."""
+    """Pairs of successive snapshots whose interval overlaps the window, with the share of the interval in it."""
     for old, new in pairwise(result):
         part = share(window, old[0], new[0])
         if part > 0:
@@ -75,7 +75,7 @@ def changes(
 
 
 def is_within(window: Window | None, before: float, after: float) -> bool:
-    """Whether a sample of this interval is one of the measurement: all but the edges of the interval lie in it."""
+    """Whether a sample of this interval belongs to the measurement: the interval lies in it except for its edges."""
     return share(window, before, after) >= _WHOLE
 
 
@@ -104,7 +104,7 @@ def reading(artefact: str, rows: Sequence[SeriesRow], window: Window | None) -> 
 
 
 def lacking(artefact: str, rows: Sized) -> tuple[str, ...]:
-    """The problem if there were no samples."""
+    """The problem to report if there are no samples; empty if there are."""
     return () if rows else (f"{artefact} has no sample of the measurement",)
 
 
@@ -115,15 +115,15 @@ def interval(args: Mapping[str, object]) -> float:
 
 
 def within_second(stamp: float, near: float) -> float:
-    """The time of a report that states only a whole second, and was due about `near`.
+    """The exact time of a report that states only a whole second, and was due about `near`.
 
-    Tools that print every few seconds do so at the fraction of a second at which they began, but do not print it.
+    Tools that print every few seconds do so at the fraction of a second at which they started, but do not print it.
     """
     return min(max(near, stamp), stamp + 1.0)
 
 
 def of_day(stamp: str, near: float) -> float:
-    """The second since 1970 of `HH:MM:SS` (UTC), on the day that brings it nearest to another second."""
+    """Convert `HH:MM:SS` (UTC) to seconds since 1970, on the day that brings it nearest to `near`."""
     hours, minutes, seconds = map(int, stamp.split(":"))
     second = hours * 3600 + minutes * 60 + seconds
     return second + _DAY * round((near - second) / _DAY)

@@ -1,4 +1,4 @@
-"""Numbers out of the output of any command.
+"""Metrics extracted from the output of any command.
 
 In: the artefact (the step's standard output). Args: `found`, the metrics that a kind declares: name, type, how and
 where each is found, the unit in which the tool prints it, and the file or stream; `metrics`, a list of `["time"]`,
@@ -57,11 +57,11 @@ _PART = re.compile(r"\[(\d+)\]|\[\"([^\"]*)\"\]|\.?([^.\[\]]+)")
 
 
 class _MissingError(Exception):
-    """The sentence that says why there is no such number."""
+    """The error for a missing number, with the reason as a sentence."""
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:
-    """The requested metrics, or why they are missing."""
+    """Read the requested metrics, or the reasons why they are missing."""
     if not (directory / reader.artefact).is_file():
         return Reading(problems=(f"{reader.artefact} was not written",))
     texts: dict[str, str | None] = {}
@@ -114,7 +114,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
 
 
 def with_wrappers(reading: Reading, directory: Path, reader: Reader, step: Step, window: Window | None) -> Reading:
-    """A reading, with the metrics of what started the workload."""
+    """Add the metrics of the commands that wrapped the workload to its reading."""
     if "under" not in reader.args or reading.problems:
         return reading
     of_wrappers = read(directory, replace(reader, args={"found": reader.args["under"]}), step, window)
@@ -128,7 +128,7 @@ def with_wrappers(reading: Reading, directory: Path, reader: Reader, step: Step,
 
 
 class _Wanted(NamedTuple):
-    """A metric, how and where it is found, and the unit of a number without one."""
+    """A metric to find: how and where, and the unit of a number without one."""
 
     metric: Metric
     how: str
@@ -188,7 +188,7 @@ def _times(directory: Path, step: Step, window: Window | None) -> Iterator[tuple
 
 
 def _by_pattern(text: str, name: str, pattern: str) -> tuple[object, str]:
-    """The number, and the unit that is printed beside it."""
+    """The number that a pattern finds, and the unit printed beside it."""
     try:
         compiled = re.compile(pattern, re.MULTILINE)
     except re.error as error:
@@ -242,7 +242,7 @@ def _by_column(text: str, name: str, column: str) -> str:
 
 
 def _cells(text: str, name: str, columns: Sequence[str]) -> list[list[str]]:
-    """The cells of some columns in each row that has them all."""
+    """The cells of some CSV columns in each row that has all of them."""
     rows = list(csv.reader(text.splitlines()))
     heads = [head.strip() for head in rows[0]] if rows else []
     for column in columns:
@@ -278,7 +278,7 @@ def _rows(text: str, wanted: _Wanted, time: str, window: Window | None) -> list[
 
 
 def _number(metric: Metric, value: object, printed: str, unit: str) -> float:
-    """The match as a finite number, in the unit in which results keep it."""
+    """The match as a finite number, in the unit of the results."""
     shown = str(value).strip()[:60]
     if isinstance(value, int | float | str) and not isinstance(value, bool) and "_" not in shown:
         matched = _VALUE.fullmatch(shown)

@@ -29,11 +29,11 @@ _METRICS = (
 _NVME_UNIT = 512_000
 _ATA = re.compile(r"(?:Total|Host)_(LBAs_Written|LBAs_Read|Writes_32MiB|Reads_32MiB|Writes_GiB|Reads_GiB)")
 _UNITS = {"32MiB": 32 * 2**20, "GiB": 2**30}
-_Document = Any  # an object of the document: _disk says what it may hold
+_Document = Any  # an object of the document: _disk checks its content
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """The reports of every disk at both times."""
+    """Read the reports of every disk before and after the measurement."""
     return twice(directory, reader, _samples, _METRICS)
 
 
@@ -44,7 +44,7 @@ def _samples(text: str) -> Iterator[Sample]:
                 data = json.loads(line)
                 result = dict(_disk(data))
                 name = data["device"]["name"]
-            # A document of another program, or of a disk that says less than its protocol asks of it.
+            # A document of another program, or of a disk that reports less than its protocol requires.
             except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
                 continue
             yield from (Sample(t, name, metric, float(value)) for metric, value in result.items())

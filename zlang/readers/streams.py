@@ -1,4 +1,4 @@
-"""The streams of one trial: what each measured, and what they come to together in the time in which all of them ran.
+"""The streams of one trial: the metrics of each, and of all together for the time in which all of them ran.
 
 In: the directory of an attempt. Args: `streams`, a list of what the plan says of each: its `name`, the `group` that it
 shares with its copies, its `directory` beneath, and its own reader with `artefact` and `args`. Out: a `Reading` of the
@@ -55,7 +55,7 @@ _LEAST_PHASE = 0.5
 
 
 class _Happened(NamedTuple):
-    """An event: when it went on, and whether it was ended with the workloads."""
+    """An event: its period, and whether it was ended together with the workloads."""
 
     name: str
     ran: Window | None
@@ -131,7 +131,7 @@ def _metrics(streams: Sequence[StreamReading], declared: Sequence[Metric]) -> di
 
 
 def _within(reading: Reading, own: Window | None, common: Window | None) -> Reading:
-    """A stream's reading, cut to the time in which all were measured."""
+    """A stream's reading, cut to the time in which all streams were measured."""
     if reading.intervals is None or own is None or common is None:
         return reading
     if (own[1] - own[0]) - (common[1] - common[0]) <= _LEAST_CUT:
@@ -141,7 +141,7 @@ def _within(reading: Reading, own: Window | None, common: Window | None) -> Read
 
 
 def _phases(happened: Sequence[_Happened], window: Window | None) -> tuple[Phase, ...]:
-    """The parts of the window: what went on in each, `quiet` before all events, and else `after`."""
+    """The phases of the window: named after the events in progress, `quiet` before all events, else `after`."""
     events = [(event.name, event.ran) for event in happened if event.ran is not None]
     if not events or window is None:
         return ()
@@ -164,7 +164,7 @@ def _of_phases(
     readings: Sequence[Reading],
     declared: Sequence[Metric],
 ) -> Iterator[tuple[str, float]]:
-    """The metrics of each phase, where all streams can be cut."""
+    """The metrics of each phase, if all streams can be cut."""
     intervals = [reading.intervals for reading in readings if reading.intervals is not None]
     if len(intervals) < len(readings):
         return
@@ -181,7 +181,7 @@ def _samples(
     parts: Sequence[Mapping[str, object]],
     readings: Sequence[Reading],
 ) -> Iterator[Sample]:
-    """Samples of each stream for each second, by phase."""
+    """The samples of each stream for each second, by phase."""
     spans = [(phase.begin, phase.end) for phase in phases] or ([window] if window else [])
     for part, reading in zip(parts, readings, strict=True):
         if reading.intervals is not None:
@@ -190,7 +190,7 @@ def _samples(
 
 
 def together(streams: Sequence[StreamReading], declared: Iterable[Metric]) -> dict[str, float]:
-    """Metrics of all streams together: sums where the type allows it, percentiles of merged histograms."""
+    """The metrics of all streams together: sums if the type allows it, and percentiles of merged histograms."""
     metrics: dict[str, float] = {}
     for metric in dict.fromkeys(declared):
         if metric.is_distribution:
@@ -203,7 +203,7 @@ def together(streams: Sequence[StreamReading], declared: Iterable[Metric]) -> di
 
 
 def _by_group(streams: Sequence[StreamReading], declared: Sequence[Metric]) -> Iterator[tuple[str, float]]:
-    """The metrics of each group of streams, as `GROUP.METRIC`; those of one stream as they are."""
+    """The metrics of each group of streams, as `GROUP.METRIC`; a group of one stream has the metrics of that stream."""
     groups: dict[str, list[StreamReading]] = {}
     for stream in streams:
         groups.setdefault(stream.group, []).append(stream)
@@ -213,7 +213,7 @@ def _by_group(streams: Sequence[StreamReading], declared: Sequence[Metric]) -> I
 
 
 def _fairness(streams: Sequence[StreamReading], declared: Iterable[Metric]) -> dict[str, float]:
-    """Jain's index of the bytes a second of the streams: 1 where all have the same, 1/n where one has all."""
+    """Jain's fairness index of the streams' bytes per second: 1 if all are equal, 1/n if one stream has everything."""
     names = {metric.name for metric in declared if metric.means.endswith(_THROUGHPUT)}
     rates = [sum(value for name, value in stream.metrics.items() if name in names) for stream in streams]
     is_measured = all(names & stream.metrics.keys() for stream in streams)
@@ -224,7 +224,7 @@ def _fairness(streams: Sequence[StreamReading], declared: Iterable[Metric]) -> d
 def _shared(
     names: Sequence[str], windows: Sequence[Window | None], can_be_cut: Sequence[bool]
 ) -> tuple[Window | None, list[str]]:
-    """The time in which all streams were measured, and which of them have figures of another time."""
+    """The time in which all streams were measured, and the streams whose figures are for another time."""
     stated = [window for window in windows if window is not None]
     if not stated:
         return None, []
@@ -245,7 +245,7 @@ def _shared(
 
 
 def clocks_of(directory: Path) -> dict[str, tuple[float, float]]:
-    """By how many seconds the clock of each machine was ahead, give or take how many, by the step that it ran."""
+    """The seconds by which each machine's clock was ahead, and their uncertainty, by the step that it ran."""
     clocks: dict[str, tuple[float, float]] = {}
     for line in (text_of(directory / CLOCKS) or "").splitlines():
         name, *numbers = line.split()
@@ -304,7 +304,7 @@ def _ran_together(
 def _skew(
     directory: Path, parts: Sequence[Mapping[str, object]], clocks: Mapping[str, tuple[float, float]], seconds: float
 ) -> tuple[float | None, list[str]]:
-    """Seconds between the first and the last start on several machines, and why that is too much."""
+    """The seconds between the first and the last start on several machines, and the problems if these are too many."""
     if len({part.get("host") for part in parts}) <= 1:
         return None, []
     starts: list[float] = []
@@ -326,7 +326,7 @@ def _skew(
 def _read(
     readers: Mapping[str, Read], directory: Path, part: Mapping[str, object], step: Step, window: Window | None
 ) -> Reading:
-    """Read one stream with its own reader; for a process of its own, within the time in which it ran."""
+    """Read one stream with its own reader; if it had its own process, within the time in which that ran."""
     read_one = readers.get(str(part["reader"]))
     if read_one is None:
         return Reading(problems=("this version of zlang has no such reader",))
@@ -346,7 +346,7 @@ def _read(
 
 
 def _step_of(step: Step, part: Mapping[str, object]) -> Step:
-    """The step of a stream. On several machines its command is unknown: a trial has that of the first one."""
+    """The step of a stream. On several machines its command is unknown: a trial has only that of the first machine."""
     command = "" if part.get("host") else step.command
     return Step(str(part["step"]), step.action, command, step.why, step.timeout)
 
@@ -354,7 +354,7 @@ def _step_of(step: Step, part: Mapping[str, object]) -> Step:
 def _happened(
     directory: Path, event: Mapping[str, object], clocks: Mapping[str, tuple[float, float]], ended: Mapping[str, float]
 ) -> _Happened:
-    """The time of an event, by the clock of the first machine; `ended` is when workloads did, by what began them."""
+    """The time of an event by the first machine's clock; `ended` has the ends of workloads, by what started them."""
     own = directory / str(event["directory"])
     ran, ahead = _ran(own), _ahead(event, clocks)
     ran = ran and (ran[0] - ahead, ran[1] - ahead)
@@ -376,7 +376,7 @@ def _ended(
 
 
 def _as_one(happened: Iterable[_Happened]) -> Iterator[_Happened]:
-    """Each event as one: it goes on from when it begins on the first machine until it ends on the last."""
+    """Join each event over machines: it lasts from its start on the first machine to its end on the last."""
     events: dict[str, list[_Happened]] = {}
     for event in happened:
         events.setdefault(event.name, []).append(event)
@@ -388,7 +388,7 @@ def _as_one(happened: Iterable[_Happened]) -> Iterator[_Happened]:
 
 
 def _ahead(part: Mapping[str, object], clocks: Mapping[str, tuple[float, float]]) -> float:
-    """By how many seconds the clock of the machine of a stream or an event is ahead of that of the first machine."""
+    """The seconds by which the clock of a stream's or event's machine is ahead of the first machine's clock."""
     first, _ = next(iter(clocks.values()), (0.0, 0.0))
     return clocks.get(str(part.get("begun_by")), (first, 0.0))[0] - first
 
@@ -409,7 +409,7 @@ def _declared(part: Mapping[str, object]) -> Iterator[Metric]:
 
 
 def metrics_of(reader: str, given: Mapping[str, object]) -> Iterator[Metric]:
-    """The metrics that a reader measures: those of the library, and those that its kind or its workload declares."""
+    """The metrics that a reader can measure: those of the library, and those that its kind or its workload declares."""
     yield from library.load().readers.get(reader, ())
     for wanted in (*_listed(given.get("found")), *_listed(given.get("under"))):
         if isinstance(wanted, list | tuple):

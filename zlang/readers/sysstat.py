@@ -38,17 +38,17 @@ _MPSTAT = {
 _REPORT = re.compile(r"\{(?=\s*\"timestamp\")")
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 _AWAITED = {"iostat_read_await": "iostat_read_iops", "iostat_write_await": "iostat_write_iops"}
-_Report = Any  # an object of the document: _read says what it must hold
+_Report = Any  # an object of the document: _read checks its content
 _Named = Callable[[Mapping[str, Any]], tuple[str, dict[str, float]]]
 
 
 def read_iostat(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """The samples of every device, and what the disks did together."""
+    """Read the samples of every device, and the metrics of all disks together."""
     return _read(directory, reader, window, "disk", _device)
 
 
 def read_mpstat(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """The samples of every processor, and their mean."""
+    """Read the samples of every processor, and their means."""
     return _read(directory, reader, window, "cpu-load", _processor)
 
 
@@ -70,7 +70,7 @@ def _read(directory: Path, reader: Reader, window: Window | None, part: str, nam
                     Sample(t, source, name, value) for source, of in parts.items() for name, value in of.items()
                 )
             rows.append(series.SeriesRow(t, seconds, parts["all"] if "all" in parts else _sum_of_devices(parts)))
-    # A document of another program; one place says that it is not in sysstat's format.
+    # A document of another program: a wrong structure is reported in one place, here.
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         return Reading(problems=(f"{reader.artefact} is not in sysstat's format ({type(error).__name__}: {error})",))
     means = series.means(rows, window)
@@ -93,7 +93,7 @@ def _reports(text: str, start: float, seconds: float) -> Iterator[tuple[float, _
 
 def _device(entry: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
     figures = {name: float(entry[column]) * factor for name, (column, factor) in _IOSTAT.items() if column in entry}
-    # Without I/O nothing waited: sysstat prints 0.
+    # Without I/O there is no waiting time: sysstat prints 0.
     return entry["disk_device"], {
         name: v for name, v in figures.items() if name not in _AWAITED or figures[_AWAITED[name]]
     }

@@ -32,7 +32,7 @@ _IN_MINUTES = "ontap_cache_age_s"
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """The samples of every row, and their means."""
+    """Read the samples of every row, and their means."""
     text = text_of(directory / reader.artefact)
     if text is None:
         return Reading(problems=(f"{reader.artefact} was not written",))

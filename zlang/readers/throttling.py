@@ -1,9 +1,9 @@
-"""The number of times that processors were held back: because they were too hot, or by the limit of their cgroup.
+"""The number of times that processors were throttled, by heat or by the limit of their cgroup.
 
 In: the artefact of after the measurement, and as argument `before` that of before it. In each, a line `@ SECONDS`
 (since 1970, with a fraction) is followed by lines `PATH COUNT`: the `thermal_throttle/…_throttle_count` of a processor
 (x86), or the `nr_throttled` of a cgroup's `cpu.stat`. Out: the metric `throttles`, and why the trial does not count.
-Rule: a machine that counts neither (most virtual ones) has no such figure, which is a problem, not a zero.
+Rule: a machine that counts neither (as most virtual ones) has no value, which is a problem, not a zero.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from zlang.readers.reading import Reading, Window, text_of
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """The events between the two times."""
+    """Read the number of events between the two snapshots."""
     before, after = (_counts(directory / name) for name in (str(reader.args.get("before", "")), reader.artefact))
     in_both = before.keys() & after.keys()
     if not in_both:

@@ -2,8 +2,8 @@
 
 In: the artefact, from procps, with a line `@ SECONDS` (when it was begun) before it or without. Args: `interval`, in
 seconds. Out: samples `vmstat_<column>` at the time that the row ends; metrics of the same names, their means.
-Rule: the first row is about the time since the machine was started, and is left out. procps counts memory, swapping and
-blocks in KiB; here they are bytes (per second).
+Rule: the first row covers the time since the machine was started, and is skipped. procps counts memory, swapping and
+blocks in KiB; here they are in bytes (per second).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _STAMP = 2  # words of a time: the date and the hour
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """The samples of every row but the first, and their means."""
+    """Read the samples of every row but the first, and their means."""
     text = text_of(directory / reader.artefact)
     if text is None:
         return Reading(problems=(f"{reader.artefact} was not written",))

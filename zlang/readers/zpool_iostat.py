@@ -5,7 +5,7 @@ each pool, again and again; with -p exact and between tabs, without it (zfs-fuse
 T (of 1024) and headings. Args: `interval`. Out: samples `pool_alloc_bytes`, `pool_free_bytes`, `pool_read_iops`,
 `pool_write_iops`, `pool_read_bw`, `pool_write_bw`, whose source is the pool; metrics of the last four, the means of all
 pools together.
-Rule: the first report is about the time since the pool was imported, and is left out.
+Rule: the first report covers the time since the pool was imported, and is skipped.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([KMGTPE]?)")
 
 
 def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
-    """The samples of every report but the first."""
+    """Read the samples of every report but the first."""
     text = text_of(directory / reader.artefact)
     if text is None:
         return Reading(problems=(f"{reader.artefact} was not written",))

@@ -172,7 +172,7 @@ def _number(out: str) -> int:
 
 
 def _link(account: Account[Judgement], source: str, target: Path, machine: str) -> None:
-    """Put the regular files of a directory of a run into another; a second one of a name into that of its machine."""
+    """Link the regular files of a run's directory into another, or below the machine's name if a name is taken."""
     try:
         top = account.inside(source)
     except ValueError:  # a symbolic link, which is not part of the run
