@@ -205,7 +205,7 @@ def _report_none(context: Context, node: tree.ListOf) -> None:
 def resolve_zip(
     context: Context, node: tree.Zip | tree.LetZip, path: Path, expected: Mapping[str, Type]
 ) -> dict[str, Expr]:
-    """Fields that vary together: one factor with a column for each."""
+    """Resolve fields that vary together: one factor with a column for each."""
     names = [word.text for word in node.names]
     rows = _rows_of(context, node, expected)
     if rows is None:

@@ -307,7 +307,7 @@ class _Names:
         self.is_metric, self.place_in_group = scope.is_metric, scope.place_in_group
 
     def names(self) -> Iterable[str]:
-        """All names, for suggestions."""
+        """Return all names, for suggestions."""
         return [*self.words.names(), *self.scope.names()]
 
 

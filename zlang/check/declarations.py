@@ -312,7 +312,7 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
 
 
 def _possible_parents(context: Context, kind: Kind) -> list[str]:
-    """The kinds on which a kind can stand."""
+    """Return the kinds on which a kind can stand."""
     available = [item for name in context.scope.kind_names() if (item := context.scope.kind_called(name)) is not None]
     return sorted({item.name for item in available if {item.name, *item.offers} & set(kind.parents)})
 

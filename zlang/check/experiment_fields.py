@@ -1,6 +1,6 @@
 """The fields of an experiment: their names, their types, and the words of other tools for them.
 
-In: the items of an experiment. Out: the value of each field. Rule: the report of an unknown field says what to write
+In: the items of an experiment. Out: the value of each field. Rule: the report of an unknown field says what to
 write instead.
 """
 

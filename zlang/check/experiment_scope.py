@@ -20,15 +20,15 @@ class ExperimentScope:
         self.outer, self.fields = outer, fields
 
     def lookup(self, name: str, span: Span) -> Expr | None:
-        """Look a name up."""
+        """Return the meaning of a name; None if it has none."""
         return self.fields.get(name) or self.outer.lookup(name, span)
 
     def names(self) -> Iterable[str]:
-        """All names, for suggestions."""
+        """Return all names, for suggestions."""
         return [*self.fields, *self.outer.names()]
 
     def kind(self, name: tree.Name) -> Kind | None:
-        """The kind of that name."""
+        """Return the kind of that name."""
         return self.outer.kind(name)
 
     def kind_called(self, name: str) -> Kind | None:
@@ -36,11 +36,11 @@ class ExperimentScope:
         return self.outer.kind_called(name)
 
     def kind_names(self) -> Iterable[str]:
-        """All kinds, for suggestions."""
+        """Return the names of all kinds, for suggestions."""
         return self.outer.kind_names()
 
     def owners(self, name: str) -> list[str]:
-        """The workloads and targets of the experiment that have a property of that name."""
+        """Return the workloads and targets of the experiment that have a property of that name."""
         for word in ("run", "on"):
             expr = self.fields.get(word)
             if expr is not None and expr.type.kinds and expr.member and expr.member(name, expr.span) is not None:
@@ -61,7 +61,7 @@ class ExperimentScope:
         return self.outer.is_metric(name)
 
     def kinds_described_with(self, word: str) -> list[str]:
-        """The kinds of the library that need a tool of that name, or have the word in their description."""
+        """Return the kinds of the library that need a tool of that name or have the word in their description."""
         return self.outer.kinds_described_with(word)
 
     def is_given(self, _name: str, _span: Span) -> None:
@@ -76,7 +76,7 @@ class ConditionScope(ExperimentScope):
         self.presence = cache(lambda: Presence(fields.values(), factors))
 
     def lookup(self, name: str, span: Span) -> Expr | None:
-        """Look a name up."""
+        """Return the meaning of a name; None if it has none."""
         resolved = super().lookup(name, span)
         if name in self.fields:
             return resolved

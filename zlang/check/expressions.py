@@ -54,9 +54,9 @@ class Context(Record):
 
     `dispatch` resolves an expression by its form. `factors` are the choices so far, by their paths. `risks` are sets
     of factors that together decide whether something has a value at a point. `table` reads a table of levels. Inside a
-    declaration, `property_name` is the property whose value is resolved, `siblings` are all properties that are given,
-    and `kind` is what is declared. An expression that `is_repeated`, for each value of a list, has several values at a
-    point.
+    declaration, `property_name` is the property whose value is resolved, `siblings` are all given properties, and
+    `kind` is the kind of the thing. An expression that `is_repeated`, for each element of a list, has several values
+    at a point.
     """
 
     scope: Scope

@@ -101,7 +101,7 @@ class FirstLevels(FaultPoint):
     """A point at which every other factor has its first level: this is enough to find the name of a thing."""
 
     def get(self, key: str, _default: Any = None) -> Any:
-        """The level of a factor."""
+        """Return the level of a factor."""
         return super().get(key, 0)
 
 

@@ -108,7 +108,7 @@ class KindScope(NoScope):
         return None
 
     def names(self) -> Iterable[str]:
-        """All names, for suggestions."""
+        """Return all names, for suggestions."""
         if self.is_of_one:
             return _OF_ONE
         return [*self.nodes, *self.offers, "on", self.target, *self.lists, *CONTEXT]

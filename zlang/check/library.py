@@ -69,7 +69,7 @@ class Library:
         self.loaded: dict[str, Kind] = {}
 
     def names(self) -> Iterable[str]:
-        """The names of all kinds."""
+        """Return the names of all kinds."""
         return self.entries
 
     def module_of(self, kind: str) -> str:
@@ -97,7 +97,7 @@ class Library:
         return Declared(nodes, entry.required, draws=entry.draws)
 
     def kind(self, name: str) -> Kind:
-        """The kind of that name."""
+        """Return the kind of that name."""
         if name not in self.loaded:
             module = self.module_of(name)
             self.loaded[name] = kind_of(self.node(name), module, self.readers, _fail_on_finding, self.declared(name))

@@ -206,9 +206,9 @@ class InnerScope:
         self.is_metric, self.place_in_group = outer.is_metric, outer.place_in_group
 
     def lookup(self, name: str, span: Span) -> Expr | None:
-        """Look a name up."""
+        """Return the meaning of a name; None if it has none."""
         return self.own[name](span) if name in self.own else self.outer.lookup(name, span)
 
     def names(self) -> Iterable[str]:
-        """All names, for suggestions."""
+        """Return all names, for suggestions."""
         return [*self.own, *self.outer.names()]

@@ -36,7 +36,7 @@ class ModuleScope:
         self._names, self.module = names, module
 
     def lookup(self, name: str, span: Span) -> Expr | None:
-        """Look a name up."""
+        """Return the meaning of a name; None if it has none."""
         module = self.module
         if name in module.resolved:
             return module.resolved[name]
@@ -141,20 +141,20 @@ class ModuleScope:
         return whole
 
     def names(self) -> Iterable[str]:
-        """All names, for suggestions."""
+        """Return all names, for suggestions."""
         merged = [name for module in self.module.merged for name in module.entries]
         return [*self.module.entries, *self.module.named, *merged]
 
     def kind(self, name: tree.Name) -> Kind | None:
-        """The kind of that name."""
+        """Return the kind of that name."""
         return self._names.modules.find_kind(self.module, name.path)
 
     def kind_called(self, name: str) -> Kind | None:
-        """The kind of a name as types know it."""
+        """Return the kind with the name that types use."""
         return self._names.modules.kind_by_name(name)
 
     def kind_names(self) -> Iterable[str]:
-        """All kinds, for suggestions."""
+        """Return the names of all kinds, for suggestions."""
         imported = [library.PRELUDE, *(t for t, alias in self.module.libraries.items() if not alias)]
         shipped = [kind for module in imported for kind in self._names.modules.library.modules.get(module, ())]
         return [*self.module.kinds, *shipped, *(kind for m in self.module.merged for kind in m.kinds)]
@@ -200,7 +200,7 @@ class ModuleScope:
         return any(name == metric.name for metrics in readers for metric in in_trials(metrics))
 
     def kinds_described_with(self, word: str) -> list[str]:
-        """The kinds of the library that need a tool of that name, or have the word in their description."""
+        """Return the kinds of the library that need a tool of that name or have the word in their description."""
         return self._names.modules.library.described_with(word)
 
     def is_given(self, _name: str, _span: Span) -> None:

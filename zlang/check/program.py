@@ -296,7 +296,7 @@ what is measured; a command; that and laying out again what stands on the resour
 class PropertyDef(Record):
     """A property of a kind, as its declaration says.
 
-    `since` is the fact of a host, and its first version, that has the property. `probe` is the
+    `since` is the fact of a host that states a version, and the first version with the property. `probe` is the
     command that prints the value, if the property is a fact of a machine; `ask` is an instruction for a person, if it
     is `manual`. `lists` are the words that it adds to its kind's lists where it is given.
     A text that `is_line` is a single line and not empty. `role` is that of the things that it can be. `scheduled` is

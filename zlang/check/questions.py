@@ -83,7 +83,7 @@ class Expectation:
 
 @frozen
 class ExpectedRatio(Expectation):
-    """An expected ratio: `term`, an aggregate of this experiment, is `op` than `limit` times the `other` one.
+    """An expected ratio: `op` compares `term`, an aggregate of this experiment, with `limit` times the `other` one.
 
     The other aggregate belongs to the latest run of `experiment`, or to the run before (`PREVIOUS`). Neither aggregate
     mentions the factors `matched`, which begin with those of `by`.
@@ -137,8 +137,8 @@ class Plot:
 class Until:
     """A condition that ends the replicates of a point: at least `least` of them, and a precise estimate of `term`.
 
-    It is precise if its 95 % interval extends no further from it than the share `within`. `text` is the clause as
-    written.
+    It is precise if its 95 % interval extends no further from the estimate than the share `within`.
+    `text` is the clause as written.
     """
 
     text: str

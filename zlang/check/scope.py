@@ -13,22 +13,22 @@ Path = tuple[str, ...]
 
 
 class Scope(Protocol):
-    """A place in which names are looked up."""
+    """A scope in which an expression looks up names."""
 
     def lookup(self, name: str, span: Span) -> Expr | None:
-        """Look a name up."""
+        """Return the meaning of a name; None if it has none."""
 
     def names(self) -> Iterable[str]:
-        """All names, for suggestions."""
+        """Return all names, for suggestions."""
 
     def kind(self, name: tree.Name) -> Kind | None:
-        """The kind of that name."""
+        """Return the kind of that name."""
 
     def kind_called(self, name: str) -> Kind | None:
         """Return the kind with the name that types use, whatever name it was imported under."""
 
     def kind_names(self) -> Iterable[str]:
-        """All kinds, for suggestions."""
+        """Return the names of all kinds, for suggestions."""
 
     def owners(self, name: str) -> list[str]:
         """Return the things of the experiment that have a property of that name."""
@@ -53,45 +53,45 @@ class NoScope:
     """A scope that has only the names of the results."""
 
     def lookup(self, _name: str, _span: Span) -> Expr | None:
-        """Nothing."""
+        """Return nothing."""
         return None
 
     def names(self) -> Iterable[str]:
-        """None."""
+        """Return nothing."""
         return ()
 
     def kind(self, _name: tree.Name) -> Kind | None:
-        """None."""
+        """Return nothing."""
         return None
 
     def kind_called(self, _name: str) -> Kind | None:
-        """None."""
+        """Return nothing."""
         return None
 
     def kind_names(self) -> Iterable[str]:
-        """None."""
+        """Return nothing."""
         return ()
 
     def owners(self, _name: str) -> list[str]:
-        """None: a factor is called by its own name."""
+        """Return nothing: a factor is called by its own name."""
         return []
 
     def kind_hint(self, _name: str) -> str:
-        """Nothing."""
+        """Return nothing."""
         return ""
 
     def place_in_group(self, _name: str) -> str:
-        """Nothing."""
+        """Return nothing."""
         return ""
 
     def is_metric(self, _name: str) -> bool:
-        """No."""
+        """Return False."""
         return False
 
     def kinds_described_with(self, _word: str) -> list[str]:
-        """None."""
+        """Return nothing."""
         return []
 
     def is_given(self, _name: str, _span: Span) -> Expr | None:
-        """None: there are no properties."""
+        """Return None: there are no properties."""
         return None

@@ -90,7 +90,7 @@ def program(source: Source) -> Formatted:
     if (finding := parse.too_many_words(source, lexed)) is not None:
         return Formatted(source.text, (finding,))
     driver = parse.Driver(source, list(lexed.findings))
-    driver.run(lexed.tokens, "file")  # this parser also reports what a word is that can be a name: `fio reads { … }`
+    driver.run(lexed.tokens, "file")  # also classifies words that can be names: `fio reads { … }`
     if driver.findings:
         return Formatted(source.text, tuple(sorted(driver.findings, key=lambda finding: finding.span.start)))
     tokens = _Reader(source.text, lexed).run()
