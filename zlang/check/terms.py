@@ -115,7 +115,7 @@ def _term_of_aggregate(expressions: ClauseExpressions, node: tree.Call) -> Term:
 
 
 def _term_of_is(expressions: ClauseExpressions, node: tree.IsA, name: tree.Name) -> Term:
-    """Return a condition that is true for the levels that match the name."""
+    """Return a condition that is true for the levels of a factor that satisfy `is`."""
     levels: list[Term] = []
     expressions.inside = "where"
     resolved = resolve_is_a(expressions.context, node)

@@ -76,7 +76,7 @@ def made(stop: StopPlace) -> Meant | None:
 
 
 def several_devices(stop: StopPlace) -> Meant | None:
-    """A list of things after `on`, perhaps with a word of ZFS."""
+    """A list of things after `on`, with or without a keyword of ZFS."""
     if stop.token.text in {"[", "("} and (before := _ON_BEFORE.search(stop.text, 0, stop.token.start)):
         if before[1] in {"first", "last"}:
             return f"put it in parentheses: `on ({before[1]}(…))`", None
@@ -189,7 +189,7 @@ def comment(stop: StopPlace) -> Meant | None:
 
 
 def as_elsewhere(stop: StopPlace) -> Meant | None:
-    """A duration in two words, a list of YAML, a section of an INI file, a condition before its sentence."""
+    """A duration in two words, a YAML list, a section of an INI file, a condition before its sentence."""
     token, text = stop.token, stop.text
     if token.text == "-" and stop.expected == "a value" and (listed := _DASHES.match(text, token.start)):
         written = " | ".join(_DASH.sub("", line).strip() for line in listed[0].strip().splitlines())

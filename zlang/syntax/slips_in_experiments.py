@@ -167,7 +167,7 @@ def clause_part(stop: StopPlace) -> Meant | None:
 
 
 def foreign_word(stop: StopPlace) -> Meant | None:
-    """A word with which other languages begin a clause or a field."""
+    """A keyword of another language at the beginning of a clause or a field."""
     token, text = stop.token, stop.text
     symbols = [symbol for symbol, _ in stop.read]
     if not stop.expected.startswith("`name") or "LBRACE" not in symbols:
