@@ -1,7 +1,7 @@
 """The command line.
 
-A command makes some ten thousand objects that live until it ends. Looking for garbage among them as often as Python
-does takes a tenth of `zlang check` (bench/README.md), so it is looked for less often, and not at all at the end.
+A command makes some ten thousand objects that live until it ends. Python's default garbage collection takes a tenth of
+the time of `zlang check` (bench/README.md), so it runs less often, and not at all at the end.
 """
 
 import gc

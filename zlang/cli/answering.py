@@ -44,13 +44,13 @@ def expect(run: str | None, db: Path, against: str | None, *, as_json: bool) -> 
 
 
 def exit_code(judged: list[Judged]) -> int:
-    """0 where all is as expected, 4 where something is not, 5 where one is inconclusive."""
+    """The exit code: 0 if all expectations pass, 4 if one fails, else 5 if one is inconclusive."""
     result = {str(item.verdict) for item in judged}
     return FAILED if "fail" in result else INCONCLUSIVE if "inconclusive" in result else 0
 
 
 def verdicts(judged: list[Judged]) -> None:
-    """Print each expectation with its verdict, and where it fails."""
+    """Print each expectation with its verdict, and the combinations in which it fails."""
     from zlang.report import judging
 
     for item in judged:
@@ -151,9 +151,9 @@ def _plots(drawings: list[Drawn]) -> None:
 
 
 def close(closing: Closing, failures: int, *, is_whole: bool) -> int:
-    """The end of a run: its tables, plots, verdicts and findings; the exit code.
+    """Print the end of a run: its tables, plots, verdicts and findings; return the exit code.
 
-    Where only one trial was wanted, only its failure counts.
+    If only one trial was requested, only its failure matters.
     """
     _tables(closing.tables)
     if closing.course is not None:
@@ -166,7 +166,7 @@ def close(closing: Closing, failures: int, *, is_whole: bool) -> int:
         print()
         try:
             _plots(closing.plots)
-        except RunError as error:  # what draws is not installed: that is no failure of the run
+        except RunError as error:  # the plotting library is not installed, which is not a failure of the run
             print(f"warning: {error.message}; to see this run's plots: {error.hint}", file=sys.stderr)
     if closing.judged:
         print()

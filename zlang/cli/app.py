@@ -1,6 +1,6 @@
-"""Words of the command line to a command; how it ended, to an exit code.
+"""The entry point: dispatch of the command line to a command, and of its outcome to an exit code.
 
-What reads options (Typer) takes a third of the time of `zlang check`, so it is imported only where there are options.
+Typer, which reads options, takes a third of the time of `zlang check`, so it is imported only if there are options.
 """
 
 from __future__ import annotations
@@ -47,31 +47,31 @@ def main() -> None:
         _widen_path()
         _leave_pandas_out()
         code = _run_in_child() if command in ASK_THE_DATABASE else guarded()
-    except KeyboardInterrupt:  # while a module was imported
+    except KeyboardInterrupt:  # during the import of a module
         code = 130
     except Exception as error:
         if not (isinstance(error, OSError | MemoryError) or failed_import(error)):
             raise
         sys.stderr.write(f"error: zlang cannot start: {error or 'there is not enough memory'}\n")
         code = 1
-    gc.freeze()  # the interpreter would search all that is left for garbage before it ends
+    gc.freeze()  # the interpreter would collect garbage among all remaining objects before it ends
     sys.exit(code)
 
 
 def _widen_path() -> None:
-    """Add the directories of administrators' tools, which are not in every user's PATH."""
+    """Add the directories of administration tools, which are not in every user's PATH."""
     path = os.environ.get("PATH") or os.defpath
     listed = path.split(os.pathsep)
     os.environ["PATH"] = os.pathsep.join([path, *(place for place in SYSTEM_TOOLS if place not in listed)])
 
 
 def _leave_pandas_out() -> None:
-    """Hide pandas from DuckDB, which would import it at a query's first parameter and lose half a second."""
+    """Hide pandas from DuckDB, which would take half a second to import it for a query's first parameter."""
     sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]  # what the import statement takes for "there is none"
 
 
 def _run_in_child() -> int:
-    """The exit code of a command that opens the database, carried out in a process that DuckDB may abort."""
+    """Run a command that opens the database in a child process, which DuckDB may abort; return its exit code."""
     from zlang.run import apart
 
     try:
@@ -87,7 +87,7 @@ def guarded(arguments: list[str] | None = None) -> int:
         code = _ended(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
     except Unwritable as end:
-        # That nobody reads any more, as in `zlang plan … | head`, is no failure.
+        # A closed pipe, as in `zlang plan … | head`, is not a failure.
         return code if end.is_hung_up else code or _unwritten(end.error)
     if error := streams.failure():
         _unwritten(error)
@@ -127,7 +127,7 @@ def _ended(words: list[str]) -> int:
 
 
 def _known_text(words: list[str]) -> str | None:
-    """The answer to options that need no parser: the version, and the help at its full width."""
+    """The output for options that need no parser: the version, and the help at its full width."""
     if words == ["--version"]:
         return f"zlang {__version__}\n"
     if words in (["--help"], ["-h"]):
@@ -158,7 +158,7 @@ def _carried_out(words: list[str]) -> object:
 
 
 def _is_lost() -> bool:
-    """Whether the working directory is gone."""
+    """Whether the working directory no longer exists."""
     try:
         Path.cwd()
     except FileNotFoundError:

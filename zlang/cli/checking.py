@@ -1,4 +1,4 @@
-"""`zlang check`, and what every command does with a program first."""
+"""`zlang check`, and the reading and checking of programs for every command."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def check(
 
 
 def _apply_fixes(source: Source, overrides: Overrides, *, diff: bool) -> Source:
-    """Make the safe fixes, or only show them. The program as it then is."""
+    """Apply the safe fixes, or only show them, and return the resulting program."""
     from zlang.pipeline import fixing
 
     mended = fixing.apply_safe_fixes(source, overrides)
@@ -122,7 +122,7 @@ def _place(finding: Diagnostic) -> tuple[object, ...]:
 
 
 def files_of(files: Iterable[str], unread: list[RunError]) -> Iterator[str]:
-    """The files that are meant, each once; a directory means all programs in it, and is `unread` if it has none."""
+    """The files to check, each once; a directory means all programs in it, and is `unread` if it has none."""
     for file in dict.fromkeys(files):
         if not Path(file).is_dir():
             yield file
@@ -134,7 +134,7 @@ def files_of(files: Iterable[str], unread: list[RunError]) -> Iterator[str]:
 
 
 def _programs_in(directory: str) -> Iterator[str]:
-    """Programs in a directory; what is hidden is left out, and so are the copies that runs keep."""
+    """The programs in a directory, except hidden ones and the copies that runs keep."""
     for here, inner, names in os.walk(directory):
         if "plan.jsonl" in names:
             inner.clear()
@@ -144,7 +144,7 @@ def _programs_in(directory: str) -> Iterator[str]:
 
 
 def read(file: str) -> Source:
-    """A program's text, also from standard input. Raises RunError."""
+    """Read a program's text from a file or standard input. Raises RunError."""
     if file != STANDARD:
         return programs.read(file)
     try:
@@ -154,13 +154,13 @@ def read(file: str) -> Source:
 
 
 def require_file(file: str) -> None:
-    """Raise RunError for standard input, where a command asks questions or needs the name of the program."""
+    """Raise RunError for standard input if a command prompts the user or needs the name of the program."""
     if file == STANDARD:
         raise RunError("this command does not read a program from standard input", "save it in a file first")
 
 
 def report(findings: Iterable[Diagnostic], *, hint: str = "") -> None:
-    """Print findings to standard error, and how many; with `hint` also how many have a safe fix."""
+    """Print findings and their number to standard error; with `hint`, also the number of those with a safe fix."""
     shown = list(findings)
     colour = render.is_coloured(sys.stderr)
     for finding in shown:
@@ -173,9 +173,9 @@ def report(findings: Iterable[Diagnostic], *, hint: str = "") -> None:
 
 
 def sound(file: str, overrides: Overrides, machine: Instance | None = None) -> Checked:
-    """A program without errors; otherwise they are printed and the command ends with 1. Notes are for `check`.
+    """Check a program; errors are printed and end the command with exit code 1. Only `check` prints notes.
 
-    With `machine` the rules know on what that is which stands on no named host.
+    With `machine`, the rules use this machine's facts for resources that are on no named host.
     """
     checked = programs.check(read(file), overrides)
     findings = list(checked.findings)

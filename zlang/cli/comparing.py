@@ -88,12 +88,12 @@ def _formatted(comparisons: Sequence[Comparison], result_findings: Sequence[Resu
 
 
 def _codes(result_findings: Sequence[ResultFinding]) -> str:
-    """The codes of findings, each once."""
+    """The distinct codes of findings."""
     return " ".join(dict.fromkeys(finding.lint.id for finding in result_findings))
 
 
 def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
-    """Print what the variance comes from."""
+    """Print the sources of variance."""
     words.form_of_rows(form)
     result, notes, result_findings, others = results.effects(db, run, metric)
     result_notes.warn_of_damage(db, run)

@@ -1,4 +1,4 @@
-"""`zlang diff` and `zlang snapshot`: which trials come, go and change, and what commands do."""
+"""`zlang diff` and `zlang snapshot`: added, removed and changed trials, and the changes of their commands."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def diff(
     overrides = checking.overrides(settings, profile)
     saved = next((side.plan.header for word in (old, new) if (side := differences.load_saved_plan(word))), None)
     if saved is not None:
-        # Beside a plan that was kept a program is planned as that was, unless something else is said.
+        # A program that is compared with a saved plan is planned with its options, unless others are given.
         overrides = overrides if settings or profile else differences.plan_overrides(saved)
         experiment, seed, order = (
             experiment or saved.experiment,
@@ -67,7 +67,7 @@ def snapshot(
     validate: bool,
     as_json: bool,
 ) -> int:
-    """Keep the plan beside its program, or say what of it would be otherwise now."""
+    """Save the plan beside its program, or report how it would differ now."""
     words.ordered(order)
     if validate and (settings or profile or seed is not None or order):
         raise RunError("a saved plan has its own settings", "remove --set, --profile, --seed and --order")
@@ -106,7 +106,7 @@ def _answer(diff_operand: DiffOperand, other: DiffOperand, *, as_json: bool) -> 
 
 
 def _have_same_rule(diff_operand: DiffOperand, other: DiffOperand) -> bool:
-    """Whether it is decided in the same way which of the trials are needed."""
+    """Whether both plans decide in the same way which trials are needed."""
     before, now = diff_operand.plan.header, other.plan.header
     return (before.until, before.search) == (now.until, now.search)
 

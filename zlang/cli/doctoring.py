@@ -1,4 +1,4 @@
-"""`zlang doctor`: the tools of this machine, its facts, and what it lacks for a program."""
+"""`zlang doctor`: the tools and facts of this machine, and what a program needs that it lacks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from zlang.units import Quantity, show_rounded
 
 
 def doctor(file: str | None, save: Path | None, reach: list[str], *, as_json: bool) -> int:
-    """Look for the tools that a program, or the whole library, needs, and for what its properties need."""
+    """Look for the tools that a program, or the whole library, needs, and for the needs of its properties."""
     checked = None if file is None else checking.sound(file, Overrides())
     if checked is not None and save is None:
         from zlang.cli import visiting

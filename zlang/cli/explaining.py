@@ -1,4 +1,4 @@
-"""`zlang explain`: what a finding means, with a program that has it and the same program mended.
+"""`zlang explain`: the meaning of a finding, with a program that has it and the corrected program.
 
 In: `zlang/explanations/CODE.md`, a page for each code: a title, prose, the wrong program, the command that finds it
 (`zlang check` if it is not said), the mended program. What is found after a run has data instead of programs. Out: the
@@ -95,7 +95,7 @@ def explain(word: str | None) -> int:
     """Print the page of a code, what a metric, a kind or a property of the library is, or what codes there are."""
     if word is not None and library.load().module_of(word.strip().partition(".")[0]):
         return teaching.kinds(word.strip(), as_json=False)
-    metric = _metrics().get(word.strip().rpartition(".")[2]) if word is not None else None  # also of a stream
+    metric = _metrics().get(word.strip().rpartition(".")[2]) if word is not None else None  # also a metric of a stream
     if metric is not None:
         print("\n".join(_shown_metric(*metric)))
         return 0
@@ -125,14 +125,14 @@ def explain(word: str | None) -> int:
 
 
 def address(code: str) -> str:
-    """The page of a code, below the address of the documentation."""
+    """The address of the page of a code, relative to the documentation."""
     if code in {lint.id for lint in after_a_run()}:
         return f"findings/{code}.html"
     return documentation.page_of_finding(code)
 
 
 def _metrics() -> dict[str, tuple[Metric, str]]:
-    """The metrics and distributions of the library, each with where it comes from, by name."""
+    """The metrics and distributions of the library by name, each with its source."""
     loaded = library.load()
     kinds = {kind: list(_readers_of(kind)) for kind in sorted(loaded.names())}
     own = [(f"the kind `{kind}`", reader.metrics) for kind, readers in kinds.items() for reader in readers]
@@ -180,12 +180,12 @@ def _hint_for(wanted: str, names: Collection[str]) -> str:
 
 
 def after_a_run() -> list[Lint]:
-    """All that can be found in results, by id."""
+    """All rules about results, by id."""
     return [rule.lint for rule in findings_after.RULES]
 
 
 def page_of_data(lint: Lint) -> PageOfData:
-    """The page of a rule of results."""
+    """The page of a rule about results."""
     find = next(rule.find for rule in findings_after.RULES if rule.lint == lint)
     match = _PAGE_OF_DATA.fullmatch(_docstring(find))
     assert match, (
@@ -206,12 +206,12 @@ def message_of_data(page: PageOfData, *, colour: bool) -> str:
 
 
 def every() -> list[Explained]:
-    """All that can be found or is excluded, by id."""
+    """All findings and excluded pitfalls, by id."""
     return sorted([*Code, *(rule.lint for rule in RULES), *EXCLUDED], key=lambda code: code.id)
 
 
 def _text(code: Explained) -> str:
-    """The page of a code as it was written: a rule has it beside what it does."""
+    """The source text of a code's page; a rule has it in its docstring."""
     if not isinstance(code, Lint):
         return (PAGES / f"{code.id}.md").read_text("utf-8")
     return _docstring(next(rule.find for rule in RULES if rule.lint.id == code.id))
@@ -243,18 +243,18 @@ def page(code: Explained) -> Page:
 
 
 def wrong_program(page: Page) -> str:
-    """The program that is wrong, with its last line as often as it stands there."""
+    """The wrong program, with its last line repeated as often as the page says."""
     *before, last = page.wrong.splitlines(keepends=True)
     return "".join([*before, last * page.times])
 
 
 def repeated(page: Page) -> str:
-    """A comment that says so where the last line is repeated."""
+    """A comment that says how often the last line is repeated; empty if it is not."""
     return f"# … and so on, {page.times:,} times\n" if page.times > 1 else ""
 
 
 def findings(page: Page, text: str) -> list[Diagnostic]:
-    """The findings of the page's command in a program."""
+    """The findings that the page's command gives for a program."""
     verb, *options = shlex.split(page.command)[1:]
     given = dict(zip(options[1::2], options[2::2], strict=False))  # `--steps` has no value
     overrides = checking.overrides([given["--set"]] if "--set" in given else [], given.get("--profile"))
@@ -278,7 +278,7 @@ def findings(page: Page, text: str) -> list[Diagnostic]:
 
 
 def message(page: Page, *, colour: bool) -> str:
-    """The part of the output for the wrong program that is about this code; otherwise the needs of the plan."""
+    """The part of the output for the wrong program that is about this code; without one, the needs of the plan."""
     if page.planned:
         return page.planned
     result = findings(page, wrong_program(page))

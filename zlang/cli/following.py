@@ -22,7 +22,7 @@ _MOST_POINTS = 10
 
 
 def follow(folder: Folder) -> int:
-    """Print what is measured, and the medians so far, until the run ends."""
+    """Print the trials in progress and the medians so far, until the run ends."""
     with suppress(KeyboardInterrupt):
         watcher = _Watcher(folder)
         for trial, has_ended in watcher.follower.trials(watcher.wait):
@@ -31,7 +31,7 @@ def follow(folder: Folder) -> int:
 
 
 class _Watcher:
-    """Prints trials as they begin and end; those that ended before are only counted, but for the latest points."""
+    """Prints trials as they begin and end; earlier ones are only counted, except those of the latest points."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
@@ -43,7 +43,7 @@ class _Watcher:
         self._is_live = self._is_over = False
 
     def see(self, trial: Trial, *, has_ended: bool) -> None:
-        """Print that a trial begins, or its result."""
+        """Print the start of a trial, or its result."""
         if self._is_live and not has_ended:
             self._print_progress()
         elif self._is_live:
@@ -52,7 +52,7 @@ class _Watcher:
             self._ended[trial.identity] = {**self._ended.pop(trial.identity, {}), trial.replicate: trial}
 
     def wait(self) -> bool:
-        """Wait a moment, unless the run has ended; whether to read on."""
+        """Wait a moment unless the run has ended; return whether to read on."""
         if not self._is_live:
             self._is_live = True
             self._print_before()
@@ -60,7 +60,7 @@ class _Watcher:
             self._print_stage()
             return False
         self._is_over = self.follower.state.is_finished or not runs.is_carried_out(self._folder)
-        if not self._is_over:  # else what was written since the last look is still read
+        if not self._is_over:  # else read what was written since the last time
             time.sleep(_EVERY)
         return True
 
@@ -102,6 +102,6 @@ class _Watcher:
 
 
 def _print(text: str, whole: str = "") -> None:
-    """Print a text and then what is to stay on one line, in several lines where the terminal is too narrow."""
+    """Print a text and items that must not be broken, on several lines if the terminal is too narrow."""
     columns = shutil.get_terminal_size((80, 24)).columns
     print(progress.folded(visible(text), whole, columns), flush=True)

@@ -1,6 +1,6 @@
-"""Findings in the forms that programs read: a line each, JSON lines, SARIF 2.1.0, GitHub's workflow commands.
+"""Machine-readable formats of findings: one line each, JSON lines, SARIF 2.1.0, GitHub's workflow commands.
 
-In: all findings of all files, and what kept a file from being read. Out: text, in pieces. Lines and columns count from
+In: all findings of all files, and the errors of unreadable files. Out: text, in pieces. Lines and columns count from
 1 and columns are characters (code points), as on the screen.
 """
 
@@ -27,7 +27,7 @@ _PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
 def short(findings: Sequence[Diagnostic], _unread: Sequence[RunError]) -> Iterator[str]:
-    """`file:line:column: error[E203]: message`, as editors and grep like it."""
+    """Lines such as `file:line:column: error[E203]: message`, for editors and grep."""
     for finding in findings:
         line, column = finding.span.source.position(finding.span.start)
         code = finding.code
@@ -36,7 +36,7 @@ def short(findings: Sequence[Diagnostic], _unread: Sequence[RunError]) -> Iterat
 
 
 def json_lines(findings: Sequence[Diagnostic], _unread: Sequence[RunError]) -> Iterator[str]:
-    """One object a line."""
+    """JSON lines, with one object for each finding."""
     for finding in findings:
         yield json.dumps(render.as_json(finding)) + "\n"
 
@@ -80,7 +80,7 @@ def _with_hint(finding: Diagnostic) -> str:
 
 
 def sarif(findings: Sequence[Diagnostic], unread: Sequence[RunError]) -> Iterator[str]:
-    """One document with one run."""
+    """A SARIF document with one run."""
     driver = {
         "name": "zlang",
         "semanticVersion": __version__,
@@ -160,19 +160,19 @@ def _region(span: Span) -> dict[str, object]:
 def _location(span: Span, text: str) -> dict[str, object]:
     name = span.source.name
     parts = {"message": _message(text)} if text else {}
-    if name.startswith("--"):  # a word of the command line, which is no artifact
+    if name.startswith("--"):  # a word of the command line, which is not an artifact
         return {"logicalLocations": [{"fullyQualifiedName": name}], **parts}
     return {"physicalLocation": {"artifactLocation": {"uri": _uri(name)}, "region": _region(span)}, **parts}
 
 
 def _uri(name: str) -> str:
-    """A reference that is relative where the name is; a colon is encoded, for it would end a scheme."""
+    """A URI reference, relative if the name is; a colon is encoded, because it would end a scheme."""
     path = PurePath(name)
     return path.as_uri() if path.is_absolute() else quote(str(path))
 
 
 def _message(text: str) -> dict[str, str]:
-    """A plain message: braces stand for themselves only where they are doubled (3.11.5)."""
+    """A plain message, in which literal braces are doubled (3.11.5)."""
     return {"text": text.replace("{", "{{").replace("}", "}}")}
 
 

@@ -13,7 +13,7 @@ STANDARD = "-"
 
 
 def fmt(files: list[str], *, check: bool, diff: bool) -> int:
-    """Format some programs, or with `check` or `diff` only say what would change."""
+    """Format programs, or with `check` or `diff` only report what would change."""
     worst = 0
     unread: list[RunError] = []
     for file in checking.files_of(files, unread):

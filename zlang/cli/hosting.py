@@ -13,7 +13,7 @@ from zlang.run.transport.reach import Reach
 
 
 def hosts(file: str | None, reach: list[str], *, as_json: bool) -> int:
-    """List hosts; the exit code is 1 if one of a program is not reached."""
+    """List hosts; return 1 if nothing says how to reach a host of the program."""
     entries: dict[str, Reach | None] = {}
     if file is None:
         entries |= reaching.read(Path.cwd(), reach)

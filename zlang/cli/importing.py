@@ -1,4 +1,4 @@
-"""`zlang import`: what a user has already, as a program."""
+"""`zlang import`: programs from files of other tools, and from resources of this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zlang.pipeline import importing
 def import_into(
     file: str | None, form: str | None, out: Path | None, pool: str | None, *, mounts: bool, host: bool
 ) -> int:
-    """Print the program for another tool's file, or for what this machine has, or write it; no file is overwritten."""
+    """Print or write the program for another tool's file or this machine's resources; no file is overwritten."""
     if (file is not None) + (pool is not None) + mounts + host != 1:
         import typer
 

@@ -1,4 +1,4 @@
-"""`zlang ingest`: the database from run folders, and results that were measured without zlang."""
+"""`zlang ingest`: building the database from run folders, and importing results measured without zlang."""
 
 from __future__ import annotations
 

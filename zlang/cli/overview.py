@@ -1,4 +1,4 @@
-"""The overview of a plan: what the run would create, overwrite and take, on one screen."""
+"""The overview of a plan on one screen: what the run would create and overwrite, and its cost."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def print_overview(
 
 
 def _print_estimate(planned: Planned, db: Path, measured: Mapping[str, Measured] | None) -> None:
-    """The order of the trials that are left, and how long they take."""
+    """Print the order of the remaining trials, and their duration."""
     header = planned.plan.header
     if measured and not runs.remaining_trials(planned, measured):
         print("estimate: nothing left to do")
@@ -99,7 +99,7 @@ def _print_estimate(planned: Planned, db: Path, measured: Mapping[str, Measured]
 
 
 def _first_trials(planned: Planned) -> list[Slot]:
-    """The first trials. Raises ProgramError where one cannot be carried out."""
+    """The first trials. Raises ProgramError if one cannot be carried out."""
     slots = list(islice(planned.schedule.slots(), FIRST))
     for slot in slots:
         planned.builder.like(slot)
@@ -114,7 +114,7 @@ def _print_missing(tools: Mapping[str, str], untried: Container[str]) -> None:
 
 
 def _creations(setups: list[Setup]) -> list[tuple[int, str]]:
-    """The resources of a plan, each beneath the one on which it stands."""
+    """The resources of a plan as a tree: depth and text, each below the resource that it is on."""
     result: dict[tuple[str | None, str, str], tuple[int, str]] = {}
     depths: dict[str | None, int] = {None: -1}
     for setup in setups:
@@ -130,7 +130,7 @@ def _print_tree(lines: list[tuple[int, str]]) -> None:
 
 
 def _print_factors(planned: Planned) -> None:
-    """A tree: a factor that exists under one level of another stands beneath it."""
+    """Print the factors as a tree: a factor that exists only under one level of another is below that level."""
     by_path = {factor.path: factor for factor in planned.plan.header.factors}
     search = planned.experiment.search
     lines: list[tuple[str, Factor, str]] = []
@@ -165,7 +165,7 @@ def _print_confounded(planned: Planned) -> None:
 
 
 def _print_order(planned: Planned, estimates: dict[str, PlanEstimate]) -> None:
-    """The order of trials, its design, and what it saves."""
+    """Print the order of trials, its design, and what it saves."""
     header, schedule = planned.plan.header, planned.schedule
     print(f"order: {header.order}{'' if schedule.order is Order.AS_WRITTEN else f', seed {header.seed}'}")
     if schedule.order.has_plots:
@@ -226,14 +226,14 @@ def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
 
 
 def _devices(planned: Planned, program: str) -> None:
-    """Print the devices that the run writes to without creating them, and problems of their names."""
+    """Print the devices that the run writes to without creating them, and problems with their names."""
     _guarded(planned.plan.header, program)
     for sentence in (*plans.shared_devices(planned), *plans.named_by_node(planned)):
         print(f"  warning: {visible(sentence)}")
 
 
 def _guarded(header: Header, program: str) -> None:
-    """Print the devices that the run writes to and does not make: their content, and how they are armed."""
+    """Print the devices that the run writes to without creating them: their content, and how they are armed."""
     if not header.guarded:
         print("the run will overwrite or destroy nothing that it did not create")
         return
@@ -258,7 +258,7 @@ def _levels(factor: Factor) -> str:
 
 
 def _cells(planned: Planned, slot: Slot) -> tuple[int, int, list[object]]:
-    """Number, replicate and levels of a trial."""
+    """The number, replicate and levels of a trial."""
     return slot.number, slot.replicate, list(planned.schedule.factors(slot.point).values())
 
 
@@ -272,5 +272,5 @@ def _rows(rows: list[tuple[int, int, list[object]]], factors: tuple[Factor, ...]
 
 
 def justified(cells: list[str], widths: list[int]) -> str:
-    """A line of cells, each at the right of its column."""
+    """A line of right-aligned cells."""
     return "  ".join([f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)]) + "\n"

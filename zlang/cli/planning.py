@@ -1,4 +1,4 @@
-"""`zlang plan`: what a program would do, on one screen, as a list, in full, or as a file."""
+"""`zlang plan`: the plan of a program on one screen, as a list, in full, or as a file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class View(NamedTuple):
-    """The view of a plan that the options ask for; without any, it is an overview."""
+    """The view of a plan that the options select; by default the overview."""
 
     trials: bool = False
     steps: bool = False
@@ -42,12 +42,12 @@ class View(NamedTuple):
 
     @property
     def is_of_one(self) -> bool:
-        """Whether it can show only one experiment."""
+        """Whether the view can show only one experiment."""
         return self.as_json or self.emit is not None or self.trial is not None
 
     @property
     def is_of_one_machine(self) -> bool:
-        """Whether it is for the machine that carries out its steps."""
+        """Whether the view is for the machine that carries out the steps."""
         return self.emit is not None and (self.emit not in EMITTERS or not EMITTERS[self.emit].of_all_hosts)
 
 
@@ -105,7 +105,7 @@ def _reached(
 ) -> Iterable[str]:
     """The hosts that the plan of a view includes besides this machine."""
     names = machines.hosts_of(experiment) if view.emit == "sh" and view.out is not None and host is None else []
-    if len(names) > 1:  # a script for each
+    if len(names) > 1:  # each host gets its own script
         return names
     return machines.reached(checked, experiment, reach) if host is None and not view.is_of_one_machine else ()
 
@@ -143,7 +143,7 @@ def _write(pieces: Iterator[str]) -> None:
 
 
 def _in_full(planned: Planned, number: int) -> None:
-    """All that a trial is: its levels, its place, what it stands on, and every command."""
+    """Print a trial in full: its levels, its place in the order, its setups, and every command."""
     header = planned.plan.header
     if not 1 <= number <= header.trials:
         import typer
@@ -200,7 +200,7 @@ def _trial_lines(planned: Planned) -> Iterator[str]:
 
 
 def _steps(planned: Planned) -> Iterator[str]:
-    """Every command in the order in which it is carried out if nothing fails."""
+    """Every command, in the order of execution if nothing fails."""
     header, show = planned.plan.header, _shown_steps()
     walk = Walk()
     setups: dict[str, Setup] = {}
@@ -225,13 +225,13 @@ def _steps(planned: Planned) -> Iterator[str]:
 
 
 def _shown_steps() -> Callable[[Step], str]:
-    """The function that shows a step, and computes the text only once for steps that many trials share."""
+    """A function that returns the text of a step, and computes it only once for steps that many trials share."""
     cached = Cache[int, tuple[Step, str]]()
 
     def show(step: Step) -> str:
         shown = cached.get(id(step))
         if shown is None:
-            shown = cached[id(step)] = step, _step(step)  # the step is kept, so that no other gets its place in memory
+            shown = cached[id(step)] = step, _step(step)  # the step is kept alive, so that no other step can get its id
         return shown[1]
 
     return show
@@ -286,7 +286,7 @@ def _emit_jobs(planned: Planned, form: str, out: Path | None) -> None:
 
 
 def _require_replaceable(path: Path, form: str) -> None:
-    """Refuse to replace a file that no plan was written to: its name is not in the command."""
+    """Refuse to replace a file that does not hold a plan, because the user did not type its name."""
     if not path.is_file() or not path.stat().st_size:
         return
     with suppress(OSError), path.open("rb") as file:

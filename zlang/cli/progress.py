@@ -1,6 +1,6 @@
-"""Show how a run goes on: events -> a line on the terminal, or only problems where there is no terminal.
+"""The progress of a run: a line on the terminal, or only problems if there is no terminal.
 
-Rule: while a workload runs, zlang uses no CPU: nothing is drawn but at events.
+Rule: while a workload runs, zlang uses no CPU: it draws only at events.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MOST_TRIALS_READ = 5000
 
 
 class Course:
-    """The progress of a run: trials in all and done, and estimated durations of the remaining ones."""
+    """The progress of a run: the number of trials in total and done, and the estimated durations of the others."""
 
     def __init__(self, total: int, done: int, pace: Pace | None) -> None:
         self.total, self.done, self.pace = total, done, pace
@@ -95,9 +95,9 @@ def watch(
     course: Course,
     waits_for: tuple[str, str] | None,
 ) -> int:
-    """Show the events as they come; how many trials failed, and how many things could not be removed.
+    """Show events as they happen; return the number of failed trials and of resources that could not be removed.
 
-    What is asked of somebody is done already up to the step (and place) for which the run waited, if it is confirmed.
+    If confirmed, manual steps are already done up to the step (and place) for which the run waited.
     """
     failures = 0
     requested = ("", "")
@@ -139,7 +139,7 @@ def watch(
 
 
 def folded(text: str, whole: str, columns: int) -> str:
-    """A text and then what is to stay on one line, in several lines where there are too few columns."""
+    """A text and items that must not be broken, on several lines if there are too few columns."""
     unbroken = f"{text} {whole.replace(' ', _NO_BREAK)}".rstrip(" ")
     lines = textwrap.wrap(unbroken, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines).replace(_NO_BREAK, " ")
@@ -151,7 +151,7 @@ def of_every_lane(under_way: Mapping[str, str]) -> list[str]:
 
 
 def in_lines(lanes: Sequence[str], columns: int, lines: int) -> str:
-    """The work of lanes in one line, or if that is too short, in a line each, as far as there are so many."""
+    """The work of lanes on one line, or if it does not fit, on a line for each lane, up to `lines`."""
     one_line = " | ".join(lanes)
     if len(one_line) <= columns:
         return one_line
@@ -170,7 +170,7 @@ def levels_of(trial: Trial, factors: Sequence[Factor]) -> str:
 
 
 class Medians:
-    """The medians of points so far, by the metric that the experiment is about."""
+    """The medians of points so far, for the primary metric of the experiment."""
 
     def __init__(self, header: Header) -> None:
         from zlang.report.clauses import metrics_of
@@ -196,51 +196,51 @@ class Medians:
 
 
 def _wait_for_enter(ask: Ask) -> bool:
-    """Wait until somebody presses Enter; not where there is nobody, nor once the run is to stop."""
+    """Wait until a person presses Enter; not without a terminal, nor after a request to stop."""
     while sys.stdin.isatty() and not ask.is_stopped():
         if select.select([sys.stdin], [], [], _LOOK_EVERY)[0]:
-            with suppress(OSError):  # the terminal is gone
+            with suppress(OSError):  # the terminal was closed
                 return bool(sys.stdin.readline())
             return False
     return False
 
 
 def _request(ask: Ask, then: str) -> str:
-    """A manual step, with what a person can type for it."""
+    """The text of a manual step, with what a person can type for it."""
     return "\n".join([f"manual step: {render.visible(ask.text)}{then}", *map(render.visible, ask.typed.splitlines())])
 
 
 class _Quiet:
-    """Without a terminal: print only problems."""
+    """The display without a terminal, which prints only problems."""
 
     def say(self, lanes: Sequence[str]) -> None:
-        """Trials are prepared and measured."""
+        """Ignore which trials are prepared and measured."""
 
     def now(self) -> None:
-        """A command is started."""
+        """Ignore the start of a command."""
 
     def learnt(self, levels: str, median: str) -> None:
-        """The median of the last point so far."""
+        """Ignore the median of the last point."""
 
     def trial(self, number: int, why: str) -> None:
-        """A trial ended."""
+        """Report a trial that ended."""
         if why:
             print(f"trial {number} does not count: {render.visible(why)}", file=sys.stderr)
 
     def expect(self, seconds: float | None) -> None:
-        """The remaining time, if it is known."""
+        """Ignore the remaining time."""
 
     def warn(self, text: str) -> None:
-        """Something is left behind."""
+        """Warn of something that is left behind."""
         print(f"warning: {render.visible(text)}", file=sys.stderr)
 
     def please(self, ask: Ask, then: str) -> None:
-        """Somebody has to do something."""
+        """Ask for a manual step."""
         print(_request(ask, then), file=sys.stderr)
 
 
 class _Bar(_Quiet):
-    """A terminal: the time left, and what is done now in one line, or in a line for each lane."""
+    """The display on a terminal: the remaining time, and the current work on one line, or on one for each lane."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self.progress, self.task, self.lanes, self.last = progress, task, [""], ("", "")
@@ -274,7 +274,7 @@ class _Bar(_Quiet):
         self.progress.console.print(_request(ask, then), markup=False)
 
     def _draw(self) -> None:
-        """At most ten times a second: drawing must not cost what is measured."""
+        """Draw at most ten times a second: drawing must not disturb the measurement."""
         levels, median = map(render.visible, self.last)
         console = self.progress.console
         last = [folded(f"last: {levels}:", median, console.width)] if median else []
@@ -295,13 +295,13 @@ def _shown(course: Course) -> Iterator[_Quiet]:
     from rich.text import Text
 
     class DescriptionColumn(parts.TextColumn):
-        """The description as plain text, whatever is in it."""
+        """A column with the description as plain text, without markup."""
 
         def render(self, task: object) -> Text:
             return Text(str(getattr(task, "description", "")), overflow="ellipsis", no_wrap=True)
 
     class TwoLines(parts.Progress):
-        """The progress, and below it the current measurement, with room for its levels."""
+        """A layout with the progress on the first line, and the current measurement with its levels on the second."""
 
         def get_renderables(self) -> Iterator[RenderableType]:
             yield from super().get_renderables()
@@ -309,7 +309,7 @@ def _shown(course: Course) -> Iterator[_Quiet]:
                 yield DescriptionColumn("").render(task)
 
     class TimeLeftColumn(parts.TimeRemainingColumn):
-        """The remaining time, by known durations of the remaining trials, or by the mean of all trials so far."""
+        """A column with the remaining time, from known durations of the remaining trials, or the mean of past ones."""
 
         def render(self, task: Task) -> Text:
             end = task.fields.get("expected_end")
@@ -325,9 +325,9 @@ def _shown(course: Course) -> Iterator[_Quiet]:
         parts.TextColumn("left"),
         TimeLeftColumn(),
     )
-    # No refresh by itself: while a workload runs, zlang is to use no CPU.
+    # No automatic refresh: while a workload runs, zlang must not use CPU.
     console = Console(stderr=True)
-    # By the mean of all trials so far, not of the last half minute: these may all be of one kind.
+    # The mean of all trials so far, not of the last half minute, in which all trials may be of one kind.
     with TwoLines(
         *columns,
         console=console,
@@ -337,6 +337,6 @@ def _shown(course: Course) -> Iterator[_Quiet]:
         speed_estimate_period=math.inf,
     ) as progress:
         task = progress.add_task("", total=course.total, completed=course.done)
-        # The first trial counts too, with the setups before it: rich begins to count at what is reported first.
+        # Include the first trial and its setups: rich starts to count only at the first report.
         progress.advance(task, 0)
         yield _Bar(progress, task)

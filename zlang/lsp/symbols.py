@@ -133,7 +133,7 @@ class Symbols:
         self.definitions.setdefault(name.text, Definition(name.text, name.span, entry.span, sort, kind))
 
     def _walk(self, node: object, local: dict[str, Definition], owner: str) -> None:
-        """Note all names in a node; `local` are those that it has from around it, `owner` what has its fields."""
+        """Collect all names in a node; `local` are those from its enclosing scopes, `owner` owns its fields."""
         match node:
             case Span() | tree.KindDef():
                 pass  # names in a kind belong to its templates

@@ -158,7 +158,7 @@ def _clocks_of_collectors(trial: Trial, out: Path) -> dict[str, float]:
 
 
 def _read_by_clock(step: Step, out: Path, window: Window | None, ahead: float, host: str) -> Reading:
-    """Read a collector on a machine whose clock is `ahead` seconds of that of the measuring machine."""
+    """Read a collector on a machine whose clock is ahead of the measuring machine's, by `ahead` seconds."""
     reading = _read(step, out, window and (window[0] + ahead, window[1] + ahead))
     samples = [sample._replace(t=sample.t - ahead, host=host) for sample in reading.samples] if ahead or host else None
     return reading if samples is None else replace(reading, samples=tuple(samples))

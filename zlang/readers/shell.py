@@ -256,7 +256,7 @@ def _cells(text: str, name: str, columns: Sequence[str]) -> list[list[str]]:
 
 
 def _rows(text: str, wanted: _Wanted, time: str, window: Window | None) -> list[SeriesRow]:
-    """The rows of a series, each of the time since the one before; the first of that since the command began."""
+    """The rows of a series, each for the time since the previous row, or since the command began for the first."""
     metric, _, column, unit = wanted
     time_column, size = column_of_time(time)
     stamps = Metric("the time", "number")

@@ -124,7 +124,7 @@ def _streams(parts: Sequence[Mapping[str, object]], readings: Sequence[Reading])
 
 
 def _metrics(streams: Sequence[StreamReading], declared: Sequence[Metric]) -> dict[str, float]:
-    """The metrics of a trial: of the only stream its own, of several what adds up, and each group's."""
+    """The metrics of a trial: those of its only stream, or the totals of several streams and those of each group."""
     if len(streams) == 1:
         return dict(streams[0].metrics)
     return {**together(streams, declared), **dict(_by_group(streams, declared)), **_fairness(streams, declared)}
@@ -291,7 +291,7 @@ def _on_one_clock(
 def _ran_together(
     directory: Path, parts: Sequence[Mapping[str, object]], clocks: Mapping[str, tuple[float, float]]
 ) -> Window | None:
-    """From the first start to the last end of streams, by the clock of the coordinator; None if a clock is unknown."""
+    """The time from the first start to the last end of streams, by the coordinator's clock; None if one is unknown."""
     steps = [str(part.get("begun_by")) for part in parts]
     if len({part.get("host") for part in parts}) > 1 and not clocks.keys() >= {*steps}:
         return None
