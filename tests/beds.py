@@ -1,4 +1,4 @@
-"""Several hosts on one machine: namespaces with an sshd each, which only the test reaches."""
+"""Run several hosts on one machine: network namespaces, each with its own sshd, reachable only from the test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`zlang` as a user starts it: a process of its own, in a directory of its own; and what it leaves behind."""
+"""Start `zlang` as a user does, in its own process and directory, and inspect what it leaves behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixtures of more than one stage: run folders and the database made of them."""
+"""Provide fixtures that several stages share: run folders and the database built from them."""
 
 from __future__ import annotations
 

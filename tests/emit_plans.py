@@ -1,4 +1,4 @@
-"""Plans made by hand, the shells in which scripts are tried, and what a run's folder says afterwards."""
+"""Provide handwritten plans, the shells in which scripts are tried, and readers of the resulting run folder."""
 
 from __future__ import annotations
 

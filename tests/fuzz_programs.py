@@ -1,8 +1,8 @@
-"""Coverage-guided: bytes that reach new code in `check`, `plan` and `fmt` are kept and changed further (atheris).
+"""Fuzz `check`, `plan` and `fmt`, guided by coverage: bytes that reach new code are mutated further (atheris).
 
-In: libFuzzer's options, such as `-max_total_time=60`, and directories of a corpus. It begins with every sound program
-of the repository. Out: the text that breaks something, in a file `crash-…`, `timeout-…` or `oom-…`, and another exit
-code than 0.
+Arguments are libFuzzer's options, such as `-max_total_time=60`, and directories of a corpus. Fuzzing starts from every
+valid program of the repository. A text that breaks something is written to a file `crash-…`, `timeout-…` or `oom-…`,
+and the exit code is then not 0.
 
     python tests/fuzz_programs.py -max_total_time=60
 """

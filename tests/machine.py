@@ -1,4 +1,4 @@
-"""What a test may have changed of the machine, and what of that is still so."""
+"""Find changes that a test may have made to the machine and that are still in effect."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests ask of a zfs-fuse of their own."""
+"""Provide operations on a test's private zfs-fuse daemon."""
 
 from __future__ import annotations
 

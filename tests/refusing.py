@@ -1,4 +1,4 @@
-"""A command whose kernel refuses some system calls, as it does for the containers of podman and Docker."""
+"""Run a command under a kernel that refuses some system calls, as in containers of podman and Docker."""
 
 from __future__ import annotations
 

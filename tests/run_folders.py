@@ -1,4 +1,4 @@
-"""Run folders as a runner leaves them behind, written by hand."""
+"""Write run folders by hand as a runner would leave them."""
 
 from __future__ import annotations
 

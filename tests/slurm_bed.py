@@ -1,4 +1,4 @@
-"""A Slurm of its own with several nodes on one machine, in a network namespace that only the test reaches."""
+"""Run a private Slurm with several nodes on one machine, in a network namespace reachable only from the test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that survive a crash, and files of others."""
+"""Test writing files that survive a crash, and handling files that belong to others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every generated property of the fio kind is one that fio itself takes, in the form in which zlang gives it."""
+"""Check that fio accepts every generated property of the fio kind in the form that zlang passes it."""
 
 from __future__ import annotations
 

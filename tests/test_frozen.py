@@ -1,4 +1,4 @@
-"""Frozen dataclasses do all that those of the standard library do."""
+"""Check that frozen dataclasses behave as those of the standard library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wheel and the Debian package hold what zlang needs, and an installed zlang writes nothing beside itself."""
+"""Check that the wheel and the Debian package are complete and that an installed zlang writes nothing beside itself."""
 
 from __future__ import annotations
 

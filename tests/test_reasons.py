@@ -1,4 +1,4 @@
-"""The reasons of the system, as the end of a sentence."""
+"""Test error messages of the operating system, worded as the end of a sentence."""
 
 from __future__ import annotations
 

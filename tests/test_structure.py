@@ -1,4 +1,4 @@
-"""Walls that import-linter cannot see: what a start costs, where tools and metrics are named, what is pure."""
+"""Test boundaries that import-linter cannot check: start-up cost, places that name tools and metrics, pure modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The generator of ZFS properties deals with all of them, and the standard library has them as it writes them."""
+"""Check that the generator covers all ZFS properties and that the standard library matches its output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Waiting for what another process does, however busy the machine is."""
+"""Wait for an action of another process, however busy the machine is."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Programs that nobody would write, and what has to hold for each text: findings and no exception, whatever it is.
+"""Generate programs that nobody would write; any text must yield findings and no exception.
 
-Programs are drawn in three ways: derived from the grammar, so that a new production is tried as soon as it is there;
-spliced, where an expression, an item or an entry of one program takes the place of one in another; mutated by words.
+Programs are generated in three ways: derived from the grammar, so that new productions are tested immediately; spliced,
+with an expression, an item or an entry of one program replacing one in another; or mutated word by word.
 """
 
 from __future__ import annotations
