@@ -1,6 +1,6 @@
-"""Random expressions have the values that Python gives: arithmetic, conditions, `if`, lists from lists, functions.
+"""Check that random expressions have the values that Python gives: arithmetic, conditions, `if`, lists, functions.
 
-What is drawn is written in Python; zlang writes an `if` in another order, which is all that differs.
+Expressions are generated as Python; only `if` is written in a different order in zlang.
 """
 
 from __future__ import annotations

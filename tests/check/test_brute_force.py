@@ -1,4 +1,4 @@
-"""Random small programs have the points that an interpreter finds which chooses, goes on, and comes back."""
+"""Compare the points of small random programs with those of a simple backtracking interpreter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that would take minutes are read within seconds, or refused."""
+"""Check programs that would take minutes to enumerate: each is read within seconds or refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables by properties that are no factors, but follow from the levels of factors."""
+"""Test tables by properties that are not factors but follow from the levels of factors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Digests are the same whichever code computes them."""
+"""Check that every implementation of a digest computes the same value."""
 
 from __future__ import annotations
 

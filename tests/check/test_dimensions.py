@@ -1,4 +1,4 @@
-"""Products and quotients whose dimension no type of the language has."""
+"""Test products and quotients whose dimension has no type in the language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A choice of a property of a thing that exists already: the run changes nothing there."""
+"""Test properties chosen from those of an existing (given) resource, which the run does not change."""
 
 from __future__ import annotations
 

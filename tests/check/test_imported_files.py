@@ -1,4 +1,4 @@
-"""What a program imports is a regular file, and not endless."""
+"""Check that a program can import only a regular file of finite size."""
 
 from __future__ import annotations
 

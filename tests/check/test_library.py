@@ -1,4 +1,4 @@
-"""Every kind that is shipped is sound, to its last property."""
+"""Check that every kind in the standard library is sound, down to its last property."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Properties that add to lists of their kind, and resources that carry one thing at a time."""
+"""Test properties that add to lists of their kind, and resources that carry one thing at a time."""
 
 from __future__ import annotations
 

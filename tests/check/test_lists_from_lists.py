@@ -1,4 +1,4 @@
-"""Lists made from lists: what they cost, and what they are where a name is absent."""
+"""Test lists made from lists: their cost, and their value where a name is absent."""
 
 from __future__ import annotations
 

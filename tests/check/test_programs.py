@@ -1,4 +1,4 @@
-"""Right programs and their points: the factors' rows in the order of the space, as golden files."""
+"""Compare the points of valid programs with golden files: the factors' rows in the order of the space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What templates read of a frame decides whether they are worked out anew."""
+"""Check that templates are evaluated again only if the names that they read from a frame have changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The words that a query has to quote are those that the database does not take as a column."""
+"""Check that the words to be quoted in a query are those that the database rejects as column names."""
 
 from __future__ import annotations
 

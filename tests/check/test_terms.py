@@ -1,4 +1,4 @@
-"""What expectations compare factors with."""
+"""Test the terms that expectations compare factors with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A range of texts begins and ends with its ends, and no text is in it twice."""
+"""Check that a range of texts begins and ends at its bounds and contains no text twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A condition has one truth, whether it is worked out with whole numbers or with fractions."""
+"""Check that a condition has the same truth value in integer and in fraction arithmetic."""
 
 from __future__ import annotations
 
