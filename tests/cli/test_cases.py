@@ -1,4 +1,4 @@
-"""Commands from outside: a program, arguments, and all that is said, as golden files. BLESS=1 writes them again."""
+"""Compare the output of commands with golden files: a program, arguments, and all output. BLESS=1 rewrites them."""
 
 from __future__ import annotations
 

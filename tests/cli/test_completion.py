@@ -1,4 +1,4 @@
-"""What a shell completes: the words after a command, as it asks for them."""
+"""Test shell completion: the words offered after a command, requested as a shell requests them."""
 
 from __future__ import annotations
 

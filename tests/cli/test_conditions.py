@@ -1,8 +1,8 @@
-"""Every command in every surrounding: locales, homes, terminals, streams, directories.
+"""Run every command in unusual environments: locales, home directories, terminals, streams, directories.
 
-Rule: no traceback, no bug of zlang, an exit code that the documentation has; where the surrounding takes nothing away
-from the command, the code that it has otherwise. Each command meets some of the surroundings, in turn, and each
-surrounding some of the commands; with ZLANG_ALL_CONDITIONS=1 all meet all.
+No command may print a traceback or report a bug in zlang, and its exit code must be documented. Where the environment
+takes nothing away from the command, it exits with its usual code. Each command is tried in some of the environments, in
+turn, and each environment with some of the commands; ZLANG_ALL_CONDITIONS=1 tries all combinations.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How commands end and what they look like: terminals, pipes, signals, and bugs of ours."""
+"""Test how commands exit and format their output: terminals, pipes, signals, and bugs in zlang itself."""
 
 from __future__ import annotations
 

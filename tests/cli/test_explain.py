@@ -1,4 +1,4 @@
-"""Every page of `zlang explain`: its wrong program has the finding and no other, its mended one has none."""
+"""Check each page of `zlang explain`: its wrong program has only that finding, and its corrected program has none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `zlang check --fix` and `--diff` do to files."""
+"""Test the changes that `zlang check --fix` and `--diff` make to files."""
 
 from __future__ import annotations
 

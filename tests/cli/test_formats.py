@@ -1,4 +1,4 @@
-"""Help texts name all formats of results; the commands themselves ask the registries."""
+"""Check that help texts name all result formats; the commands themselves take them from the registries."""
 
 from __future__ import annotations
 

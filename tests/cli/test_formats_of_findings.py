@@ -1,4 +1,4 @@
-"""What `zlang check --format` prints, and which files it reads."""
+"""Test the output of `zlang check --format` and the choice of files that it reads."""
 
 from __future__ import annotations
 

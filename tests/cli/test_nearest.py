@@ -1,4 +1,4 @@
-"""Whatever has a name and is misspelt, the nearest name is said."""
+"""Check that a message about any misspelt name suggests the nearest one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lines below the bar of a run on a terminal."""
+"""Test the lines below the progress bar of a run on a terminal."""
 
 from __future__ import annotations
 

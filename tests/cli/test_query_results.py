@@ -1,4 +1,4 @@
-"""How answers are shown: numbers in the units of what they are of, and rows that are too wide."""
+"""Test how query results are displayed: numbers in the units of their columns, and rows that are too wide."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The conversation with the results: what is typed, what is said, and what is completed."""
+"""Test the interactive query prompt: input, output and completion."""
 
 from __future__ import annotations
 

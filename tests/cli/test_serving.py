@@ -1,4 +1,4 @@
-"""`zlang lsp` as a person types it."""
+"""Test `zlang lsp` as a person would start it from a shell."""
 
 from __future__ import annotations
 

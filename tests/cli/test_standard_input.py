@@ -1,4 +1,4 @@
-"""Programs that come from standard input."""
+"""Test programs that are read from standard input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`status` reads a run once, and again when anything in its folder has changed."""
+"""Check that `status` reads a run once, and again only after something in its folder has changed."""
 
 from __future__ import annotations
 

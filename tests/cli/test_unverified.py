@@ -1,4 +1,4 @@
-"""`ingest` and `sql` name the runs whose results cannot be verified, on standard error only."""
+"""Check that `ingest` and `sql` name the runs with unverifiable results, on standard error only."""
 
 from __future__ import annotations
 
