@@ -1,4 +1,4 @@
-"""Every program in the documents and the examples is checked, and planned to its first trials."""
+"""Check every program in the documentation and the examples, and plan it up to its first trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is generated is what its generator would write now."""
+"""Check that generated files match what their generators would write now."""
 
 from __future__ import annotations
 

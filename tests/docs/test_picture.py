@@ -1,4 +1,4 @@
-"""The pictures of README.md show what was typed and printed in a run."""
+"""Check that the pictures in README.md show the input and output of a real run."""
 
 from __future__ import annotations
 

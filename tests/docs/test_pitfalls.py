@@ -1,4 +1,4 @@
-"""The pitfalls of examples/pitfalls: what is wrong in each is found before it runs, and some are carried out."""
+"""Test examples/pitfalls: the mistake in each is found before it runs, and some are carried out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every query of docs/results.md is asked of a real run."""
+"""Run every query of docs/results.md on the results of a real run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The site of the documentation: every link holds, and every code has a page."""
+"""Check the documentation site: every link works, and every code has a page."""
 
 from __future__ import annotations
 

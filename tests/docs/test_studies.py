@@ -1,4 +1,4 @@
-"""The studies of examples/studies: their plans, as blessed, and a handful of them carried out for real."""
+"""Test examples/studies: compare their plans with golden files, and carry out a few of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tutorial, typed as it stands: every program written, every command carried out, in one directory and in order."""
+"""Follow the tutorial literally: write every program and run every command, in one directory and in order."""
 
 from __future__ import annotations
 

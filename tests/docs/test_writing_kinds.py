@@ -1,4 +1,4 @@
-"""Every program of docs/writing-kinds.md is carried out; that of the array with an `ssh` that does what sshd does."""
+"""Carry out every program of docs/writing-kinds.md; the array's uses an `ssh` that behaves as sshd would."""
 
 from __future__ import annotations
 
