@@ -1,4 +1,4 @@
-"""The script and the runner are one: of the same plan they write the same journal."""
+"""Check that the emitted script and the runner write the same journal for the same plan."""
 
 from __future__ import annotations
 

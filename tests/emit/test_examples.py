@@ -1,4 +1,4 @@
-"""What examples with events and schedules become: sound scripts, and the blessed commands around an array of md."""
+"""Emit scripts from examples with events and schedules: they are sound; commands for an md array match golden files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the emitters make of a plan, word by word. `BLESS=1 pytest tests/emit` writes the files anew."""
+"""Compare the output of the emitters with golden files, word for word. `BLESS=1 pytest tests/emit` rewrites them."""
 
 from __future__ import annotations
 

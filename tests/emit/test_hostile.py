@@ -1,4 +1,4 @@
-"""Text that would like to be shell or Markdown: it stays text, in every place where text can stand."""
+"""Check that text resembling shell or Markdown syntax stays plain text wherever text can occur."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans for FreeBSD, illumos and ONTAP, which no machine here can carry out: their commands, word by word.
+"""Compare the commands of plans for FreeBSD, illumos and ONTAP, which no machine here can run, with golden files.
 
 `BLESS=1 pytest tests/emit` writes the files anew.
 """

@@ -1,4 +1,4 @@
-"""The script, run for real: what it does, what it leaves, how it is stopped and goes on."""
+"""Run emitted scripts for real: their work, what they leave behind, how they are stopped and resumed."""
 
 from __future__ import annotations
 
