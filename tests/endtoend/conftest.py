@@ -1,4 +1,4 @@
-"""The command in a directory on a disk, and a directory in memory."""
+"""Provide the command in a directory on a disk, and a directory in memory."""
 
 from __future__ import annotations
 

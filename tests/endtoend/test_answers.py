@@ -1,4 +1,4 @@
-"""What an experiment asks of its results: printed at the end of its run, and again from the database."""
+"""Check that answers to an experiment's questions are printed after its run, and again from the database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person does: states of the world, caches for which somebody stands, tools that zlang does not start."""
+"""Test manual steps: external states, caches that a person vouches for, tools that zlang does not start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A corpus is the files that were asked for, and each is in the caches or not."""
+"""Check that a corpus consists of the requested files, and that each is cached or not as required."""
 
 from __future__ import annotations
 

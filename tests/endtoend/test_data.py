@@ -1,4 +1,4 @@
-"""What is laid out is what was asked for, and a cold cache is cold."""
+"""Check that data are laid out as requested, and that a cold cache is really cold."""
 
 from __future__ import annotations
 

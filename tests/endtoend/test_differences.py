@@ -1,4 +1,4 @@
-"""`zlang diff` and `zlang snapshot`: programs, revisions, run folders and kept plans."""
+"""Test `zlang diff` and `zlang snapshot` on programs, revisions, run folders and saved plans."""
 
 from __future__ import annotations
 

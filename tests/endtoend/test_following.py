@@ -1,4 +1,4 @@
-"""`status --follow`, in a process of its own beside the run."""
+"""Test `status --follow` in a separate process while the run is in progress."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is given: verified, measured, and never changed."""
+"""Check that given resources are verified and measured but never changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that would like to be shell, options or patterns: run for real, and nothing but what was named is touched."""
+"""Run programs with names that resemble shell code, options or patterns: only what was named may be touched."""
 
 from __future__ import annotations
 

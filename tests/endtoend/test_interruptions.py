@@ -1,4 +1,4 @@
-"""Killed, interrupted and failing runs: nothing is left, nothing is measured twice, and it goes on."""
+"""Test killed, interrupted and failing runs: nothing is left, nothing is measured twice, and the run resumes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an earlier run has measured is not measured again: what counts as the same, and what the database shows."""
+"""Check that earlier measurements are reused: what counts as the same trial, and what the database shows."""
 
 from __future__ import annotations
 

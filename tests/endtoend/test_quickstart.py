@@ -1,4 +1,4 @@
-"""The main job: a sweep becomes a plan, runs real fio on cold caches, and SQL answers."""
+"""Test the main job: a sweep becomes a plan, runs real fio on cold caches, and is queried with SQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An engine of fio whose system calls the kernel refuses, as in a container."""
+"""Test an engine of fio whose system calls the kernel refuses, as in a container."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`cache = warm`: a workload is rehearsed until it is steady, by SNIA's rule, by the runner and the script alike."""
+"""Test `cache = warm`: runner and script repeat a workload until it is steady by SNIA's rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be in the way of asking, and of running: no tools, no database, another's database, hostile job files."""
+"""Test obstacles to running and querying: missing tools, no database, another user's database, hostile job files."""
 
 from __future__ import annotations
 

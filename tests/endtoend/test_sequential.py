@@ -1,4 +1,4 @@
-"""`repeat … until` and `find` as users see them: the plan, the run, what is kept and shown, the script."""
+"""Test `repeat … until` and `find` from the user's side: the plan, the run, stored and shown results, the script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program of several experiments: all are run, in their order, and share what they have measured."""
+"""Test a program with several experiments: all run, in order, and share their measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each machine carries out its own part; the results of all are one set."""
+"""Check that each machine carries out its own part and that the results of all form one set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workloads at the same time, carried out by the runner and by the script."""
+"""Test concurrent workloads, carried out by the runner and by the script."""
 
 from __future__ import annotations
 

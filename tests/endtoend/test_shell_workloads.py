@@ -1,4 +1,4 @@
-"""Any command as a workload, and collectors beside it."""
+"""Test arbitrary commands as workloads, and collectors that run beside them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an experiment sets is in force in the trials that need it, and restored in any case. Needs root."""
+"""Check that tunables are in force in the trials that need them and are always restored. Needs root."""
 
 from __future__ import annotations
 
