@@ -1,4 +1,4 @@
-"""Every wrong program has exactly the findings that are written on its lines; every code has a program."""
+"""Check that each wrong program has exactly the findings noted on its lines, and that each code has a program."""
 
 from __future__ import annotations
 

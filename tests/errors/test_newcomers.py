@@ -1,8 +1,8 @@
-"""What newcomers write who know another language or tool: one error at its place, and a hint that mends it.
+"""Test mistakes of newcomers from other languages or tools: one error at its place, and a hint that fixes it.
 
-`newcomers.txt` has a program and the hint that was read and found to mend it, in turn. `newcomers_unmended.txt` has
-programs with several errors, with errors outside of these lines, or with a hint that does not mend them by itself.
-`⏎` stands for the end of a line.
+`newcomers.txt` alternates between a program and its hint, which a reader has found to fix it. `newcomers_unmended.txt`
+has programs with several errors, with errors outside these lines, or with a hint that is not sufficient to fix them.
+`⏎` represents the end of a line.
 """
 
 from __future__ import annotations
