@@ -1,4 +1,4 @@
-"""Cold until the end: a load that read its data from a cache was not cold, whatever was verified before. Needs root."""
+"""Check that a workload that read its data from a cache is not cold, whatever was verified before. Needs root."""
 
 from __future__ import annotations
 

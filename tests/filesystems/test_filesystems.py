@@ -1,4 +1,4 @@
-"""ext4, xfs and btrfs for real, on loop devices: made, set, read back, measured, removed. Needs root."""
+"""Create, set, read back, measure and remove ext4, xfs and btrfs for real, on loop devices. Needs root."""
 
 from __future__ import annotations
 

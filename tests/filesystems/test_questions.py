@@ -1,4 +1,4 @@
-"""The programs of docs/how-to.md that need neither ZFS nor a server."""
+"""Run the programs of docs/how-to.md that need neither ZFS nor a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Treatments for real, on ext4 on a loop device: each does what it says, and only to what is the run's own."""
+"""Apply treatments to ext4 on a loop device: each works as documented and touches only the run's own resources."""
 
 from __future__ import annotations
 
