@@ -1,4 +1,4 @@
-"""The command in the hub of a test bed, whose hosts are started once."""
+"""Provide the command in the hub of a test bed, whose hosts are started once."""
 
 from __future__ import annotations
 

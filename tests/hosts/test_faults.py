@@ -1,4 +1,4 @@
-"""What machines, networks and clocks do to a run: nothing is lost, nothing is counted that is not whole."""
+"""Test faults of machines, networks and clocks during a run: nothing is lost, and nothing incomplete counts."""
 
 from __future__ import annotations
 

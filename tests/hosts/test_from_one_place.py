@@ -1,4 +1,4 @@
-"""A program of several hosts is carried out from one place."""
+"""Carry out a program with several hosts from one place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A group of machines: one trial on all of them, which begin together, and whose figures add up."""
+"""Test groups of machines: one trial runs on all of them, they start together, and their figures are added."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One script a machine, which neither zlang nor Python carries out: they meet at an instant, as the run does."""
+"""Test scripts for several machines, without zlang or Python: they start at the same instant, as a run does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan in parts, which tasks of Slurm carry out; one is cancelled, and one loses its node."""
+"""Test a plan split into Slurm tasks: one is cancelled, and one loses its node."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Studies of two servers, and the matrix of two machines, from one place; each expectation gets its verdict."""
+"""Run the studies of two servers and the matrix of two machines from one place: each expectation gets a verdict."""
 
 from __future__ import annotations
 
