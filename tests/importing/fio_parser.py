@@ -1,4 +1,4 @@
-"""What fio itself understands of a job file: the effective options of each job, as `--debug=parse` prints them."""
+"""Read fio's own interpretation of a job file: the effective options of each job, printed by `--debug=parse`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with the program of an import."""
+"""List the faults in the program that an import produces."""
 
 from __future__ import annotations
 

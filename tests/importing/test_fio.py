@@ -1,4 +1,4 @@
-"""Job files of fio become programs that measure the same: what fio reads in both is compared."""
+"""Check that imported fio job files measure the same: fio's readings of the original and the result are compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a machine has becomes declarations that can be checked."""
+"""Check that the resources of a machine become declarations that pass `check`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of bench-fio, vdbench and elbencho become programs: what a value becomes, and what is said of the others."""
+"""Import files of bench-fio, vdbench and elbencho: converted values, and messages about values not converted."""
 
 from __future__ import annotations
 
