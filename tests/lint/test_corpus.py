@@ -1,4 +1,4 @@
-"""Rules against programs that they were not written with, with findings and without."""
+"""Test lint rules on programs that they were not written for, with and without findings."""
 
 # ruff: noqa: E501
 

@@ -1,4 +1,4 @@
-"""What rules find: folded over trials, allowed with a reason, weighed by a project, the same however it is written."""
+"""Test lint findings: merged across trials, allowed with a reason, weighted by a project, independent of style."""
 
 from __future__ import annotations
 
