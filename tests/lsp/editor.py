@@ -1,6 +1,6 @@
-"""An editor for tests: a client of the language server, over its standard input and output.
+"""Provide an editor for tests: a client of the language server over its standard input and output.
 
-It says that it can do what an editor that people use can do, and what the server sends beyond that is an error.
+It announces the capabilities of a real editor; anything that the server sends beyond those is an error.
 """
 
 from __future__ import annotations

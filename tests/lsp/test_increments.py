@@ -1,4 +1,4 @@
-"""After an edit, the server finds what a check from the beginning finds, and does little of it again."""
+"""Check that the server's findings after an edit equal those of a full check, with little work repeated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The language server, through a client: it says what `zlang check` says, and helps to write."""
+"""Test the language server through a client: it reports what `zlang check` reports and helps with writing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of a text, from its tree alone."""
+"""Test document symbols: the names in a text, found from its syntax tree alone."""
 
 from __future__ import annotations
 
