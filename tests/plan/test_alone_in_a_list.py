@@ -1,7 +1,7 @@
-"""The law of lists: what stands alone in a list is the same trial, with the same commands, as without the list.
+"""Check that a list of one is the same trial, with the same commands, as its element without a list.
 
-Experiments are drawn: what they run, on what, and what happens meanwhile. One field is also written as a list of one.
-So are all fields of the sound programs of this repository, but for collectors: a list calls them by their kind.
+Experiments are generated at random: their workloads, targets and events. One field is also written as a list of one.
+So are all fields of the valid programs of this repository, except collectors: a list names them by their kind.
 """
 
 from __future__ import annotations

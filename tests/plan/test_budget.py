@@ -1,4 +1,4 @@
-"""The budget of a run: what is estimated to take longer is refused, with what would fit."""
+"""Test the budget of a run: a plan estimated to take longer is refused, with what would fit."""
 
 from __future__ import annotations
 

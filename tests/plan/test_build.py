@@ -1,4 +1,4 @@
-"""Plans of small programs: identity, seeds, setups, the protocol of a trial."""
+"""Build plans of small programs: identities, seeds, setups and the protocol of a trial."""
 
 from __future__ import annotations
 

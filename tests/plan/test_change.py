@@ -1,4 +1,4 @@
-"""Resources that are changed while they stand: a plan is replayed on a model of the machine."""
+"""Test changes to existing resources: a plan is replayed on a model of the machine."""
 
 from __future__ import annotations
 

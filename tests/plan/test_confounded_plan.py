@@ -1,4 +1,4 @@
-"""Factors that a plan confounds with run order are named before it is run."""
+"""Check that factors confounded with run order are named before the plan is run."""
 
 from __future__ import annotations
 

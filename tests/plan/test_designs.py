@@ -1,4 +1,4 @@
-"""What a design takes of a space, as it arrives in the plan."""
+"""Check which points of a space each design selects for the plan."""
 
 from __future__ import annotations
 

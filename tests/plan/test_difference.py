@@ -1,4 +1,4 @@
-"""What differs between two plans, against counting trial by trial."""
+"""Compare the differences between two plans with a trial-by-trial count."""
 
 from __future__ import annotations
 

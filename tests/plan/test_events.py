@@ -1,4 +1,4 @@
-"""Events in plans: trials without one are as they were, and one is ended with the workloads."""
+"""Test events in plans: trials without events are unaffected, and an event ends with the workloads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of machines: whose streams a trial has, what is made where, and how machines begin at one instant."""
+"""Test plans for groups of machines: streams of a trial, where resources are created, and the common start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans of several machines: whose a trial is, what each machine's part holds, what is asked of a person elsewhere."""
+"""Test plans for several machines: owners of trials, each machine's part, and manual steps on other machines."""
 
 from __future__ import annotations
 

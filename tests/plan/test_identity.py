@@ -1,4 +1,4 @@
-"""Identities: they change with what is carried out and with the values that are reached, and with nothing else."""
+"""Check that identities depend only on what is carried out and on the values reached."""
 
 from __future__ import annotations
 

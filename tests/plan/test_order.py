@@ -1,4 +1,4 @@
-"""The order of trials: each once, repeatable, replicates spread over blocks."""
+"""Test the order of trials: each occurs once, the order is repeatable, and replicates are spread over blocks."""
 
 from __future__ import annotations
 

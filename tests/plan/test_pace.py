@@ -1,4 +1,4 @@
-"""How long a run still takes, by the trials that ended."""
+"""Estimate the remaining time of a run from the trials that have ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What stands on several things: they are made before it, removed after it, and guarded."""
+"""Test resources that depend on several others: created after them, removed before them, and guarded."""
 
 from __future__ import annotations
 

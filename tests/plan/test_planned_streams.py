@@ -1,4 +1,4 @@
-"""Streams in plans: what they share with trials without a list, and how one step carries several out."""
+"""Test streams in plans: what they share with trials without a list, and steps that carry out several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which commands a plan has for the platform of its host."""
+"""Check which commands a plan has for the platform of its host."""
 
 from __future__ import annotations
 

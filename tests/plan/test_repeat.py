@@ -1,4 +1,4 @@
-"""Points that are measured more often than others, in each order and in the estimate."""
+"""Test points measured more often than others, in each order and in the estimate."""
 
 from __future__ import annotations
 

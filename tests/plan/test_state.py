@@ -1,4 +1,4 @@
-"""The algorithm that says what has to change between trials."""
+"""Test the algorithm that determines the changes between consecutive trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plan comes to: gone through where it is short, drawn where it is long."""
+"""Test the summary of a plan: complete for a short plan, from a sample of trials for a long one."""
 
 from __future__ import annotations
 

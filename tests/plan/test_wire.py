@@ -1,4 +1,4 @@
-"""A plan as JSON lines and back."""
+"""Write plans as JSON lines and read them back."""
 
 from __future__ import annotations
 

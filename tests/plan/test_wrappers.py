@@ -1,4 +1,4 @@
-"""Wrappers in plans: they start what is measured, and are part of what a trial is."""
+"""Test wrappers in plans: they start the measured command and are part of a trial's identity."""
 
 from __future__ import annotations
 
