@@ -1,4 +1,4 @@
-"""Real output of real tools beside this file, and steps and trials that read it."""
+"""Provide real output of real tools (stored beside this file), and steps and trials that read it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of fio's reports that cannot be: what fio wrote is taken, and what somebody changed is not."""
+"""Test impossible figures in fio's reports: fio's own oddities are accepted, and altered figures are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures of fio that are cut to a part of the measurement, compared with its log of every operation."""
+"""Compare fio's figures for part of a measurement with its log of every operation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trial counts only if its claims held and its measurement is one."""
+"""Check that a trial counts only if its claims held and its measurement is valid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What readers yield is declared in the library, and every reader of it is there."""
+"""Check that the library declares every metric that readers yield, and that each reader named there exists."""
 
 from __future__ import annotations
 

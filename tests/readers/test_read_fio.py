@@ -1,4 +1,4 @@
-"""fio's reader: what real reports say, and every way seen in which fio did not measure and exited 0 all the same."""
+"""Test fio's reader: real reports, and every known way in which fio exits 0 without having measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs of HdrHistogram give the figures that HdrHistogram gives, and damaged ones give a reason.
+"""Check that HdrHistogram logs give HdrHistogram's own figures, and that damaged logs give a reason.
 
 The logs in `data` are from `hdrh.log.HistogramLogWriter` of hdrhistogram 0.10.8, and so are the figures.
 """

@@ -1,4 +1,4 @@
-"""The readers of vmstat, sysstat, the kernel's tables and of any command's output."""
+"""Test the readers of vmstat, sysstat, the kernel's tables and arbitrary command output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streams of one trial: what adds up, and the time in which all of them were measured."""
+"""Test several streams in one trial: figures that add up, and the time in which all streams were measured."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The readers of what ZFS tells: arcstats of OpenZFS 2.1 and 2.3 and of zfs-fuse, zpool iostat, and capacities."""
+"""Test the readers of ZFS output: arcstats of OpenZFS 2.1, 2.3 and zfs-fuse, zpool iostat, and capacities."""
 
 from __future__ import annotations
 
