@@ -1,4 +1,4 @@
-"""Runs that were never carried out: designs with effects, noise and faults that are known."""
+"""Simulate runs: designs with known effects, noise and faults."""
 
 from __future__ import annotations
 

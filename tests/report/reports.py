@@ -1,4 +1,4 @@
-"""Runs to be reported: one that is plain, and one whose every name would like to be something else."""
+"""Provide runs to report on: a plain one, and one with hostile text in every name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expectations that compare an experiment with another one, or with its run before."""
+"""Test expectations that compare an experiment with another one, or with its previous run."""
 
 from __future__ import annotations
 

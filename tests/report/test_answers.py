@@ -1,4 +1,4 @@
-"""What an experiment asks of its results: expectations judged and tables filled, from the clause to the answer."""
+"""Test answers to an experiment's questions, from clause to result: judged expectations and filled tables."""
 
 from __future__ import annotations
 

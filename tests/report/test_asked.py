@@ -1,4 +1,4 @@
-"""The metric that a question is about which names none."""
+"""Test which metric is used for a question that names none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report in a real Chromium: nothing is loaded or runs that should not, and it can be read and used by anybody."""
+"""Open reports in a real Chromium: nothing unexpected is loaded or run, and the page is readable and accessible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ratios agree with scipy's tests, verdicts are said in words, and whole plots are compared over plots."""
+"""Test comparisons: ratios agree with scipy, verdicts are put in words, whole plots are compared as units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`zlang compare` and `zlang effects` from the command line."""
+"""Test `zlang compare` and `zlang effects` from the command line."""
 
 from __future__ import annotations
 

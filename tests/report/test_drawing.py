@@ -1,4 +1,4 @@
-"""Plots as text and as pictures: what is in them, not how they look."""
+"""Test the content, not the appearance, of plots as text and as pictures."""
 
 from __future__ import annotations
 

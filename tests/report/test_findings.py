@@ -1,4 +1,4 @@
-"""Every rule of results finds something where the data are made so, and none where they are clean."""
+"""Check that every rule of results finds the fault built into simulated data, and finds nothing in clean data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the formats make of every value that DuckDB can give."""
+"""Test how the output formats represent every type of value that DuckDB returns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes on which factor an effect depends: there if it does, and seldom if it does not."""
+"""Check that a factor interaction is noted where one exists, and seldom where none does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Margins: the error of aggregates whose trials are not independent."""
+"""Test margins: the error of aggregates over trials that are not independent."""
 
 from __future__ import annotations
 

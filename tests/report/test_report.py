@@ -1,4 +1,4 @@
-"""A run as a report: what it tells, where its figures lead, and that what people named stays text in every form."""
+"""Test the report of a run: its content, the links from its figures, and that names stay plain text in every form."""
 
 from __future__ import annotations
 

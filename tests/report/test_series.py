@@ -1,4 +1,4 @@
-"""Plots that are not over a factor: what is in them, beside what the same trials give by hand."""
+"""Compare plots that are not over a factor with results computed by hand from the same trials."""
 
 from __future__ import annotations
 

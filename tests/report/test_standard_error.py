@@ -1,4 +1,4 @@
-"""Commands that open the database print nothing unexpected on standard error; `make newest` runs this, too."""
+"""Check that commands print nothing unexpected on standard error when opening the database (`make newest`, too)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The summary of an experiment: medians, intervals, and what did not count."""
+"""Test the summary of an experiment: medians, intervals, and trials that did not count."""
 
 from __future__ import annotations
 
