@@ -1,4 +1,4 @@
-"""Plans, an executor, a judge and a clock made for tests of the runner."""
+"""Provide fake plans, an executor, a judge and a clock for tests of the runner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shell that stays on a machine: what it is told in lines, and what it leaves behind."""
+"""Test the shell that stays on a machine: its line protocol, and what it leaves behind."""
 
 from __future__ import annotations
 

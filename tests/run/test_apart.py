@@ -1,4 +1,4 @@
-"""Work in a child process: its result, its exceptions, its death."""
+"""Test work in a child process: its result, its exceptions and its death."""
 
 from __future__ import annotations
 

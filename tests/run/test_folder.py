@@ -1,4 +1,4 @@
-"""The folder of a run."""
+"""Test the folder of a run."""
 
 from __future__ import annotations
 

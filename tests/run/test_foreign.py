@@ -1,4 +1,4 @@
-"""Run folders of others, and folders that were changed by hand: looked at, but nothing in them is carried out."""
+"""Check that run folders from others, or changed by hand, can be inspected but that nothing in them is executed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of the journal: what is written is read, what is torn is not believed."""
+"""Test lines of the journal: what was written can be read, and torn lines are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs with real shells, real signals and real disks."""
+"""Carry out runs with real shells, real signals and real disks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long text goes to the pager, as far as it is read."""
+"""Check that long text is sent to the pager, and only as much of it as is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How hosts are reached: what the project file and the command line say, and what they must not."""
+"""Test how hosts are reached: settings in the project file and the command line, and invalid ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports that fio left behind without zlang become a run: options and directories that differ are its factors."""
+"""Import reports of fio runs without zlang as a run: differing options and directories become its factors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The account of a run, held to a plain model of what a journal says, over journals as they are and damaged ones."""
+"""Compare the state of a run with a simple model of its journal, for intact and damaged journals."""
 
 from __future__ import annotations
 

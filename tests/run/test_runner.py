@@ -1,4 +1,4 @@
-"""The order in which a run's commands are carried out, and what the journal says of it."""
+"""Test the order in which a run's commands are carried out, and the journal entries for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The seal of a run folder: valid for the folder as it was, and for nobody else."""
+"""Check that the seal of a run folder is valid only for the unchanged folder and the user who made it."""
 
 from __future__ import annotations
 

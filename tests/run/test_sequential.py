@@ -1,4 +1,4 @@
-"""What is spared while a run goes on, and that an interruption changes nothing about it."""
+"""Test which trials are skipped during a run, and that an interruption does not change this."""
 
 from __future__ import annotations
 

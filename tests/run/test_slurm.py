@@ -1,4 +1,4 @@
-"""What Slurm says of tasks that have ended."""
+"""Test what Slurm reports about tasks that have ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An answer about a run folder is given again only if nothing in the folder has changed."""
+"""Check that a cached answer about a run folder is used only if nothing in the folder has changed."""
 
 from __future__ import annotations
 
