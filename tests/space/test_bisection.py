@@ -1,4 +1,4 @@
-"""A search by halving: what it measures, in which rounds, and what it finds."""
+"""Test search by bisection: the points measured, in which rounds, and the result."""
 
 from __future__ import annotations
 

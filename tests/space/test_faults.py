@@ -1,4 +1,4 @@
-"""What is wrong in some points only: one finding a place, with the trials in which it is so."""
+"""Test faults that occur at some points only: one finding for each place, with the trials concerned."""
 
 from __future__ import annotations
 

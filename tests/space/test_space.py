@@ -1,4 +1,4 @@
-"""The laws of a space, against an enumeration that knows nothing of counting."""
+"""Compare the counting and indexing of spaces with a plain enumeration."""
 
 from __future__ import annotations
 
