@@ -1,4 +1,4 @@
-"""Run folders of earlier releases are read as they are."""
+"""Check that run folders of earlier releases can be read unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run folders that somebody else made: nothing outside of them is read, and nothing in them stops `ingest`."""
+"""Ingest hostile run folders: nothing outside of them is read, and nothing in them stops `ingest`."""
 
 from __future__ import annotations
 

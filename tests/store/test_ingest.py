@@ -1,4 +1,4 @@
-"""Ingest: what was measured is there, typed and named; what does not count is there with its reason."""
+"""Test `ingest`: measurements are stored with types and names, and trials that do not count with their reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ingest a second time: what is as it was is not read again, and the outcome is as if it had been."""
+"""Test repeated `ingest`: unchanged runs are not read again, yet the result is the same as if they were."""
 
 from __future__ import annotations
 

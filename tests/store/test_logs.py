@@ -1,4 +1,4 @@
-"""Logs of fio: each line a row, with the trial that it is of."""
+"""Test fio's logs: each line becomes a row that names its trial."""
 
 from __future__ import annotations
 

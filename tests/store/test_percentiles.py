@@ -1,4 +1,4 @@
-"""Percentiles in SQL: fio's own are found again in its bins, and those of many trials are those of all operations."""
+"""Test percentiles in SQL: bins reproduce fio's own, and those of many trials cover all their operations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions: answered, or refused in one sentence with the nearest names; nothing can be changed by one."""
+"""Test queries: answered, or refused in one sentence with the nearest names; no query can change data."""
 
 from __future__ import annotations
 

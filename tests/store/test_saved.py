@@ -1,4 +1,4 @@
-"""Saved queries: zlang's own can be asked of any results, the user's come before them."""
+"""Test saved queries: zlang's own work on any results, and the user's take precedence."""
 
 from __future__ import annotations
 

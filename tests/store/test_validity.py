@@ -1,4 +1,4 @@
-"""Validity is data: each reason why a trial does not count is in the database, and only what counts is in `trials`."""
+"""Check that the database holds each reason why a trial does not count, and that `trials` has only those that do."""
 
 from __future__ import annotations
 
