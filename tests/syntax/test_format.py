@@ -1,4 +1,4 @@
-"""The formatter changes layout and nothing else."""
+"""Check that the formatter changes layout and nothing else."""
 
 from __future__ import annotations
 

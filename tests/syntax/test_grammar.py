@@ -1,4 +1,4 @@
-"""The grammar is LALR(1) without conflicts, and what is made of it and of the library is always the same."""
+"""Check that the grammar is LALR(1) without conflicts, and that files built from it and the library are stable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the lexer reports wherever it stands."""
+"""Test errors that the lexer reports in any context."""
 
 from __future__ import annotations
 

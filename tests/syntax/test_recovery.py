@@ -1,4 +1,4 @@
-"""After one mistake the parser goes on so that there is one error, at the line of the mistake."""
+"""Check that the parser recovers after one mistake with a single error, at the line of the mistake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tree-sitter grammar and the parser agree on whether a program has the form of the language."""
+"""Check that the tree-sitter grammar and the parser agree on whether a program is well formed."""
 
 from __future__ import annotations
 
