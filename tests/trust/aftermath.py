@@ -1,7 +1,7 @@
-"""What has to hold of a run after a crash: nothing that was committed is lost or counts twice, and nothing is left.
+"""Check the invariants of a run after a crash: no committed trial is lost or counted twice, and nothing is left.
 
-`Aftermath` resumes what is in a directory, cleans up where `resume` refuses, and lists what does not hold. Commands run
-in a fork of this process, which costs a hundredth of a second instead of a start of Python.
+`Aftermath` resumes the run in a directory, cleans up if `resume` refuses, and lists the violations. Commands run in a
+fork of this process, which takes 10 ms instead of the time to start Python.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Attack runs for a time that is given, and write down in docs/reliability.md how often, and what survived.
+"""Attack runs for a given time, and record in docs/reliability.md the number of attacks and their outcomes.
 
 python tests/trust/campaign.py [--seconds N] [--seed N] [--workers N] [--place DIRECTORY] [--page FILE]
 """

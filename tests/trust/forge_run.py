@@ -1,8 +1,8 @@
-"""Forge a run folder: change plan, journal and outputs, and make all checksums right again; see what zlang says.
+"""Forge a run folder: change plan, journal and outputs, recompute all checksums, and check how zlang reacts.
 
-The forger has no key, or one of their own, or the key of the user. Without the user's key nothing of the plan is
-carried out or removed, and a figure that was not measured counts nowhere without a sentence; with it the commands are
-the user's own, and yet no command of zlang may fail or remove what the run did not make.
+The forger has no key, a key of their own, or the user's key. Without the user's key, nothing in the plan may be carried
+out or removed, and a figure that was not measured may count only with a warning. With it, the commands are the user's
+own, but still no command of zlang may fail or remove what the run did not create.
 
     python tests/trust/forge_run.py [--seed N] [--count N]
 """

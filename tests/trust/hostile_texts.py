@@ -1,10 +1,10 @@
 # ruff: noqa: E501 - programs of one line
-"""Put hostile texts wherever a text can stand, and see what every command prints of them.
+"""Put hostile texts wherever text can occur, and inspect the output of every command.
 
-A case is a text, a place and an output. In each room some texts, joined, stand in all places; then every
-command of `OUTPUTS` is carried out, in an order by chance. Nothing may be executed (a text that is carried out makes a
-file `pwned`), no control, bidirectional or invisible character may be printed as it is, and what has a syntax (HTML,
-Markdown, CSV, JSON) has to have that of a room with a harmless text.
+A case is a text, a place and an output. In each room (a directory) several texts, joined, are put in all places; then
+every command of `OUTPUTS` is run, in random order. No text may be executed (an executed text creates a file `pwned`),
+no control, bidirectional or invisible character may be printed unescaped, and output with a syntax (HTML, Markdown,
+CSV, JSON) must have the same structure as that of a room with a harmless text.
 
     python tests/trust/hostile_texts.py [--seed N] [--rooms N] [--seconds N]
 """

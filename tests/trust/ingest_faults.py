@@ -1,6 +1,7 @@
-"""Let each system call of `zlang ingest` fail in turn, or kill the process there: what was measured stays as it was.
+"""Make each system call of `zlang ingest` fail in turn, or kill the process there: measurements must stay intact.
 
-strace follows the process that builds the database, too. Then `ingest` without a fault must give the same results.
+strace also follows the process that builds the database. Afterwards, `ingest` without a fault must give the same
+results.
 
     python tests/trust/ingest_faults.py [--seed N] [--count N] [--seconds N]
 """

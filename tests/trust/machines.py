@@ -1,7 +1,7 @@
-"""What befalls machines while they measure, for real: `python tests/trust/machines.py`, as root, takes some minutes.
+"""Inflict real faults on machines while they measure: `python tests/trust/machines.py`, as root, takes some minutes.
 
-Each fault strikes one of three machines in the middle of a trial of two of them, or kills the coordinator. Then
-`zlang resume --failed` has to bring the run to its end: every trial counts once, events have ended, nothing is left.
+Each fault hits one of three machines during a trial on two of them, or kills the coordinator. Then `zlang resume
+--failed` must complete the run: every trial counts once, events have ended, and nothing is left behind.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Damage a run folder in thousands of ways, by seed, and see what is still said of it.
+"""Damage a run folder in thousands of ways, by seed, and check what zlang still reports about it.
 
-After each mutation of the journal, the plan or an artefact every trial has the figures that it had (or, where the
-journal lost its end, those that it had before), or does not count; database and run agree; and nothing ends in an
-exception that a user would see as a bug. Lines that are made up with a right checksum may
-have other figures if the run is said to be doubtful: they are not signed.
+After each mutation of the journal, the plan or an artefact, every trial must have its original figures (or, where the
+journal lost its end, earlier ones) or not count. Database and run must agree, and no command may raise an exception
+that a user would see as a bug. Invented lines with a correct checksum may have other figures if the run is reported as
+doubtful, because they are not signed.
 
     python tests/trust/mutate_run.py RUN_FOLDER [--seed N] [--count N]
 """

@@ -1,11 +1,11 @@
-"""Cut the power at each fsync of a run, in many ways by seed, and see whether it can be resumed.
+"""Cut the power at each fsync of a run, in many ways by seed, and check whether it can be resumed.
 
-A run that is killed once and resumed is recorded: before each fsync, which names and bytes there are, and which of
-them were synced. A disk may lose whatever was not: a crash state has for each name and each file the
-synced or the present one, or one whose tail is cut, torn or zeros. Each state is restored at the same place.
+A run that is killed once and resumed is recorded: the names and bytes that exist before each fsync, and which of them
+have been synced. A disk may lose everything else: in a crash state, each name and file is the synced or the present
+version, or one whose tail is missing, torn or zeroed. Each state is restored in the same directory.
 
-The model is that of POSIX: fsync of a file does not cover its name, and names of one directory are kept or lost one
-by one. It does not have writes that a disk acknowledged and lost, nor the loss of the user's key.
+The model follows POSIX: fsync of a file does not cover its name, and each name of a directory is kept or lost
+independently. It excludes writes that a disk acknowledged but lost, and the loss of the user's key.
 
     python tests/trust/power_loss.py [--seed N] [--count N] [--seconds N]
 """

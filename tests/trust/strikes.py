@@ -1,7 +1,7 @@
-"""What others do to a device that a run may overwrite, for `test_matrix.py`: `python strikes.py DIRECTORY STATE…`.
+"""Act as others who use a device that a run may overwrite, for `test_matrix.py`: `python strikes.py DIRECTORY STATE…`.
 
-Each state is brought about as tools do that others use, which open devices exclusively: a strike that finds the device
-held is denied. What is taken is noted with the hash of the device, which must not change from then on.
+Each state is created as common tools would create it, by opening devices exclusively: a strike is denied if the device
+is held. A device that is taken is recorded with its hash, which must not change from then on.
 """
 
 from __future__ import annotations

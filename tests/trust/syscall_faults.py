@@ -1,7 +1,7 @@
-"""Let each system call of `zlang run` fail in turn, or kill the process there, and see whether the run can be resumed.
+"""Make each system call of `zlang run` fail in turn, or kill the process there, and check that the run can resume.
 
-strace injects the faults into the process of zlang alone, once it has started: the commands of the plan and the start
-of Python are left alone. Which call fails, and how, is drawn by seed from all calls that one run makes.
+strace injects the faults only into the process of zlang, after it has started; the commands of the plan and the start
+of Python are unaffected. The failing call and the kind of failure are drawn by seed from all calls of one run.
 
     python tests/trust/syscall_faults.py [--seed N] [--count N] [--seconds N]
 """

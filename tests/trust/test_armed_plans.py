@@ -1,4 +1,4 @@
-"""Every device that some trial of a plan writes to is armed, whatever decides that it is written to."""
+"""Check that every device written to by any trial of a plan is armed, however that write is decided."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The score of `make campaign`; `make test` has a minute of the campaign itself."""
+"""Test the score of `make campaign`; `make test` includes a minute of the campaign itself."""
 
 from __future__ import annotations
 

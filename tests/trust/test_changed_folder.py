@@ -1,4 +1,4 @@
-"""A run folder that was changed by hand: what does not count any more, what is said of it, and what is still done."""
+"""Test run folders changed by hand: what no longer counts, what is reported, and what is still carried out."""
 
 from __future__ import annotations
 

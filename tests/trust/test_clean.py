@@ -1,4 +1,4 @@
-"""`zlang clean`: what a killed run left behind goes, and what only looks like it stays. Needs root."""
+"""Check that `zlang clean` removes what a killed run left behind, and nothing that merely resembles it. Needs root."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said at the end of a run is of that run, and the run is safe whatever becomes of the database."""
+"""Check that final messages concern the run that ended, and that the run is safe whatever happens to the database."""
 
 from __future__ import annotations
 

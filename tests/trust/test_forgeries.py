@@ -1,4 +1,4 @@
-"""A forged run folder harms nobody, and no figure of it is shown without a sentence: a part of `forge_run.py`."""
+"""Check that a forged run folder does no harm and its figures carry a warning: a subset of `forge_run.py`."""
 
 from __future__ import annotations
 

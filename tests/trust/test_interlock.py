@@ -1,4 +1,4 @@
-"""What the run did not make is written to only if it is what was said, in no use, empty and armed. Needs root."""
+"""Check that foreign devices are written to only if as declared, not in use, empty and armed. Needs root."""
 
 from __future__ import annotations
 

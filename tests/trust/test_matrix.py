@@ -1,7 +1,7 @@
-"""Each state that others can bring a device into, at each moment of a run: nothing of theirs changes. Needs root.
+"""Test each state of a device used by others, at each moment of a run: their data never change. Needs root.
 
-A plan has a trial for each state. In each, others strike at one moment; then the trial is refused, or they were
-denied. What they have beside the device is never written to.
+A plan has a trial for each state. In each trial, others try to take the device at one moment; either the trial is then
+refused, or they were denied. Nothing else that belongs to them is ever written to.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A damaged run folder never has other figures: a part of `mutate_run.py`, which can try thousands of mutations."""
+"""Check that damage to a run folder never changes its figures: a subset of `mutate_run.py`, which tries thousands."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - programs of one line
-"""A device that a program declares is written to by no way round its guard: each way is guarded, or an error."""
+"""Check that no way of naming a declared device bypasses its guard: each way is guarded, or an error."""
 
 from __future__ import annotations
 

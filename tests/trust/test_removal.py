@@ -1,4 +1,4 @@
-"""What a run removes at its end is its own: by the runner, by the script and by `clean`, whatever others put there."""
+"""Check that runner, script and `clean` remove only a run's own resources, whatever others put in their place."""
 
 from __future__ import annotations
 

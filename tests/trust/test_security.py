@@ -1,4 +1,4 @@
-"""Claims of SECURITY.md that no other test has."""
+"""Test claims of SECURITY.md that no other test covers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run whose standard output or error is closed, full or hung up goes on, tidies up, and ends with its own code."""
+"""Check that a run whose standard output or error is closed, full or hung up goes on, tidies up and exits as usual."""
 
 from __future__ import annotations
 
