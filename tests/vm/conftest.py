@@ -1,4 +1,4 @@
-"""One guest for all tests of a release of OpenZFS; `ZLANG_VM_RELEASES` says which (2.1 if it says nothing)."""
+"""Provide one guest for all tests of an OpenZFS release; `ZLANG_VM_RELEASES` selects releases (default: 2.1)."""
 
 from __future__ import annotations
 

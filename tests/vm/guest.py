@@ -1,7 +1,7 @@
-"""A guest with kernel OpenZFS under QEMU's software emulation: boot it, run commands in it, copy files in and out.
+"""Run a guest with kernel OpenZFS in QEMU's software emulation: boot it, run commands, copy files in and out.
 
-Each boot begins with the disk as it was built; four virtio disks of 1 GiB, /dev/vdb to /dev/vde, are empty at the first
-boot and keep what reached them when the power is cut. The guest listens on a port of 127.0.0.1 only.
+Each boot starts from the system disk as built. Four virtio disks of 1 GiB, /dev/vdb to /dev/vde, are empty at the first
+boot and keep the data that reached them before a power cut. The guest listens on a port of 127.0.0.1 only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The wall clock of a machine is set while a script measures: durations stay right, and such a trial does not count."""
+"""Set a machine's wall clock while a script measures: durations stay right, and the affected trial does not count."""
 
 from __future__ import annotations
 

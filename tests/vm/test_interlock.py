@@ -1,4 +1,4 @@
-"""Devices of others in a guest: armed and to be wiped as they are, a script writes no byte to what is in use."""
+"""Test others' devices in a guest, armed and to be wiped: a script writes no byte to a device in use."""
 
 from __future__ import annotations
 

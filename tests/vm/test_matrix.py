@@ -1,4 +1,4 @@
-"""States that only kernel modules bring a device into, at moments of a script, and a device with errors, in a guest."""
+"""Test device states that only kernel modules cause, at moments of a script, and a failing device, in a guest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The power of a machine is cut while a script measures; after the next boot the script goes on where it was."""
+"""Cut the power of a machine while a script measures; after the next boot the script resumes where it stopped."""
 
 from __future__ import annotations
 

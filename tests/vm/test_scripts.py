@@ -1,4 +1,4 @@
-"""Emitted scripts on a machine with kernel OpenZFS that has neither zlang nor Python; zlang reads what they leave."""
+"""Run emitted scripts on kernel OpenZFS without zlang or Python; zlang then reads the files they leave."""
 
 from __future__ import annotations
 
