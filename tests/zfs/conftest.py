@@ -1,4 +1,4 @@
-"""What needs pools and mounts is for root."""
+"""Restrict tests that need pools and mounts to root."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that is killed in the midst of events: nothing of them is left. Needs root."""
+"""Check that a run killed during events leaves nothing of them behind. Needs root."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pools and datasets for real, on zfs-fuse: made, set, read back, measured cold, removed. Needs root."""
+"""Create, set, read back, measure cold and remove pools and datasets for real, on zfs-fuse. Needs root."""
 
 from __future__ import annotations
 
