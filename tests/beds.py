@@ -17,12 +17,12 @@ SCRIPT = Path(__file__).parent / "hosts" / "hosts.sh"
 
 @dataclass(frozen=True, slots=True)
 class Bed:
-    """The hosts `host1`, `host2`, …, each with a disk of its own at /data."""
+    """Hosts `host1`, `host2`, …, each with its own disk at /data."""
 
     path: Path
 
     def __call__(self, *arguments: str, code: int | None = 0) -> str:
-        """Run a command of hosts.sh; gives its output."""
+        """Run a command of hosts.sh and return its output."""
         done = subprocess.run(
             ["sh", SCRIPT, *arguments],
             env={**os.environ, "BED": str(self.path)},
@@ -35,16 +35,16 @@ class Bed:
         return done.stdout
 
     def on(self, host: str, command: str) -> str:
-        """What a shell command prints in a host; ssh is not used."""
+        """Return the output of a shell command in a host, without ssh."""
         return self("exec", host, "sh", "-c", command, code=None).strip()
 
     def processes(self, host: str) -> int:
-        """How many processes a host has."""
+        """Count the processes of a host."""
         (line,) = (line for line in self("status").splitlines() if line.startswith(f"{host} "))
         return int(line.split()[2])
 
     def use(self, zlang: Zlang) -> None:
-        """Have a command run in the hub, where ssh knows the hosts."""
+        """Run a command in the hub, where ssh knows the hosts."""
         home = zlang.at.parent / f"home-{zlang.at.name}"
         (home / ".ssh").mkdir(parents=True, mode=0o700)
         (home / ".ssh" / "config").write_text((self.path / "config").read_text())
@@ -54,7 +54,7 @@ class Bed:
 
 @contextmanager
 def started(hosts: int, *options: str) -> Iterator[Bed]:
-    """Start hosts, and remove all of them at the end."""
+    """Start hosts, and remove all of them on exit."""
     with tempfile.TemporaryDirectory(prefix="zlang-bed-", dir="/var/tmp") as place:
         bed = Bed(Path(place) / Path(place).name)
         bed("up", str(hosts), *options)
@@ -65,6 +65,6 @@ def started(hosts: int, *options: str) -> Iterator[Bed]:
 
 
 def fill(bed: Bed, host: str) -> None:
-    """Leave no block free on the disk of a host: a write of a MiB fails already where less is free."""
+    """Fill the disk of a host completely, even where less than the 1 MiB of one write is free."""
     bed.on(host, "for n in 1M 1k 1; do dd if=/dev/zero of=/data/fill$n bs=$n; sync; done 2>/dev/null")
     assert bed.on(host, "{ echo x >/data/fill; } 2>/dev/null; cat /data/fill") == ""

@@ -38,7 +38,7 @@ TOUCHING = {"endtoend", "filesystems", "trust", "zfs"}
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
-    """An empty directory on a disk: what lies in memory can never be cold."""
+    """Create an empty directory on a disk: data in a memory file system can never be cold."""
     if file_system(tmp_path) not in IN_MEMORY:
         path = tmp_path / "disk"
         path.mkdir()
@@ -55,7 +55,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def _machine_as_before(request: pytest.FixtureRequest) -> Iterator[None]:
-    """After a test that touches the machine this is as before."""
+    """Check that a test that changes the machine leaves it as it was."""
     if request.path.parent.name not in TOUCHING:
         yield
         return
@@ -68,7 +68,7 @@ def _machine_as_before(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
-    """The directory of the runs."""
+    """Return the directory of the runs."""
     path = tmp_path / "runs"
     path.mkdir()
     return path
@@ -76,7 +76,7 @@ def runs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def db(tmp_path: Path) -> Path:
-    """The database to be built."""
+    """Return the path of the database to be built."""
     return tmp_path / "results.duckdb"
 
 
@@ -92,13 +92,13 @@ def make_run(runs: Path) -> MakeRun:
 
 @pytest.fixture
 def judged_by_print(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Readings are what the trials printed, whatever the tool."""
+    """Use the printed output of the trials as readings, whatever the tool."""
     monkeypatch.setattr("zlang.store.run_rows.judge", judged_by_what_was_printed)
 
 
 @pytest.fixture
 def zfs_fuse(tmp_path: Path) -> Iterator[ZfsFuse]:
-    """A zfs-fuse of the test's own; once the test is over no pool, loop device or file of a run may be left."""
+    """Start a private zfs-fuse; after the test, no pool, loop device or file of a run may be left."""
     with started(tmp_path, _ARC_MB) as here:
         yield here
         assert here.pools() == []

@@ -96,7 +96,7 @@ def plan(
 
 
 def full_plan() -> Plan:
-    """Everything that a plan can hold."""
+    """Build a plan that uses every feature of plans."""
     protocol = (
         step("flush", 'sync "$OUT"', Action.FLUSH, why="nothing may be cached"),
         step("verify", "echo 0", Action.VERIFY, why="see that it is so"),
@@ -125,7 +125,7 @@ def write(at: Path, plan: Plan) -> Path:
 
 
 def carry_out(at: Path, plan: Plan, shell_name: str = "dash", *, code: int | None = 0, **more: str) -> Path:
-    """Run the script of a plan in a directory, and give its run folder."""
+    """Run the script of a plan in a directory, and return its run folder."""
     script = write(at, plan)
     done = subprocess.run(
         [*SHELLS[shell_name], script.name],
@@ -140,7 +140,7 @@ def carry_out(at: Path, plan: Plan, shell_name: str = "dash", *, code: int | Non
 
 
 def begin(at: Path, plan: Plan, shell_name: str = "dash") -> subprocess.Popen[bytes]:
-    """Start the script of a plan, to be stopped. No shell can trap what was ignored before it (nohup, `&`)."""
+    """Start the script of a plan, to be stopped. No shell can trap a signal ignored before it started (nohup, `&`)."""
     script = write(at, plan)
     command = ["env", "--default-signal=HUP,INT,QUIT", *SHELLS[shell_name], script.name]
     return subprocess.Popen(command, cwd=at, stderr=subprocess.DEVNULL)
@@ -159,7 +159,7 @@ def events(run: Path) -> list[Recorded]:
 
 
 def words(recorded: Sequence[Recorded]) -> list[str]:
-    """What happened, in few words: `+` made, `-` unmade, `=` committed, `!` failed."""
+    """Summarize the events in short words: `+` created, `-` removed, `=` committed, `!` failed."""
     order = []
     for event in recorded:
         match event:
