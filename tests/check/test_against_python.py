@@ -24,7 +24,7 @@ DEEPEST = 4
 
 
 class Draw:
-    """Expressions drawn by a seed; `names` are those that have a value where an expression stands."""
+    """Generator of seeded random expressions; `names` are those that have a value where the expression occurs."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -71,7 +71,7 @@ class Draw:
 
 
 def in_zlang(expression: str) -> str:
-    """Turn each `if` of an expression into the order of zlang, the innermost first."""
+    """Rewrite each `if` of a Python expression in zlang's order, innermost first."""
 
     class Turned(ast.NodeTransformer):
         def visit_IfExp(self, node: ast.IfExp) -> ast.AST:

@@ -35,11 +35,11 @@ Program = tuple[list[Any], list[Any], list[tuple[int, int]], list[tuple[Any, str
 
 
 class Undecided(Exception):
-    """A choice that has not been made: which, and of how many."""
+    """A choice that has not been made: its name and its number of levels."""
 
 
 def value(expr: Any, path: str, lets: list[Any], chosen: dict[str, int]) -> int:
-    """The value where everything that is asked for has been chosen. Raises Undecided."""
+    """Return the value if all choices that it needs have been made. Raises Undecided."""
     if isinstance(expr, int):
         return expr
     kind, *parts = expr
@@ -72,7 +72,7 @@ def value(expr: Any, path: str, lets: list[Any], chosen: dict[str, int]) -> int:
 
 
 def holds(operator: str, bound: int | None, number: int) -> bool:
-    """Whether a condition keeps a trial, which it does where it is unknown."""
+    """Decide whether a condition keeps a trial; an unknown condition does."""
     if operator == "< 3 <=":
         return (bound is None or bound < 3) and number >= 3
     if operator == "in pairs":
@@ -114,7 +114,7 @@ def trials(program: Program, chosen: dict[str, int]) -> Iterator[tuple[int, ...]
 
 
 def constant(expr: Any, lets: list[Any]) -> int | None:
-    """The value where it is the same at every point: a choice has no such level twice."""
+    """Return the value if it is the same at every point: a choice does not contain such a level twice."""
     try:
         return value(expr, "", lets, {})
     except Undecided:

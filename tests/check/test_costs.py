@@ -18,20 +18,20 @@ LONGEST = 20
 
 
 def findings_of(text: str) -> list[Diagnostic]:
-    """What `check` finds."""
+    """Return the findings of `check`."""
     checked = check.program(Source("program.zexp", text), lambda _: "")
     return [*checked.findings, *(faults.of(checked.program.experiments.values(), 1)[0] if checked.is_sound else ())]
 
 
 def conditions(count: int = 300) -> str:
-    """27,000 combinations, and so many conditions on all of them."""
+    """Write a program with 27,000 combinations and the given number of conditions on all of them."""
     axes = "fio r { rw = randread  bs = 4KiB..120KiB by 4KiB  iodepth = 1..30  numjobs = 1..30 }\n"
     wheres = "".join(f"  where r.iodepth * r.numjobs + {i} != r.bs / 4KiB * 1000 + {7 * i}\n" for i in range(count))
     return f"{HEAD}{axes}experiment e {{\n  on = data\n  run = r\n{wheres}}}\n"
 
 
 def options(count: int) -> str:
-    """A choice of so many numbers."""
+    """Write a choice of the given number of numbers."""
     return f"let x = {' | '.join(map(str, range(count)))}\n"
 
 
@@ -46,7 +46,7 @@ def options(count: int) -> str:
     ],
 )
 def test_what_would_take_long_is_refused(text: Callable[[], str], code: Code) -> None:
-    """There is one finding that names the limit."""
+    """Exactly one finding names the limit."""
     program = text()
     before = time.process_time()
     findings = findings_of(program)
@@ -55,5 +55,5 @@ def test_what_would_take_long_is_refused(text: Callable[[], str], code: Code) ->
 
 
 def test_many_conditions_on_few_combinations() -> None:
-    """What takes little is not refused."""
+    """A program that is cheap to check is not refused."""
     assert findings_of(conditions(100).replace("1..30", "1..3")) == []

@@ -22,7 +22,7 @@ experiment e { on = data  run = RUN  CLAUSE }
 
 
 def by(clause: str, run: str = "queue") -> tuple[tuple[str, ...], str, dict[tuple[object, ...], object]]:
-    """The factors from which a column follows, its type, and its values by their levels."""
+    """Return the factors that determine a column, its type, and its values by their levels."""
     text = PROGRAM.replace("CLAUSE", clause).replace("RUN", run)
     checked = check.program(Source("program.zexp", text), str)
     assert checked.is_sound, [finding.message for finding in checked.findings]

@@ -65,7 +65,7 @@ def test_a_number_of_each_dimension_is_read_and_shown(scalar: str) -> None:
 
 
 def test_dimensions_differ_in_identities_and_in_products() -> None:
-    """Both have to consider each exponent."""
+    """Both must take every exponent into account."""
     dimensions = set(DIMENSION_OF.values())
     assert len({dimension.key for dimension in dimensions}) == len(dimensions), "`key` in `Dimension`"
     for dimension in dimensions - {units.SHARE}:

@@ -78,7 +78,7 @@ def test_a_kind_does_as_the_one_that_is_tested(name: str, tested: str) -> None:
 def test_what_is_kept_of_the_library_is_the_same_bytes_whichever_python_wrote_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Which equal texts are one object differs between versions: read again, they are others than when it was made."""
+    """Python versions differ in which equal strings share an object, and a reloaded library shares others."""
     monkeypatch.setattr(library, "SAVED", tmp_path / "library.bin")
     library.save()
     kept = library.SAVED.read_bytes()
@@ -103,7 +103,7 @@ def test_what_was_kept_by_a_zlang_whose_records_had_other_fields_is_made_again(
 
 
 def test_each_directory_of_a_run_is_removed_by_the_same_commands() -> None:
-    """Kinds cannot share commands, so a mistake that is mended in one of them has to be mended in all."""
+    """Kinds cannot share commands, so a bug fixed in one of them must be fixed in all."""
     removal = re.compile(r"test -e \{dir\} \|\| test -L \{dir\} \|\| exit 0\n.*?(?=\"\"\")", re.DOTALL)
     removals = [
         [line.strip() for line in match[0].splitlines()]

@@ -18,7 +18,7 @@ fio reads { rw = read  bs = 4KiB }
 
 
 def counted_errors(text: str) -> list[tuple[Code, int]]:
-    """The errors of a program, and how often each is reported."""
+    """Count each error of a program."""
     checked = programs.check(Source("a.zexp", HEAD + text), Overrides())
     codes = [finding.code for finding in checked.findings if isinstance(finding.code, Code)]
     return [(code, codes.count(code)) for code in dict.fromkeys(codes)]
@@ -71,7 +71,7 @@ let e = [n for n in l if n + k > 5 or n * 2 == k]
 
 
 def _points_where(lets: str, condition: str) -> int:
-    """The number of points of the factor `k` at which a condition holds."""
+    """Count the points of the factor `k` at which a condition holds."""
     declared = f"fio w {{ rw = read  iodepth = k }}\nexperiment e {{ on = data  run = w  where {condition} }}"
     checked = programs.check(Source("a.zexp", HEAD + lets + declared), Overrides())
     assert checked.is_sound

@@ -17,7 +17,7 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 def points_of(text: str) -> str:
-    """Each experiment with its count, then a line for each point."""
+    """Print each experiment with its count, followed by a line for each point."""
     overrides = Overrides(
         dict(line.removeprefix("#: set ").split("=", 1) for line in text.splitlines() if line.startswith("#: set ")),
         next((line.split()[2] for line in text.splitlines() if line.startswith("#: profile ")), None),

@@ -49,14 +49,14 @@ experiment some {
 
 
 def planned() -> list[str]:
-    """Everything that the program carries out."""
+    """Return everything that the program carries out."""
     checked = programs.check(Source("some.zexp", PROGRAM), Overrides())
     assert checked.findings == ()
     return [str(item) for item in plans.plan(checked, programs.choose(checked, None), 1, Overrides()).plan.items()]
 
 
 def test_a_plan_is_the_same_where_nothing_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is taken from another frame is what this frame gives."""
+    """A value reused from another frame equals the one that this frame would compute."""
     expected = planned()
 
     def never(compute: Callable[[object], object], _reads: frozenset[str]) -> Callable[[object], object]:

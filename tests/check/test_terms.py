@@ -24,14 +24,14 @@ experiment e {{
 
 
 def values(term: Term) -> list[object]:
-    """The values in a formula, from left to right."""
+    """Return the values in a formula, from left to right."""
     return [term.value] if term.op == "value" else [value for part in term.terms for value in values(part)]
 
 
 @pytest.mark.parametrize("level", ["[oltp, backup]", "[ oltp,backup ]"])
 @pytest.mark.parametrize("condition", ["== [oltp, backup]", "== [oltp,backup]"])
 def test_a_list_is_the_level_that_was_written_so(level: str, condition: str) -> None:
-    """White space does not count."""
+    """White space is ignored."""
     text = PROGRAM.format(level=level, condition=condition)
     checked = check.program(Source("program.zexp", text), str)
     assert checked.is_sound, [finding.message for finding in checked.findings]

@@ -52,7 +52,7 @@ def joined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 def every_point() -> list[dict[str, int]]:
-    """All combinations of levels; those of a workload only where it runs."""
+    """Return all combinations of levels; those of a workload only where it runs."""
     points = []
     for levels in product(*(range(size) for size in LEVELS.values())):
         point = dict(zip(LEVELS, levels, strict=True))
@@ -65,7 +65,7 @@ POINTS = every_point()
 
 
 def truth(holds: Callable[[dict[str, int]], object], point: dict[str, int]) -> object:
-    """What a condition is at a point, or the message that says why it is nothing."""
+    """Return the truth value of a condition at a point, or the message that explains why it has none."""
     try:
         return holds(point)
     except ProgramError as error:
