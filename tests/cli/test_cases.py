@@ -53,7 +53,7 @@ TWO = SHORT + "experiment second { on = here  run = says }\n"
 
 @dataclass(frozen=True)
 class Case:
-    """What is typed where `program.zexp` holds `program`; what comes of it is in the golden file."""
+    """A command line, typed where `program.zexp` contains `program`; the golden file has its output."""
 
     name: str
     program: str

@@ -75,7 +75,7 @@ KEEP_ON = {"run", "resume", "clean"}
 
 @dataclass(frozen=True)
 class Surrounding:
-    """The environment (None removes a variable), what the shell does before, where output goes, what it takes away."""
+    """The environment (None removes a variable), shell set-up, redirections, and what the command lacks there."""
 
     environment: Mapping[str, str | None] = field(default_factory=dict)
     before: str = ""
@@ -135,7 +135,7 @@ _EVERY = 1 if os.environ.get("ZLANG_ALL_CONDITIONS") else 23
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with a program, a run and its results."""
+    """Create a directory with a program, a run and its results."""
     at = tmp_path_factory.mktemp("original")
     zlang = Zlang(at)
     zlang.run(PROGRAM)
@@ -146,7 +146,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def locales(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the Latin-1 locale."""
+    """Create a directory with the Latin-1 locale."""
     at = tmp_path_factory.mktemp("locales")
     if shutil.which("localedef"):
         words: list[str | Path] = ["localedef", "-i", "en_US", "-f", "ISO-8859-1", at / "en_US.ISO-8859-1"]
@@ -155,7 +155,7 @@ def locales(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ended(zlang: Zlang, words: str, here: Surrounding, locales: Path = Path()) -> tuple[int, bytes]:
-    """How a command ended, and what it said."""
+    """Return how a command ended, and its output."""
 
     def placed(text: str) -> str:
         return text.replace("PLACE", str(zlang.at)).replace("LOCALES", str(locales))
@@ -171,7 +171,7 @@ def ended(zlang: Zlang, words: str, here: Surrounding, locales: Path = Path()) -
 
 
 def pairs() -> list[tuple[str, str]]:
-    """Surroundings and commands that meet."""
+    """Choose the pairs of environment and command to try."""
     every = [(where, line) for where in SURROUNDINGS for line in COMMAND_LINES]
     return every[::_EVERY]
 

@@ -43,7 +43,7 @@ def zlang(tmp_path: Path) -> Zlang:
 
 
 def on_a_terminal(zlang: Zlang, *arguments: str) -> tuple[int, str]:
-    """The exit code and what was shown."""
+    """Run a command on a terminal; return its exit code and output."""
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(zlang.at)
@@ -100,7 +100,7 @@ def test_a_run_asks_on_a_terminal(zlang: Zlang) -> None:
 
 @pytest.mark.parametrize("arguments", [["--trials"], ["--trials", "--json"], ["--steps"], ["--json"]])
 def test_a_reader_that_leaves(zlang: Zlang, arguments: list[str]) -> None:
-    """`zlang plan … | head -1` of a plan that has no end to speak of."""
+    """`zlang plan … | head -1` ends at once, although the plan is practically endless."""
     process = zlang.start("plan", zlang.program(LARGE), *arguments)
     assert process.stdout
     assert process.stderr
@@ -217,7 +217,7 @@ def test_a_bug_gives_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
 
 
 def test_options_that_messages_name_are_there(zlang: Zlang) -> None:
-    """Of every `zlang COMMAND … --option` in the code and the library."""
+    """Check every `zlang COMMAND … --option` mentioned in the code and the library."""
     files = [*(REPOSITORY / "zlang").rglob("*.py"), *(REPOSITORY / "stdlib").glob("*.zexp")]
     named = {
         (command, option)
@@ -377,7 +377,7 @@ def test_a_user_without_a_home_has_no_queries_and_no_history(monkeypatch: pytest
     "error", ["AttributeError('no type')", "KeyError('x')", "SystemError('half')", "ImportError('y')"]
 )
 def test_a_database_library_that_is_loaded_in_part_is_no_bug(zlang: Zlang, tmp_path: Path, error: str) -> None:
-    """A system call that fails while a module is loaded can raise anything there."""
+    """A system call that fails during the import of a module can raise any exception there."""
     program = zlang.program(SHORT)
     zlang("run", program)
     broken = tmp_path / "broken" / "duckdb"

@@ -28,7 +28,7 @@ PLANNED = pytest.mark.parametrize(
 
 @pytest.fixture(autouse=True)
 def each_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several tests look at the same findings, and E312 takes seconds to give up counting."""
+    """Cache findings: several tests need the same ones, and E312 takes seconds to give up counting."""
     monkeypatch.setattr(explaining, "findings", cached_findings)
 
 

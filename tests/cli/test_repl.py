@@ -49,7 +49,7 @@ Say = Callable[[str], tuple[str, str]]
 
 @pytest.fixture
 def say(built: Path, capsys: pytest.CaptureFixture[str]) -> Say:
-    """Type something, then Ctrl-D; what comes on standard output and error."""
+    """Type some input, then Ctrl-D; return standard output and error."""
 
     def typed(text: str) -> tuple[str, str]:
         options = QueryOptions("table", None, (), raw=False, write=False, unsafe=False)

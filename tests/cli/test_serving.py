@@ -12,7 +12,7 @@ from zlang.lsp import server
 
 
 class Terminal(io.StringIO):
-    """A terminal on which nothing is typed."""
+    """A terminal without any input."""
 
     def isatty(self) -> bool:
         return True

@@ -18,7 +18,7 @@ experiment brief { on = here  run = quick }
 
 @pytest.fixture(autouse=True)
 def piped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have the program on standard input, in a directory with what it imports."""
+    """Pass the program on standard input, in a directory with the files that it imports."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "lab.zexp").write_text('dir here { path = "." }\n', "utf-8")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(PROGRAM.encode())))

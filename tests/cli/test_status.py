@@ -24,7 +24,7 @@ CHANGED = "trial 1, replicate 1: its output was changed after the measurement"
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunBuilder:
-    """A run of two trials, one of which failed, that is not over."""
+    """Create an unfinished run of two trials, one of which failed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(status_cache, "_STEP", 0)
