@@ -9,7 +9,7 @@ from tools import picture
 
 
 def shown(svg: str) -> str:
-    """The texts in a picture, without what parts words and lines."""
+    """Return the texts in a picture, without separators of words and lines."""
     return re.sub(r"\s", "", html.unescape("".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))))
 
 

@@ -26,7 +26,7 @@ def names_of_findings(path: Path, text: str) -> list[str]:
 
 
 def only(way: str, text: str) -> str:
-    """The program with one of its ways alone."""
+    """Return the program with only one of its variants."""
     return re.sub(r"^(experiment .*{)$", rf'\1\n  where way == "{way}"', text, flags=re.MULTILINE)
 
 

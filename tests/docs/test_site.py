@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Links(HTMLParser):
-    """What a page links to, and what can be linked to in it."""
+    """The links of a page, and the anchors in it."""
 
     def __init__(self, page: Path) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class Links(HTMLParser):
         self.feed(page.read_text("utf-8"))
 
     def handle_starttag(self, _tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take notice of an element."""
+        """Record the links and anchors of an element."""
         for name, value in attrs:
             if value and name in {"href", "src"}:
                 self.links.add(value)

@@ -15,7 +15,7 @@ _BLOCK = re.compile(r"^```(zexp|sh|text)( [^\n]*)?\n(.*?)^```$", re.DOTALL | re.
 
 
 def test_the_tutorial(zfs_fuse: ZfsFuse) -> None:
-    """`zexp NAME` is a file; `sh` is typed, and ends with 0 or as `exits N or N` says; `text` is what it printed."""
+    """`zexp NAME` is a file, `sh` is typed and exits with 0 or as `exits N or N` says, `text` is its output."""
     printed = ""
     for kind, more, text in _BLOCK.findall(PAGE.read_text("utf-8")):
         if kind == "zexp":
@@ -27,7 +27,7 @@ def test_the_tutorial(zfs_fuse: ZfsFuse) -> None:
 
 
 def typed(commands: str, zfs_fuse: ZfsFuse, codes: list[int]) -> str:
-    """What the commands print; the last one ends with one of `codes`, and those before with 0."""
+    """Return the output of the commands; the last one exits with one of `codes`, the others with 0."""
     path = f"PATH={Path(sys.executable).parent}:{os.environ['PATH']}"
     done = subprocess.run(
         zfs_fuse.command(path, "COLUMNS=120", "bash", "-ec", commands),

@@ -43,7 +43,7 @@ done
 
 
 def run(program: str, at: Path, *settings: str, path: str = "") -> list[str]:
-    """Carry out a program of the page; what counts of its trials."""
+    """Carry out a program of the page; return the trials that count."""
     (at / program).write_text(PROGRAMS[program], "utf-8")
     options = [word for setting in settings for word in ("--set", setting)]
     environment = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}"}
