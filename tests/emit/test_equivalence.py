@@ -22,7 +22,7 @@ from zlang.run.runner import Selection
 
 
 def state(signature: str, sync: str, block: str, command: str = ":") -> Setup:
-    """One of the states of a pool: `sync` is live, `block` a rewrite."""
+    """Return one of the states of a pool: `sync` can be changed live, `block` requires a rewrite."""
     settings = [setting("sync", sync, command), setting("block", block, rewrites=True)]
     return setup(signature, "pool", base="b", settings=settings)
 
@@ -71,7 +71,7 @@ PLANS = {
 
 
 def comparable(event: Recorded) -> tuple[object, ...]:
-    """What both have to say alike: everything but when, under which name, and how a signal is written."""
+    """Return what both journals must share: all but times, names of sessions, and the notation of signals."""
     assert event.up is not None
     members = {name: value for name, value in asdict(event).items() if name not in {"t", "up", "apart", "run", "boot"}}
     if "files" in members:

@@ -25,7 +25,7 @@ def plan_of(name: str) -> plans.Planned:
 
 
 def steps_of(name: str) -> Iterator[Step]:
-    """All steps of setups, and of the first trial of each point."""
+    """Return all steps of setups, and of the first trial of each point."""
     for item in plan_of(name).plan.items():
         if isinstance(item, Setup):
             yield from (*item.make, *item.unmake)

@@ -109,7 +109,7 @@ def test_invisible_text_is_exact_where_it_is_executed(shell: str, tmp_path: Path
 
 @given(plans())
 def test_text_is_inert_in_the_runbook(made: tuple[Plan, list[str]]) -> None:
-    """Outside fences, as CommonMark has them, no line holds what was not put there by us."""
+    """Outside fences, as CommonMark defines them, every line contains only zlang's own text."""
     fence = ""
     outside = []
     for line in "".join(markdown.emit(made[0])).replace("\r\n", "\n").replace("\r", "\n").split("\n"):

@@ -40,7 +40,7 @@ def made_plans(path: Path) -> list[tuple[str, Plan]]:
 
 
 def commands(plan: Plan) -> dict[str, Step]:
-    """Each command once; a seed is drawn for each trial."""
+    """Return each distinct command once, ignoring the seeds drawn for each trial."""
     steps = list(plan.header.facts)
     for item in plan.items():
         match item:

@@ -87,7 +87,7 @@ def test_with_busybox_instead_of_coreutils(tmp_path: Path, shell: str) -> None:
 
 
 def _busybox_first(at: Path) -> str:
-    """Debian's busybox lacks cksum and flock, which others have."""
+    """Put busybox first on PATH; Debian's lacks cksum and flock, which other builds have."""
     bin_ = at / "bin"
     bin_.mkdir()
     busybox = shutil.which("busybox")
@@ -150,7 +150,7 @@ exec {date} "$@"
 
 
 def test_a_clock_that_is_set_changes_no_duration(tmp_path: Path) -> None:
-    """Forth in the second trial and back in the third; the trials themselves take no time."""
+    """The clock moves forward in the second trial and back in the third; the trials themselves take no time."""
     moved, tools = tmp_path / "moved", tmp_path / "tools"
     tools.mkdir()
     (tools / "date").write_text(_DATE.format(moved=moved, date=shutil.which("date")))
@@ -169,7 +169,7 @@ def test_a_clock_that_is_set_changes_no_duration(tmp_path: Path) -> None:
 
 @each_shell
 def test_ctrl_c_at_a_terminal(tmp_path: Path, shell: str) -> None:
-    """It reaches everything in the terminal's foreground group, not only the script."""
+    """The signal reaches the whole foreground process group of the terminal, not only the script."""
     items = plan(setup("p", "pool", unmake="touch tidy"), trial(1, "p", [step("m", "touch busy; sleep 60")]))
     write(tmp_path, items)
     ours, theirs = pty.openpty()
