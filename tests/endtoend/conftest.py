@@ -13,13 +13,13 @@ from command_line import IN_MEMORY, Zlang, file_system
 
 @pytest.fixture
 def zlang(disk: Path) -> Zlang:
-    """The command, in a directory on a disk."""
+    """Provide the command in a directory on a disk."""
     return Zlang(disk)
 
 
 @pytest.fixture
 def memory() -> Iterator[Path]:
-    """An empty directory in memory."""
+    """Create an empty directory in memory."""
     shm = Path("/dev/shm")
     if not shm.is_dir() or file_system(shm) not in IN_MEMORY:
         pytest.skip("there is no /dev/shm here")

@@ -107,7 +107,7 @@ experiment e { on = data  run = tool  repeat = 3 }
     ("order", "setups", "verdict"), [("planned", 1, "inconclusive: set up once"), ("blocked", 3, "slower")]
 )
 def test_somebody_else_set_up_what_the_plan_sets_up(zlang: Zlang, order: str, setups: int, verdict: str) -> None:
-    """Trials on one file system are one observation of it, whoever made it."""
+    """Trials on one file system are one observation of it, whoever created it."""
     program = zlang.program(SETUPS)
     lines = [
         f"{volume},{threads},{n},{(100 if volume == 'ext4' else 50) * threads + n}"

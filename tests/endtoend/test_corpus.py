@@ -18,7 +18,7 @@ experiment corpora {{ on = tree  run = keep  cache = {cache} }}
 
 
 def kept(zlang: Zlang) -> list[dict[str, bytes]]:
-    """What the files of each trial's corpus held, by their paths."""
+    """Return the contents of the files of each trial's corpus, by path."""
     contents = []
     for trial in zlang.trials():
         files = tree(zlang.folder() / trial.place / "a1" / "tree")

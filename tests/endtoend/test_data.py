@@ -31,7 +31,7 @@ experiment caches {{ on = data  run = reads  cache = {cache}  repeat = 2 }}
 
 
 def share_left(data: bytes) -> float:
-    """How much of the data a compressor leaves, in blocks as file systems compress them."""
+    """Return the compressed share of the data, in blocks as file systems compress them."""
     block = 128 << 10
     pieces = [data[at : at + block] for at in range(0, len(data), block)]
     return sum(len(gzip.compress(piece, 6)) for piece in pieces) / len(data)
@@ -69,7 +69,7 @@ def test_two_files_do_not_hold_the_same(zlang: Zlang) -> None:
 
 
 def test_any_size(zlang: Zlang) -> None:
-    """Not only whole blocks of what lays out."""
+    """A size need not be a multiple of the block with which data are laid out."""
     zlang.run(
         """
 dir here { path = "." }
@@ -99,7 +99,7 @@ def test_cold_on_a_disk(zlang: Zlang) -> None:
 
 
 def test_it_would_not_have_been_cold(zlang: Zlang) -> None:
-    """The control: what a buffered read leaves in the cache is there just before the flush, and gone just after."""
+    """As a control, pages of a buffered read are cached just before the flush and gone just after it."""
     tools = Tools(zlang)
     look = 'case $* in *count=0*) {fincore} >>"$OUT/before.txt" ;; esac'.format(
         fincore='fincore --bytes --noheadings --output RES -- "${1#if=}"'
@@ -150,7 +150,7 @@ experiment heat { on = data  run = reads  cache = hot  collect = [left {}] }
 
 
 def test_fio_throws_nothing_away(zlang: Zlang) -> None:
-    """With its own default it drops the pages of the file when it begins, and reads what was hot from the disk."""
+    """By default, fio would drop the file's pages when it starts, and read cached data from the disk."""
     zlang.run(LEAVES_FILES)
     assert zlang.rows("select left_bytes > 500000 as hot from trials") == [{"hot": True}]
 
@@ -164,7 +164,7 @@ def test_a_cache_that_is_emptied_again_is_not_hot(zlang: Zlang) -> None:
 
 
 def test_fio_never_makes_the_file_itself(zlang: Zlang) -> None:
-    """Were the data lost, fio would lay out a file of its own and measure that."""
+    """If the data were missing, fio would lay out its own file and measure that."""
     Tools(zlang).wrap("sync", 'case $* in */data) rm -f "$2" ;; esac; exit 0')
     text = CACHES.format(place='"."', cache="cold", more="").replace("repeat = 2", "repeat = 1")
     zlang.run(text, code=1)
@@ -172,7 +172,7 @@ def test_fio_never_makes_the_file_itself(zlang: Zlang) -> None:
 
 
 def test_without_privileges(zlang: Zlang) -> None:
-    """The quickstart's way needs no root: neither to lay out, nor to evict, nor to count."""
+    """The quickstart needs no root to lay out data, to evict them from the cache, or to count cached pages."""
     if os.geteuid() != 0:
         pytest.skip("the other tests show it")
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="zlang-test-") as name:
@@ -190,7 +190,7 @@ def test_without_privileges(zlang: Zlang) -> None:
 
 
 def test_run_without_privileges(zlang: Zlang) -> None:
-    """The quickstart once over, by another user: run, database, medians, nothing left."""
+    """Follow the quickstart as another user: the run, the database and medians; nothing is left behind."""
     if os.geteuid() != 0:
         pytest.skip("the other tests show it")
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="zlang-test-") as name:

@@ -23,7 +23,7 @@ experiment counts { on = here  run = says  repeat = 2 }
 
 @pytest.fixture
 def lab(zlang: Zlang) -> Zlang:
-    """A directory with a program in two files."""
+    """Create a directory with a program in two files."""
     zlang.program(LAB, "lab.zexp")
     zlang.program(PROGRAM)
     return zlang

@@ -35,7 +35,7 @@ def _wait_for_trial(zlang: Zlang) -> None:
 
 
 def _is_measured(shown: Path, option: str) -> bool:
-    """Whether somebody who follows the run has been told that this level is being measured."""
+    """Check whether `status --follow` has reported that this level is being measured."""
     return re.search(rf"now:\s+{option}\n", shown.read_text()) is not None
 
 

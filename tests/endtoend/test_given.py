@@ -19,7 +19,7 @@ experiment e { on = target  run = reads  cache = hot }
 
 @pytest.fixture
 def archive(zlang: Zlang) -> dict[str, bytes]:
-    """A directory with files that are not the run's, one of which has the name of a file that the run makes."""
+    """Create a directory with foreign files, one of them named like a file that the run creates."""
     (zlang.at / "archive").mkdir()
     files = {"old one.dat": bytes(65536), "fresh": b"mine"}
     for name, content in files.items():
@@ -75,7 +75,7 @@ def test_a_load_that_reads_but_lets_fio_remove_files_is_refused(
 def test_a_file_that_somebody_truncates_during_a_run_is_not_removed(
     zlang: Zlang, archive: dict[str, bytes], run: str
 ) -> None:
-    """Fio would lay it out anew, and remove it before."""
+    """Fio would remove the file and lay it out again."""
     old = zlang.at / "archive" / "old one.dat"
     Tools(zlang).wrap("fio", f"case $* in *--rw=read*) truncate -s 4096 '{old}' ;; esac; exec {{real}} \"$@\"")
     text = PROGRAM.replace("SIZE", "64KiB").replace("on = target  run = reads", f"on = old  run = {run}")

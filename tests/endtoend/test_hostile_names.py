@@ -74,19 +74,19 @@ experiment says {{ on = here  run = says }}
 
 
 def text(value: str) -> str:
-    """A text of the language."""
+    """Write a string literal of the language."""
     escaped = value.replace("\\", "\\\\").replace('"', '\\"').replace("{", "{{").replace("}", "}}")
     return '"' + escaped.replace("\n", "\\n").replace("\t", "\\t") + '"'
 
 
 def one_line(name: str) -> str:
-    """A name that a path may have: one with a line end is refused."""
+    """Turn a name into one that a path may have: line ends are refused."""
     return name.replace("\n", " ")
 
 
 @pytest.fixture
 def room(zlang: Zlang) -> Zlang:
-    """A directory with things that must not be touched, of names that patterns and tildes would find."""
+    """Create a directory with files that must stay untouched, with names that patterns and tildes would match."""
     for name in ("a", "b", "x", "data", "pwn", "root"):
         (zlang.at / name).write_text(name)
     return zlang
@@ -119,12 +119,12 @@ def test_names_are_names(room: Zlang, name: str) -> None:
 
 
 def as_typed(suggestion: str) -> str:
-    """A suggestion as it is typed, with the zlang of the tests."""
+    """Return a suggested command as a user would type it, with the zlang of the tests."""
     return f'zlang() {{ {quote(sys.executable)} -m zlang.cli.app "$@"; }}\n{suggestion}'
 
 
 def test_a_directory_of_a_hostile_name(zlang: Zlang) -> None:
-    """Where everything is: the program, the data, the runs and the database."""
+    """The directory holds everything: the program, the data, the runs and the database."""
     place = zlang.at / "a?b=c&*[x] 'q' $(touch pwned){y}"
     place.mkdir()
     before = tree(zlang.at)
@@ -163,7 +163,7 @@ def test_names_are_names_in_the_script(room: Zlang, shell: str) -> None:
 
 
 def test_values_in_commands_are_values(room: Zlang) -> None:
-    """Each in a trial of its own; `test_names_are_names` has each as a label and as a title."""
+    """Each value has its own trial; `test_names_are_names` uses each as a label and as a title."""
     before = tree(room.at)
     room.run(VALUES.format(word=" | ".join(map(text, HOSTILE))))
     assert changed(before, tree(room.at)) == {"program.zexp", "runs", "results.duckdb"}
@@ -229,7 +229,7 @@ def test_quoting_leaves_plain_words_plain() -> None:
 
 
 def test_paths_of_the_library(tmp_path: Path) -> None:
-    """A program is imported from beside the one that imports it, whatever the two are called."""
+    """An import is found beside the importing program, whatever the names of both."""
     (tmp_path / "it's $(x)").mkdir()
     (tmp_path / "it's $(x)" / "lab.zexp").write_text("param size: size = 4KiB\n")
     (tmp_path / "it's $(x)" / "main.zexp").write_text('import "./lab.zexp" as lab\nlet twice = 2 * lab.size\n')

@@ -57,7 +57,7 @@ def measured_once(zlang: Zlang, trials: int) -> None:
 
 @pytest.mark.parametrize("seed", range(2))
 def test_a_killed_run_goes_on(zlang: Zlang, seed: int) -> None:
-    """Whatever the moment: each trial is measured once and nothing of the run is left."""
+    """Whenever the run is killed, each trial is measured once and nothing of the run is left."""
     moment = random.Random(seed if os.environ.get("CI") else None).uniform(0.1, 2.5)
     process = zlang.start("run", zlang.program(SLOW))
     wait_for(lambda: begun(zlang, ""))
@@ -77,7 +77,7 @@ def test_a_killed_run_goes_on(zlang: Zlang, seed: int) -> None:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGQUIT, 131), (signal.SIGTERM, 143)])
 def test_an_interrupted_run_tidies_up(zlang: Zlang, number: signal.Signals, code: int) -> None:
-    """Forked workers of fio write on when their parent is killed: they have to be found, too."""
+    """Forked workers of fio keep writing after their parent is killed, so they must be found as well."""
     process = zlang.start("run", zlang.program(LONG))
     wait_for(lambda: begun(zlang, "measure"))
     time.sleep(0.5)
@@ -95,7 +95,7 @@ def test_an_interrupted_run_tidies_up(zlang: Zlang, number: signal.Signals, code
 
 
 def test_ctrl_c_on_a_terminal(zlang: Zlang) -> None:
-    """The terminal sends the signal to everybody, and the user sees progress until then."""
+    """The terminal signals the whole process group, and the user sees progress until then."""
     zlang.program(LONG)
     child, terminal = pty.fork()
     if child == 0:
@@ -245,7 +245,7 @@ def test_a_program_that_never_ran_has_nothing_that_failed(zlang: Zlang) -> None:
 
 
 def in_memory(zlang: Zlang, size: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run zlang where `small` is a file system in memory, which goes away with the namespace."""
+    """Run zlang where `small` is a memory file system that disappears with the namespace."""
     script = f'mount -t tmpfs -o size={size} tmpfs small && exec "$@"'
     user = [] if os.geteuid() == 0 else ["--map-root-user"]
     if not user:  # what other tests have mounted is not held on to

@@ -19,7 +19,7 @@ experiment counts { on = here  run = says  repeat = 2 }
 
 
 def _measurements(zlang: Zlang) -> dict[str, int]:
-    """How often each level was measured since the last time."""
+    """Count the measurements of each level since the last call."""
     words: list[str] = []
     for path in zlang.at.glob("*/said"):
         words += path.read_text().split()
@@ -29,7 +29,7 @@ def _measurements(zlang: Zlang) -> dict[str, int]:
 
 @pytest.fixture
 def lab(zlang: Zlang) -> Zlang:
-    """A directory in which the program has been run."""
+    """Create a directory in which the program has been run."""
     (zlang.at / "data").mkdir()
     zlang.run(PROGRAM)
     assert _measurements(zlang) == {"1": 2, "2": 2}
@@ -159,7 +159,7 @@ def test_two_trials_that_are_one_are_refused(zlang: Zlang) -> None:
 
 
 def test_what_was_taken_over_stays_in_its_block(lab: Zlang) -> None:
-    """Another order does not make of one setup several."""
+    """A different order does not split one setup into several."""
     first = lab.folder()
     query = "select trial, replicate, block, whole_plot from {}.all_trials where run {} '{}' order by all"
     was = lab.rows(query.format("counts", "=", first.name))
@@ -171,7 +171,7 @@ def test_what_was_taken_over_stays_in_its_block(lab: Zlang) -> None:
 
 
 def test_a_plan_that_an_older_release_read_otherwise_does_not_answer(zlang: Zlang) -> None:
-    """What is measured is the same; which metrics there are, and in which units, the new plan says."""
+    """The measurement is the same, but the new plan determines the metrics and their units."""
     (zlang.at / "data").mkdir()
     (zlang.at / "older").mkdir()
     patch = (

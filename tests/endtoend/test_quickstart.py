@@ -82,7 +82,7 @@ def test_no_more_is_written_than_a_device_is_to_bear(zlang: Zlang) -> None:
 
 
 def test_what_is_shown_is_what_is_planned_and_what_is_run(zlang: Zlang) -> None:
-    """Every command of `plan --steps` is one that was carried out, byte for byte and in this order."""
+    """Every command of `plan --steps` is carried out, byte for byte and in this order."""
     name = zlang.program(WRITES)
     shown = zlang("plan", name, "--steps").out
     as_json = zlang("plan", name, "--emit", "json").out

@@ -203,7 +203,7 @@ experiment small { on = data  run = reads  repeat = 3 }
 
 
 def test_what_a_run_says_of_its_machine_is_in_the_results(zlang: Zlang) -> None:
-    """How much fits into memory is known where the plan is carried out, not where it is made."""
+    """The size of memory is known on the machine that carries out the plan, not where it is built."""
     program = zlang.program(IN_MEMORY)
     assert "working-set-in-cache" not in zlang("plan", program, "--json").out
     assert "working-set-in-cache" in zlang("run", program).err

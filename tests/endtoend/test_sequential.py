@@ -139,7 +139,7 @@ def test_the_script_measures_all_that_could_be_needed(zlang: Zlang) -> None:
 
 
 def test_a_point_is_measured_until_it_is_known(zlang: Zlang) -> None:
-    """What is read is the same each time, so two replicates are enough."""
+    """Each replicate reads the same value, so two are enough."""
     ended = zlang.run(UNTIL)
     assert "until ci(read_bytes) < 1%: 2 of 2 points are known so well, after 2 trials" in ended.out
     assert zlang.rows("select why, n, reach from stops") == [{"why": "precise", "n": 2, "reach": 0.0}] * 2
@@ -154,7 +154,7 @@ def test_a_point_is_measured_until_it_is_known(zlang: Zlang) -> None:
 
 
 def test_what_decides_is_what_the_database_says(zlang: Zlang) -> None:
-    """The percentile by which the runner goes is that of all operations of a level, as SQL works it out."""
+    """The runner decides by the percentile over all operations of a level, as SQL computes it."""
     text = """
 import fio
 dir here { path = "." }

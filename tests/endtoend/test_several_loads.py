@@ -36,7 +36,7 @@ experiment scheduled { on = data  run = [day, night] }
 
 
 def test_streams_of_one_process(zlang: Zlang) -> None:
-    """Their figures are each stream's, and add up; alone, a stream has its own by the same name."""
+    """Each stream has its own figures, which are added up; a single stream has figures of the same names."""
     ended = zlang.run(PROGRAM, "--experiment", "beside")
     assert "oltp.read_iops" in ended.out
     assert "backup.read_iops: beside" in ended.out
@@ -74,7 +74,7 @@ def test_the_script_begins_processes_together(zlang: Zlang, shell: str) -> None:
 
 @pytest.mark.parametrize("shell", ["dash", "bash"])
 def test_a_schedule_of_the_script(zlang: Zlang, shell: str) -> None:
-    """A load that changes, beside one that does not, without zlang."""
+    """Without zlang, the script runs a varying workload beside a constant one."""
     script = zlang("plan", zlang.program(PROGRAM), "--experiment", "scheduled", "--emit", "sh").out
     (zlang.at / "plan.sh").write_text(script, "utf-8")
     subprocess.run([shell, "plan.sh"], cwd=zlang.at, env=zlang.variables(), check=True, capture_output=True)
@@ -100,7 +100,7 @@ def test_the_runner_begins_processes_together(zlang: Zlang) -> None:
     ],
 )
 def test_a_trial_of_an_example(zlang: Zlang, name: str, settings: list[str]) -> None:
-    """The trial with the fewest streams beside each other counts, and has the metrics of each."""
+    """The trial with the fewest concurrent streams counts, and has the metrics of each stream."""
     for place in ("one", "two"):
         (zlang.at / place).mkdir()
     text = (REPOSITORY / f"examples/streams/{name}.zexp").read_text("utf-8")
@@ -118,7 +118,7 @@ def test_a_trial_of_an_example(zlang: Zlang, name: str, settings: list[str]) -> 
 
 
 def test_a_schedule(zlang: Zlang) -> None:
-    """The load of each second is that of the schedule, and figures are of the whole time."""
+    """The load of each second follows the schedule, and figures cover the whole time."""
     text = (REPOSITORY / "examples/streams/working_day.zexp").read_text("utf-8")
     settings = ("--set", "time=1s", "--set", "volume=1MiB", "--set", "rush=400/s")
     zlang("run", zlang.program(text), *settings, "--only", "1", code=None)
@@ -147,7 +147,7 @@ experiment e { on = here  run = [left, right]  table moved, heat }
 
 
 def test_a_table_says_which_metrics_only_streams_have(zlang: Zlang) -> None:
-    """A rate adds up, a temperature does not."""
+    """Rates can be added up; temperatures cannot."""
     out = zlang.run(PRINTING).out
     assert "7 KiB/s" in out
     why = "`heat` does not add up, so only streams have values"
@@ -156,7 +156,7 @@ def test_a_table_says_which_metrics_only_streams_have(zlang: Zlang) -> None:
 
 
 def test_what_says_how_streams_ran_is_not_what_is_measured(zlang: Zlang) -> None:
-    """The part of the time in which all ran differs from trial to trial, but nobody asked about it."""
+    """The share of time in which all streams ran varies between trials, but is not a requested metric."""
     naps = 'shell NAME { command = "sleep 0.NUMBER"  writes = off }\n'
     both = "".join(naps.replace("NAME", name).replace("NUMBER", n) for name, n in (("a", "4"), ("b", "3")))
     out = zlang.run(f'dir here {{ path = "." }}\n{both}experiment e {{ on = here  run = [a, b]  repeat = 3 }}').out
@@ -172,7 +172,7 @@ experiment e { on = here  run = naps  during = idles {} }
 
 
 def test_the_time_of_a_trial_with_an_event_is_that_of_its_workload(zlang: Zlang) -> None:
-    """Not of the command that begins and ends both."""
+    """The command that starts and ends both does not determine the time."""
     zlang.run(WITH_AN_EVENT)
     (row,) = zlang.rows("select * from trials")
     (out,) = zlang.folder().glob("trials/*/1/a1")
