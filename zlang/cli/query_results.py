@@ -1,6 +1,6 @@
-"""A query and its answer, as `zlang sql` and its conversation share them: `@name`, units of columns, tables.
+"""Queries and results, for `zlang sql` and its interactive prompt: `@name`, units of columns, tables.
 
-In: what was typed, and a `Result`. Out: SQL with its parameters; a table for people.
+In: the typed text, and a `Result`. Out: SQL with its parameters; a table for people.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _OF_VALUES = ("value", "median", "mean", "least", "greatest")
 
 @dataclass(frozen=True, slots=True)
 class QueryOptions:
-    """The format of the answer, where it goes, and what the query may do."""
+    """The format and destination of the result, and the permissions of the query."""
 
     form: str
     out: Path | None
@@ -76,18 +76,18 @@ def list_saved() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """The meaning of numbers: levels of a factor of this type, or measured in this unit."""
+    """The meaning of numbers: levels of a factor of this type, or values measured in this unit."""
 
     type: str
     unit: str
 
     def show(self, value: float) -> str:
-        """A number as people write it."""
+        """Format a number for people."""
         return wording.level(value, self.type) if self.type else wording.measured(value, self.unit)
 
 
 def meanings(columns: Iterable[NamedColumn], given: Mapping[str, object], text: str = "") -> dict[str, Meaning]:
-    """The meaning of each column's numbers, where columns of one name are the same.
+    """The meaning of each column's numbers; columns with the same name have the same meaning.
 
     A query that takes a `$metric` has its values in `value`, as the table `metrics` calls them, or in what the saved
     queries make of that. A query says the unit of a column of its own in a comment: `-- unit io_lat_p99 = ns`.
@@ -106,7 +106,7 @@ def meanings(columns: Iterable[NamedColumn], given: Mapping[str, object], text: 
 
 
 def _meaning_of(column: str, meanings: Mapping[str, Meaning]) -> Meaning | None:
-    """The meaning of a column's numbers: by its name, or by the columns that it aggregates and adds up."""
+    """The meaning of a column's numbers, from its name or from the columns that it aggregates or adds up."""
     text = _AGGREGATE.sub("(", column.partition(" FILTER (")[0])
     if _CALL.search(text):
         return None
@@ -116,7 +116,7 @@ def _meaning_of(column: str, meanings: Mapping[str, Meaning]) -> Meaning | None:
 
 
 def print_table(result: Result, meanings: Mapping[str, Meaning]) -> None:
-    """An answer for people: numbers with their units where these are `known`."""
+    """Print a result for people, with units if they are known from `meanings`."""
     from zlang.report.formats import cell
 
     ways = [_meaning_of(column, meanings) if meanings else None for column in result.columns]

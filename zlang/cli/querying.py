@@ -1,4 +1,4 @@
-"""`zlang sql`: one question from the command line, or a conversation (`repl`)."""
+"""`zlang sql`: one query from the command line, or an interactive prompt (`repl`)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def sql(query: str | None, file: Path | None, params: Sequence[str], db: Path, query_options: QueryOptions) -> int:
-    """Answer one question; without one, on a terminal, answer many."""
+    """Run one query; without one, on a terminal, start the interactive prompt."""
     words.form_of_rows(query_options.form, "parquet")
     if query_options.partition and query_options.form != "parquet":
         raise typer.BadParameter("only parquet is partitioned: add --format parquet", param_hint="--partition")

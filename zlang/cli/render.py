@@ -1,4 +1,4 @@
-"""Findings and errors as text for people: the line with carets, the problem, what to type."""
+"""Findings and errors as text for people: the line with carets, the problem, and what to type."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ visible, is_visible = text.visible, text.is_visible
 
 
 def is_coloured(stream: TextIO) -> bool:
-    """Colours only on a terminal, and not where NO_COLOR is set (no-color.org)."""
+    """Whether to use colours: only on a terminal, and not if NO_COLOR is set (no-color.org)."""
     return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
 
 
@@ -69,7 +69,7 @@ def _painted(text: str, how: str, *, colour: bool) -> str:
 
 
 def _underlined(span: Span, line: int, column: int, mark: str) -> tuple[str, str]:
-    """The line, cut around the place if it is long, and the marks beneath it."""
+    """The line, cut around the place if it is long, and the marks below it."""
     text = "".join(char if is_visible(char) else " " for char in span.source.line(line))
     start, length = column - 1, max(1, min(span.end - span.start, len(text) - column + 1))
     cut = max(0, start - _WIDEST // 2) if len(text) > _WIDEST else 0
@@ -106,13 +106,13 @@ def _place(span: Span) -> dict[str, object]:
 
 
 def run_error(error: RunError, *, colour: bool) -> str:
-    """An error of the world, and what to do."""
+    """An error outside the program, and what to do about it."""
     head = f"{_COLOURS['error']}error\x1b[0m: " if colour else "error: "
     return head + visible(error.message) + (f"\n  = help: {visible(error.hint)}" if error.hint else "")
 
 
 def bug(error: Exception) -> int:
-    """A bug of ours: a log for the report, exit code 3."""
+    """Report a bug in zlang: write a log for the bug report, and return exit code 3."""
     import tempfile
     import traceback
 
@@ -122,7 +122,7 @@ def bug(error: Exception) -> int:
     try:
         with tempfile.NamedTemporaryFile(prefix="zlang-bug-", suffix=".log", delete=False) as log:
             log.write(shown.encode("utf-8", "replace"))
-    except OSError:  # there is no place for it
+    except OSError:  # the log cannot be written
         print("  = help: please report it with this:", visible(shown, keep="\n"), sep="\n", file=sys.stderr)
     else:
         print(f"  = help: please report it with {log.name}", file=sys.stderr)

@@ -1,7 +1,7 @@
-"""A conversation with the results: `zlang sql` on a terminal.
+"""The interactive prompt of `zlang sql` on a terminal.
 
-A statement ends with `;` or an empty line; one that begins with `.` or `@` is a line. Ctrl-C ends what is being
-asked, Ctrl-D the conversation. prompt_toolkit is imported here only.
+A statement ends with `;` or an empty line; one that begins with `.` or `@` is a single line. Ctrl-C ends the current
+query, Ctrl-D the session. Only this module imports prompt_toolkit.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _WORD = re.compile(r"(?:^\s*[@.])?\w*$")
 
 
 class Names(Completer):
-    """Completes tables, columns, functions and commands; behind a factor, its levels."""
+    """Completes tables, columns, functions and commands, and the levels of a factor after its name."""
 
     def __init__(self, session: QuerySession) -> None:
         columns = session.columns()
@@ -98,7 +98,7 @@ def _completions(begun: str, words: Iterable[str]) -> Iterator[Completion]:
 
 
 def converse(db: Path, query_options: QueryOptions, source: Input | None = None, target: Output | None = None) -> int:
-    """Answer until the end of input. `source` and `target` stand for the terminal in tests."""
+    """Run queries until the end of input. Tests pass `source` and `target` in place of the terminal."""
     with results.session(db, write=query_options.write, unsafe=query_options.unsafe) as session:
         names = Names(session)
         prompt: PromptSession[str] = PromptSession(
@@ -139,7 +139,7 @@ def _answer(talk: _Talk, line: str) -> None:
 
 
 class _Talk:
-    """The program so far, and a note on each line."""
+    """The session: it reads statements, runs them and prints the results."""
 
     def __init__(self, db: Path, session: QuerySession, *, raw: bool) -> None:
         self._db = db
@@ -201,7 +201,7 @@ def _full(named_column: NamedColumn) -> str:
 
 
 def _keys() -> KeyBindings:
-    """Enter asks where a statement has ended, and begins a line where it has not."""
+    """Key bindings: Enter runs a complete statement, and begins a new line in an incomplete one."""
     keys = KeyBindings()
 
     @keys.add("enter")
@@ -215,7 +215,7 @@ def _keys() -> KeyBindings:
 
 
 def has_ended(document: Document) -> bool:
-    """Whether Enter asks what has been typed."""
+    """Whether the typed statement is complete, so that Enter runs it."""
     text = document.text.strip()
     is_line = text[:1] in {"", ".", "@"}
     return is_line or text.endswith(";") or not document.current_line.strip()

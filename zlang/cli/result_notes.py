@@ -20,7 +20,7 @@ _NAMED = 3
 
 
 def print_summary(summary: Summary) -> None:
-    """A table of estimates: a median has its interval behind it."""
+    """Print a table of estimates, each with its interval."""
     from zlang.report.summary import heading, shown
 
     rows = [[shown(value, column) for value, column in zip(row, summary.columns, strict=True)] for row in summary.rows]
@@ -31,14 +31,14 @@ def print_summary(summary: Summary) -> None:
 
 
 def what_does_not_count(summary: Summary) -> None:
-    """Print how many trials count, and why the others do not."""
+    """Print the number of valid trials, and the reasons why others are invalid."""
     print(f"{summary.valid:,} of {summary.trials:,} trials count")
     for reason, count in summary.reasons:
         print(f"  {count:,} {'does' if count == 1 else 'do'} not count: {render.visible(reason)}")
 
 
 def warn_of_damage(db: Path, *run_names: str | None) -> None:
-    """Report problems of the runs behind an answer; without a name, of the latest run."""
+    """Report problems of the runs behind a result; without a name, of the latest run."""
     _warn(results.damage(db, *run_names))
 
 
@@ -50,7 +50,7 @@ def note_of_dropped(dropped: int, db: Path, directory: Path) -> None:
 
 
 def warn_of_unverified(runs: Sequence[tuple[str, str]]) -> None:
-    """Name the runs whose results cannot be verified: a few, and the number of the others."""
+    """Name a few of the runs whose results cannot be verified, and the number of the others."""
     _warn(runs[:_NAMED])
     if len(runs) > _NAMED:
         where = "zlang sql \"select run, problem from problems where problem like '%cannot be verified%'\""

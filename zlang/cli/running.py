@@ -1,4 +1,4 @@
-"""`zlang run`, `zlang resume` and `zlang clean`: carry out a plan, with progress, and say how it went."""
+"""`zlang run`, `zlang resume` and `zlang clean`: carrying out plans, showing their progress, and cleaning up."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def run(
     code = 0
     for number, each in enumerate(prepared, 1):
         if len(prepared) > 1:
-            sys.stdout.flush()  # what was printed before stands before, also in a file of both streams
+            sys.stdout.flush()  # keep the order of the output in a file that receives both streams
             print(f"experiment {each.planned.experiment.name} ({number} of {len(prepared)})", file=sys.stderr)
         ended = _run_one(each, runs_dir, db, wishes, lanes)
         if ended > _SIGNALLED:
@@ -101,9 +101,9 @@ _SIGNALLED = 128
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """The plan of an experiment, how its machines are reached, what to type for it, and what it may write to.
+    """A prepared run: the plan, how its machines are reached, the command to type again, and what it may write to.
 
-    The `findings` are those of the rules on these machines.
+    `findings` are those of the rules about these machines.
     """
 
     planned: Planned
@@ -114,7 +114,7 @@ class _Prepared:
 
 
 def _warn_of_machines(planned: Planned, reached: Mapping[str, Reach]) -> Iterator[Finding]:
-    """Warn of what the machines of a plan contradict. Raises RunError unless they can be used."""
+    """Warn of facts in a plan that its machines contradict. Raises RunError if the machines cannot be used."""
     header = planned.plan.header
     plans.require_one_host(planned)
     plans.require_guarded_nodes(planned)
@@ -153,7 +153,7 @@ def _run_one(prepared: _Prepared, runs_dir: Path, db: Path, wishes: Wishes, lane
     if not remaining:
         whole = {item.folder.path: item.folder for item in result.values()}
         (folder, *others) = whole.values()
-        # Another release may declare metrics and read clauses otherwise, although the plan is the same.
+        # Another release may declare metrics and read clauses differently, although the plan is the same.
         if not others and folder.read_plan().header == header:
             return _answer(folder, db, 0)
     else:
@@ -189,14 +189,14 @@ def _run_one(prepared: _Prepared, runs_dir: Path, db: Path, wishes: Wishes, lane
 def _require_budget(
     planned: Planned, db: Path, expected: PlanEstimate, measurements: Mapping[str, Measured] | None
 ) -> None:
-    """Raise RunError where a whole run takes longer than it may; with what would fit."""
+    """Raise RunError if a whole run exceeds its time budget; the hint says what would fit."""
     fitting = None if measurements is None else costs.fitting_budget(planned, db, expected, measurements)
     if fitting is not None:
         raise RunError(*words.over_budget(expected.total, float(planned.experiment.budget or 0), fitting))
 
 
 def _confirm(trials: int, header: Header, *, yes: bool) -> None:
-    """Ask before the first command, where there is somebody to ask."""
+    """Ask for confirmation before the first command, if standard input is a terminal."""
     if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return
     some = ("at most " if header.is_sequential else "") + words.counted(trials, "trial")
@@ -218,7 +218,7 @@ def resume(
     reach: list[str],
     is_answered: bool,
 ) -> int:
-    """Go on with a run; with `yes`, what it was waiting for is done."""
+    """Continue a run; with `yes`, the manual step that it waited for counts as done."""
     folder = runs.find(runs_dir, run_name)
     runs.require_own(folder, trust=trust)
     _reach_again(folder, reach)
@@ -232,19 +232,19 @@ def resume(
 
 
 def _require_trial(number: int | None, header: Header) -> None:
-    """Refuse an `--only` that the plan does not have."""
+    """Refuse an `--only` trial that the plan does not have."""
     if number is not None and not 1 <= number <= header.trials:
         raise typer.BadParameter(f"the plan has trials 1 to {header.trials:,}", param_hint="--only")
 
 
 def _arm_again(folder: Folder, armed: Armed, line: str) -> None:
-    """Arm what a run writes to; the seal covers what is armed."""
+    """Rearm the devices that a run writes to, and renew the seal, which covers them."""
     if arming.rearm(folder, armed, line):
         _seal(folder)
 
 
 def _reach_again(folder: Folder, options: list[str]) -> None:
-    """Change how machines are reached; the seal covers that, too."""
+    """Change how machines are reached, and renew the seal, which covers that too."""
     if options:
         runs.reach_again(folder, options)
         _seal(folder)
@@ -260,7 +260,7 @@ def _seal(folder: Folder) -> None:
 def _resume(
     account: Account[Judgement], db: Path, selection: Selection, *, is_confirmed: bool = False, is_answered: bool = True
 ) -> int:
-    """Carry out what is not done, then answer, if that is wished."""
+    """Carry out the remaining trials, then show the results if requested."""
     folder, state = account.folder, account.state
     header = folder.read_plan().header
     done = state.carried_out if selection.only is None and not selection.failed else 0
@@ -296,7 +296,7 @@ def _resume(
 
 
 def _standing_resources(folder: Folder) -> str:
-    """The resources that a stopped run has left, in a sentence."""
+    """The resources that a stopped run has left behind, in a sentence."""
     remaining = [render.visible(creates) for creates in runs.still_standing(folder)]
     if not remaining:
         return "stopped; everything that the run created is removed."
@@ -305,7 +305,7 @@ def _standing_resources(folder: Folder) -> str:
 
 
 def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -> int:
-    """Show what a run has to say. A failure of the database loses nothing: the run folder has everything."""
+    """Show the results of a run. A failure of the database loses nothing: the run folder has everything."""
     try:
         closing = results.conclude(folder, db, is_whole=is_whole)
     except RunError as error:
@@ -323,7 +323,7 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
         unknown = costs.unknown(folder)
         without = f" (without {words.setups_and_trials(unknown)} of unknown duration)" if unknown else ""
         is_sequential = folder.read_plan().header.is_sequential
-        # Of both, less may be needed, and what is unknown may be more.
+        # For both, less may be needed, and unknown durations may add to it.
         bound = {(True, False): "at most ", (False, True): "at least "}.get((is_sequential, bool(unknown)), "")
         print(f"took {words.duration(took.elapsed)}; the estimate was {bound}{words.duration(took.estimate)}{without}")
     print("\ntry next:")
@@ -349,7 +349,7 @@ def _db_option(db: Path) -> str:
 
 
 def clean(run_name: str | None, runs_dir: Path, *, as_json: bool, trust: bool, reach: list[str]) -> int:
-    """Remove what a run left behind."""
+    """Remove the resources that a run left behind."""
     unbegun = runs.remove_unbegun(runs_dir, run_name)
     if unbegun and not as_json:
         for name in unbegun:

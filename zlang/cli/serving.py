@@ -8,7 +8,7 @@ from zlang.errors import RunError
 
 
 def serve() -> None:
-    """Serve an editor until it ends. Raises RunError where the library for that is not installed."""
+    """Serve an editor until it ends. Raises RunError if the library for that is not installed."""
     try:
         from zlang.lsp import server
     except ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""`zlang status`: how far runs are, and which of their trials do not count."""
+"""`zlang status`: the progress of runs, and their invalid trials."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from zlang.pipeline.status import RunStatus
 
 
 def status(run_name: str | None = None, runs_dir: Path = words.RUNS, *, as_json: bool = False) -> int:
-    """Show how far one run is, or all."""
+    """Show the progress of one run, or of all runs."""
     if run_name is None:
         return _list(runs_dir, as_json=as_json)
     run = statuses.of(statuses.find(runs_dir, run_name))
@@ -28,7 +28,7 @@ def status(run_name: str | None = None, runs_dir: Path = words.RUNS, *, as_json:
 
 
 def follow(run_name: str | None, runs_dir: Path) -> int:
-    """Watch a run while it runs."""
+    """Follow a run while it is carried out."""
     from zlang.cli import following, submitting
     from zlang.pipeline import runs, submissions
 
@@ -74,12 +74,12 @@ def _print(run: RunStatus, task: str) -> None:
 
 
 def _stage(run: RunStatus) -> str:
-    """The progress of a run; of one that a process carries out, that it does."""
+    """The stage of a run, or that a process is carrying it out."""
     return "running" if _is_running(run) else words.stage(run, run.trials)
 
 
 def _is_running(run: RunStatus) -> bool:
-    if run.is_finished:  # then nothing is loaded that looks for processes
+    if run.is_finished:  # avoids loading the code that looks for processes
         return False
     from zlang.pipeline import runs
     from zlang.run.folder import Folder
@@ -88,7 +88,7 @@ def _is_running(run: RunStatus) -> bool:
 
 
 def _invalid(count: int) -> str:
-    """The number of trials that do not count, in words; empty if all count."""
+    """The number of invalid trials, in words; empty if there are none."""
     return f", {count:,} of them {'does' if count == 1 else 'do'} not count" if count else ""
 
 
@@ -121,9 +121,9 @@ def _list(runs_dir: Path, *, as_json: bool) -> int:
 
 
 def _tasks(listed: Iterable[RunStatus]) -> Mapping[Path, str]:
-    """The task of each run that was submitted, and its state, in words."""
+    """The task of each submitted run and the state of the task, in words."""
     submitted = [run.path for run in listed if run.is_submitted]
-    if not submitted:  # then nothing that asks the batch system is loaded
+    if not submitted:  # avoids loading the code that queries the batch system
         return {}
     from zlang.pipeline import submissions
     from zlang.run.folder import Folder

@@ -1,9 +1,9 @@
-"""Standard output and error that never end a command by themselves: closed, full, hung up or of few characters.
+"""Standard output and error that never end a command by themselves, even if closed, full, hung up or not Unicode.
 
-Rules: what cannot be written to standard error is dropped. The first failure of standard output raises `Unwritable`,
-so that a long answer ends; in a command that has to be tidied up after (`keep_on`) it is dropped as well, and so are
-messages on standard error that nobody reads: a run does not wait for a reader. For people a character that the encoding
-does not have becomes one that looks like it, or its escape; for programs all is UTF-8.
+Rules: text that cannot be written to standard error is dropped. The first failure of standard output raises
+`Unwritable`, so that a long answer ends. In a command that has to clean up (`keep_on`) it is dropped as well, and so
+are messages on standard error that nobody reads: a run does not wait for a reader. For people, a character that the
+encoding lacks becomes one that looks like it, or its escape; for programs, all output is UTF-8.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def prepare(*, keep_on: bool) -> None:
         with suppress(OSError):
             os.fstat(number)
             continue
-        # Else the next file that is opened (the journal) would be taken for standard output.
+        # Otherwise the next opened file (the journal) would get the descriptor of standard output.
         os.set_inheritable(os.open(os.devnull, mode), True)
     sys.stdin = sys.stdin or open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stdout = _stream(Sink(1, is_strict=not keep_on), sys.stdout)
@@ -49,13 +49,13 @@ def _stream(sink: Sink, old: TextIO | None) -> io.TextIOWrapper:
 
 
 def use_utf8() -> None:
-    """Write UTF-8 to standard output from here on, whatever the locale says: programs read it."""
+    """Write UTF-8 to standard output from now on, whatever the locale, because programs read it."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")
 
 
 def failure() -> OSError | None:
-    """The error of standard output that could not be written to, unless nobody reads it any more."""
+    """The error with which writing to standard output failed; None if there was none, or the reader closed the pipe."""
     sys.stdout.flush()
     sink = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     if isinstance(sink, Sink) and sink.failure is not None and sink.failure.errno not in HUNG_UP:
@@ -64,7 +64,7 @@ def failure() -> OSError | None:
 
 
 def _replaced(error: UnicodeError) -> tuple[str, int]:
-    """Replacements of characters that the encoding does not have."""
+    """Replace characters that the encoding does not have."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     return "".join(map(_similar, error.object[error.start : error.end])), error.end

@@ -1,4 +1,4 @@
-"""`zlang submit`: hand a plan to a batch system, in parts."""
+"""`zlang submit`: submitting the parts of a plan to a batch system."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FOLLOW_EVERY = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """Into how many parts somebody wants a plan to be cut, which of them to submit, and what they permit."""
+    """A requested submission: the number of parts of the plan, the parts to submit, and the permissions given."""
 
     parts: int
     lanes: int
@@ -46,7 +46,7 @@ def submit(
     options: list[str],
     wishes: Submission,
 ) -> int:
-    """Submit the plan of each experiment of a program; the tasks of one begin when those before have ended."""
+    """Submit the plan of each experiment of a program; the tasks of one begin when those of the previous have ended."""
     words.ordered(order)
     _require_own_array(options)
     checking.require_file(file)
@@ -73,7 +73,7 @@ def submit(
 
 
 def _submit_one(planned: Planned, runs_dir: Path, db: Path, options: list[str], wishes: Submission) -> str:
-    """Submit the parts of a plan that are not finished, or all of them if there are none; gives the job."""
+    """Submit the unfinished parts of a plan, or all parts if none exist yet; return the job."""
     created: list[Folder] = []
     folders = [] if wishes.again else submissions.latest(runs_dir, planned.plan.header.plan)
     if folders:
@@ -93,7 +93,7 @@ def _submit_one(planned: Planned, runs_dir: Path, db: Path, options: list[str], 
 
 
 def follow(folder: Folder) -> int:
-    """A line each time that something changes in the parts of a plan, until none of their tasks waits or runs."""
+    """Print a line for each change in the parts of a plan, until none of their tasks waits or runs."""
     line_shown = ""
     with suppress(KeyboardInterrupt):
         while True:
@@ -116,7 +116,7 @@ def follow(folder: Folder) -> int:
 
 
 def _require_own_array(options: list[str]) -> None:
-    """Refuse options of sbatch with which tasks would not be the parts."""
+    """Refuse options of sbatch that would break the match between tasks and parts."""
     for option in options:
         if option.startswith(("--array", "-a")):
             raise RunError(
@@ -125,7 +125,7 @@ def _require_own_array(options: list[str]) -> None:
 
 
 def _to_do(folders: list[Folder], *, failed: bool) -> list[Folder]:
-    """The parts to submit again: those that are not finished, and whose tasks neither wait nor run."""
+    """The parts to submit again: unfinished ones whose tasks neither wait nor run."""
     for folder in folders:
         runs.require_own(folder, trust=False)
     unfinished = [folder for folder in folders if not runs.run_state(folder).is_finished]

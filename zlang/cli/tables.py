@@ -1,4 +1,4 @@
-"""Tables as a terminal shows them."""
+"""Tables for a terminal."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _NARROWEST = 20
 
 
 def draw(columns: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> None:
-    """A table: drawn by rich, as wide as it must be where nobody looks at it.
+    """Print a table with rich, at its full width if the output is not a terminal.
 
-    Only words of the last column go to a next line; a terminal too narrow for that gets a line for each column.
+    Only the last column is wrapped; on a terminal too narrow for that, each column gets its own line.
     """
     from rich import box
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""`zlang init` and `zlang kinds`: how to begin, and what there is."""
+"""`zlang init` and `zlang kinds`: a first program, and the kinds of the library."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def init(file: Path) -> int:
 
 
 def address(module: str, name: str) -> str:
-    """The place of a kind, or of `KIND.PROPERTY`, below the address of the documentation."""
+    """The address of a kind, or of `KIND.PROPERTY`, relative to the documentation."""
     return f"kinds/{module}.html#{name}"
 
 
 def kinds(name: str | None, *, as_json: bool) -> int:
-    """List the kinds, or show one, or one property of one, as its declaration says."""
+    """List the kinds, or show the declaration of a kind or of one of its properties."""
     if name is not None:
         described = describing.find(name)
         if as_json:

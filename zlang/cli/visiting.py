@@ -1,4 +1,4 @@
-"""`zlang doctor` for a program whose hosts are reached: what each machine has, and what it lacks."""
+"""`zlang doctor` for a program with remote hosts: what each machine has, and what it lacks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from zlang.run.transport.reach import Reach
 
 @dataclass(frozen=True, slots=True)
 class VisitedHost:
-    """A host, how it is reached, and what was found there; nothing where it is not reached."""
+    """A host, how it is reached, and the facts found there, if it is reached."""
 
     name: str
     reach: Reach | None = None
@@ -27,17 +27,17 @@ class VisitedHost:
 
     @property
     def missing(self) -> list[machine.Tool]:
-        """The tools that it lacks."""
+        """The tools that the host lacks."""
         return [tool for tool in self.visit.tools if tool.path is None]
 
     @property
     def is_ready(self) -> bool:
-        """Whether it has all that the program needs."""
+        """Whether the host has everything that the program needs."""
         return not (self.visit.problem or self.missing or self.contradictions)
 
 
 def visit(checked: Checked, reach: list[str], *, as_json: bool) -> int | None:
-    """Visit the machines of a program; gives the exit code, or nothing where none of its hosts is reached."""
+    """Visit the machines of a program; return the exit code, or None if none of its hosts is reached."""
     visited: dict[str, VisitedHost] = {}
     for experiment in checked.program.experiments.values():
         reached = machines.reached(checked, experiment, reach)
@@ -62,7 +62,7 @@ def visit(checked: Checked, reach: list[str], *, as_json: bool) -> int | None:
 
 
 def _contradictions(planned: Planned, visit: Visit) -> tuple[str, ...]:
-    """Facts in the program that a machine contradicts, and what its versions lack."""
+    """The facts in the program that a machine contradicts, and the features that its versions lack."""
     if visit.problem:
         return ()
     instance = hosts.machine_instance(visit.host, hosts.facts(visit.answers))

@@ -34,7 +34,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def in_lines(text: str, items: Iterable[str]) -> str:
-    """A text and a list, in lines of at most 80 columns that break only between items."""
+    """A text and a list, on lines of at most 80 columns that break only between items."""
     import textwrap
 
     unbroken = ", ".join(item.replace(" ", _NO_BREAK) for item in items)
@@ -45,7 +45,7 @@ def in_lines(text: str, items: Iterable[str]) -> str:
 
 
 def shell(text: str) -> str:
-    """A word as it can be typed; what would steer the terminal is spelled as bash, zsh and POSIX of 2024 take it."""
+    """Quote a word for a shell; control characters are escaped as bash, zsh and POSIX 2024 read them."""
     if is_visible(text):
         return quote(text)
     spelled = (char if is_visible(char) else _octal(char) for char in text.replace("\\", "\\\\").replace("'", "\\'"))
@@ -57,12 +57,12 @@ def _octal(char: str) -> str:
 
 
 def file(name: str) -> str:
-    """A file's name as it can be typed, also where it looks like an option."""
+    """Quote a file name for a shell, even if it looks like an option."""
     return shell(f"./{name}" if name.startswith("-") else name)
 
 
 def named(folder: Path) -> str:
-    """A run as `status` and `resume` find it: by its name in ./runs, else by its path."""
+    """The argument by which `status` and `resume` find a run: its name if it is in ./runs, else its path."""
     return folder.name if folder.parent == RUNS.absolute() else str(folder)
 
 
@@ -79,7 +79,7 @@ def program(
     again: bool = False,
     reach: Iterable[str] = (),
 ) -> str:
-    """A program with all its options, as the user can type it again."""
+    """A program with all its options, as the user can type them again."""
     parts = [file(name), *(f"--set {shell(setting)}" for setting in settings or ())]
     parts += [f"--profile {shell(profile)}"] if profile is not None else []
     parts += [f"--experiment {shell(experiment)}"] if experiment is not None else []
@@ -93,7 +93,7 @@ def program(
 
 
 def measured(by_run: Mapping[str, int], trials: int) -> str:
-    """Say how many trials earlier runs have measured, and which runs."""
+    """A phrase that says how many trials earlier runs have measured, and which runs."""
     count = sum(by_run.values())
     largest = sorted(by_run.items(), key=lambda pair: -pair[1])[:_NAMED]
     named = ", ".join(f"{count:,} in {run}" for run, count in largest)
@@ -107,7 +107,7 @@ def measured(by_run: Mapping[str, int], trials: int) -> str:
 
 
 def refuse(folder: Folder, why: str) -> None:
-    """Say that the results of a folder are not used."""
+    """Report that the results of a folder are not used."""
     print(f"note: results of {folder.name} are not used: {visible(why)}", file=sys.stderr)
 
 
@@ -152,7 +152,7 @@ def set_up_once(factors: Sequence[str], limits: Sequence[str], repeat: int, *, i
 
 
 def confounded_with_order(factors: Sequence[str], repeat: int, *, are_set_up: bool) -> str:
-    """A note about factors that a plan does not mix, with the option that does; some may be what is set up."""
+    """A note about factors that are confounded with the run order, with the option that avoids it."""
     named = " and ".join(f"`{visible(name)}`" for name in factors)
     are, their = ("is", "its") if len(factors) == 1 else ("are", "their")
     confounded = f"{named} {are} confounded with run order: drift would look like {their} effect"
@@ -167,7 +167,7 @@ def setups_and_trials(count: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as people say them."""
+    """A duration in seconds as text for people."""
     if seconds < 100:  # noqa: PLR2004 - two digits are enough
         return f"{seconds:.0f} s"
     minutes, remaining = divmod(round(seconds), 60)
@@ -183,7 +183,7 @@ def over_budget(expected: float, budget: float, fitting: Iterable[tuple[str, flo
 
 
 def difference(name: str, old: str, new: str, how: str) -> Iterator[str]:
-    """The changes of a file, as patch(1) takes them unless there are characters that nobody would see."""
+    """The changes of a file as a diff, which patch(1) accepts unless it has escaped invisible characters."""
     name = visible(name)
     import difflib
 
@@ -198,13 +198,13 @@ def _lines(text: str) -> list[str]:
 
 
 def write(text: str) -> None:
-    """Write a program, or what changes in it: UTF-8 whatever the locale says."""
+    """Write a program or its changes to standard output, in UTF-8 whatever the locale."""
     streams.use_utf8()
     sys.stdout.write(text)
 
 
 def counts(state: RunState | RunStatus, header: Header | RunStatus) -> str:
-    """The number of trials that are done, and of all."""
+    """The numbers of done and of all trials, in words."""
     done = state.carried_out
     if not header.is_sequential:
         return f"{done:,} of {header.trials:,} trials"
