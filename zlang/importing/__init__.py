@@ -1,4 +1,4 @@
-"""The files of other tools, as programs."""
+"""Importers, which turn files of other tools into programs."""
 
 FILES = "a file of fio, bench-fio, vdbench or elbencho"
 """The files that can be imported, for the help of the command line."""

@@ -1,4 +1,4 @@
-"""INI files of bench-fio as programs: its lists become choices.
+"""Import of INI files of bench-fio: its lists become choices.
 
 Source: the settings and their defaults in bench-fio's defaultsettings.py, its calls of fio in runfio.py.
 """
@@ -70,7 +70,7 @@ def program(
     keywords: Mapping[str, str],  # noqa: ARG001
     read: job_file.Read,  # noqa: ARG001
 ) -> str:
-    """The program for an INI file. Raises RunError."""
+    """Turn an INI file into a program. Raises RunError."""
     given = _settings(text, name)
     modes = _list(given.get("mode", _DEFAULTS["mode"]))
     study = Study(fio_options.NAME, name)

@@ -1,6 +1,6 @@
-"""Command lines of elbencho as programs: its phases become levels, its threads workers of fio.
+"""Import of elbencho command lines: its phases become levels, its threads workers of fio.
 
-Source: elbencho's `--help-all`. Each thread works on a part of its own; all parts together are the file once.
+Source: elbencho's `--help-all`. Each thread works on its own part; the parts together cover the file once.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ _SUFFIX = ".elbencho"
 
 
 class _Command(Record):
-    """A command: its options by their long names, how each was written, what it measures, and where it stands."""
+    """A command: its options by long name, each as written, its phases, and its place in the file."""
 
     options: Mapping[str, str]
     written: Mapping[str, str]
@@ -103,7 +103,7 @@ class _Command(Record):
 
 
 def is_recognised(text: str, name: str) -> bool:
-    """Whether a text has a command line of elbencho, or a file is its configuration."""
+    """Whether a text contains a command line of elbencho, or is its configuration file."""
     return name.endswith(_SUFFIX) or any(_LINE.match(line) for line in text.splitlines())
 
 
@@ -114,7 +114,7 @@ def program(
     keywords: Mapping[str, str],  # noqa: ARG001
     read: job_file.Read,
 ) -> str:
-    """The program for command lines or a configuration. Raises RunError."""
+    """Turn command lines or a configuration file into a program. Raises RunError."""
     commands = list(_commands(text, name, read))
     if not commands:
         raise RunError(f"{name} has no command line of {_TOOL}", "such as `elbencho -w -r -b 4k -s 1g --direct FILE`")
@@ -140,7 +140,7 @@ def program(
 
 
 def _joined(trials: list[LoadStudy]) -> Iterator[LoadStudy]:
-    """Experiments of commands that follow each other, as one where they differ only in the load."""
+    """Join the experiments of consecutive commands that differ only in the load."""
     joined: list[LoadStudy] = []
     for each in trials:
         if joined and joined[-1].replace(levels=each.levels) == each:
@@ -165,7 +165,7 @@ def _commands(text: str, name: str, read: job_file.Read) -> Iterator[_Command]:
 
 
 def _simple_commands(line: str, name: str) -> Iterator[list[str]]:
-    """The words after `elbencho` of each command in a line."""
+    """The words after `elbencho` for each command in a line."""
     lexer = shlex.shlex(line.lstrip(" \t$>#"), posix=True, punctuation_chars=";&|<>")
     lexer.whitespace_split, lexer.commenters = True, ""
     words: list[str] | None = None
@@ -186,7 +186,7 @@ def _simple_commands(line: str, name: str) -> Iterator[list[str]]:
 
 
 def _configured(text: str) -> list[str]:
-    """The options of a configuration file as words of a command."""
+    """The options of a configuration file as command-line words."""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.strip().startswith("#")]
     words = []
     for line in lines:
@@ -227,13 +227,13 @@ def _command(words: list[str], name: str, read: job_file.Read) -> _Command:
 
 
 def _long(option: str) -> str:
-    """The option with this beginning, if there is only one."""
+    """The full name of the option with this prefix, if there is only one."""
     fitting = [each for each in (*_VALUED, *_FLAGS) if each.startswith(option)]
     return fitting[0] if len(fitting) == 1 else option
 
 
 def _short_options(letters: str, later_words: Iterator[str], options: dict[str, str], written: dict[str, str]) -> None:
-    """Letters behind one dash: flags, and at the end one that takes what follows."""
+    """Parse the letters after a dash: flags, of which the last can take a value."""
     for index, letter in enumerate(letters):
         option = _SHORT.get(letter, letter)
         if option in _VALUED:
@@ -245,7 +245,7 @@ def _short_options(letters: str, later_words: Iterator[str], options: dict[str, 
 
 
 def _expanded(word: str) -> list[str]:
-    """A path with ranges or words in brackets or braces, as `file[1-4]`, as the paths that it stands for."""
+    """Expand a path with ranges or words in brackets or braces, such as `file[1-4]`."""
     paths = list(islice(_paths(word), _MOST + 1))
     return paths if len(paths) <= _MOST else [word]
 
@@ -297,7 +297,7 @@ def _load(command: _Command, phase: str, study: Study) -> Load:
 
 
 def _put(option: str, value: str, written: str, phase: str, settings: Settings) -> None:
-    """An option of elbencho as those of fio."""
+    """Translate an option of elbencho to options of fio."""
     if option in _ELSEWHERE.split() or option == f"limit{_OTHER.get(phase, '')}":
         return
     if option in _OPTIONS and value != "all":
@@ -336,7 +336,7 @@ def _is_of_many_files(command: _Command) -> bool:
 
 
 def _number_of_files(command: _Command, workers: int) -> int:
-    """The number of files of all workers together; a path that is no directory is one file."""
+    """The number of files of all workers together; a path that is not a directory is one file."""
     if not _is_of_many_files(command):
         return 1
     return workers * math.prod(_positive(command.options.get(name, "1")) or 1 for name in ("dirs", "files"))

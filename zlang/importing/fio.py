@@ -1,4 +1,4 @@
-"""fio's job files as programs.
+"""Import of fio's job files.
 
 In: a job file. Out: a program that measures the same loads, with a remark at each place where it cannot.
 Jobs that run at the same time are streams of one trial; a job that waits for others begins another level.
@@ -19,9 +19,9 @@ from zlang.record import Record
 
 
 class _Job(Record):
-    """A load of the file, its cache protocol, whether it waits for those before it, and whether it only verifies.
+    """A load of the file, its cache protocol, whether it waits for earlier jobs, and whether it only verifies.
 
-    `workers` is how many there are of it, and `writes` whether it writes to its file.
+    `workers` is the number of its workers, and `writes` says whether it writes to its file.
     """
 
     load: Load
@@ -35,7 +35,7 @@ class _Job(Record):
 def program(
     text: str, name: str, variables: Mapping[str, str], keywords: Mapping[str, str], read: job_file.Read
 ) -> str:
-    """The program for a job file. Raises RunError."""
+    """Turn a job file into a program. Raises RunError."""
     file = job_file.parse(text, name, variables, keywords, read)
     if not file.sections:
         raise RunError(f"{name} has no jobs", "a job is a section: `[NAME]` and options below it")
@@ -57,12 +57,12 @@ def program(
 
 
 def is_recognised(text: str, name: str) -> bool:  # noqa: ARG001
-    """Every text that no other format claims is taken for a job file."""
+    """Accept any text: one that no other format recognises is taken for a job file."""
     return True
 
 
 def _shared(sections: Iterable[JobSection]) -> tuple[Option, ...]:
-    """The options that all jobs have from `[global]`, where several have the same ones."""
+    """The options that all jobs inherit from `[global]`, if several jobs have the same ones."""
     sections = list(sections)
     inherited = {section.inherited for section in sections}
     is_worth_it = len(sections) > 1 and len(inherited) == 1
@@ -71,7 +71,7 @@ def _shared(sections: Iterable[JobSection]) -> tuple[Option, ...]:
 
 
 def _everywhere(sections: Iterable[JobSection], shared: tuple[Option, ...]) -> dict[str, Option]:
-    """The options that every job has, though each may give them another value."""
+    """The options that every job has, possibly with different values."""
     of_jobs = [fio_options.effective(section.options()) for section in sections]
     everywhere = {name for name in of_jobs[0] if all(name in options for options in of_jobs)}
     of_all = fio_options.effective(shared)
@@ -106,7 +106,7 @@ def _job(section: JobSection, shared: tuple[Option, ...], study: Study) -> _Job:
 
 
 def _with_files(group: list[_Job]) -> list[_Job]:
-    """Jobs that run at the same time: those that name no file have one each, as fio gives them."""
+    """Give each concurrent job that names no file its own file, as fio does."""
     return [
         job.replace(load=job.load.replace(target=job.load.target.replace(file=f"file {place}")))
         if place and not job.load.target.file
@@ -136,7 +136,7 @@ def _with_workers(group: list[_Job]) -> list[_Job]:
 
 
 def _trials(groups: Iterable[list[_Job]], stem: str) -> Iterator[LoadStudy]:
-    """An experiment for all groups that run one after the other on the same data; a group's jobs are streams."""
+    """An experiment for all groups that run one after another on the same data; the jobs of a group are its streams."""
     kept = [[job for job in group if not job.load.obstacle] for group in groups]
     measured = [
         list(same) for _, same in groupby(filter(None, kept), lambda group: (group[0].cache, group[0].load.target))
@@ -156,7 +156,7 @@ def _trials(groups: Iterable[list[_Job]], stem: str) -> Iterator[LoadStudy]:
 
 
 def _groups(jobs: Iterable[_Job]) -> list[list[_Job]]:
-    """The jobs that run at the same time, in the order of the file."""
+    """The groups of jobs that run at the same time, in the order of the file."""
     groups: list[list[_Job]] = []
     for job in jobs:
         if job.begins_alone or not groups:

@@ -1,7 +1,7 @@
 """Numbers as fio reads them in a job file: `4k`, `0x1000`, `(2 * 4k)`, `1m` of a time.
 
 Source: `str_to_decimal` in fio's parse.c, and exp/expression-parser.y for what stands in parentheses.
-Rule: what fio would refuse, or take only a part of, is None here.
+Rule: the result is None for text that fio would refuse or read only in part.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _LARGEST_EXPONENT = 64
 
 
 def size(words: str) -> Fraction | None:
-    """Bytes. fio means 1,024 by `k` and `kb`, and 1,000 by `kib`."""
+    """Parse a size in bytes. In fio `k` and `kb` mean 1,024, and `kib` means 1,000."""
     return _value(words, _of_size, 1)
 
 
 def microseconds(words: str, bare: Fraction) -> Fraction | None:
-    """A time; a number without a unit has a unit of so many microseconds."""
+    """Parse a time in microseconds; a number without a unit counts units of `bare` microseconds."""
     return _value(words, _of_time, bare)
 
 

@@ -1,8 +1,8 @@
-"""Options of fio as properties of its kind, and what it measures as a target.
+"""Translation of fio's options to properties of its kind, and of its files to targets.
 
 In: options as another tool's file has them. Out: lines of a program, with a remark at each place where it cannot.
-Rule: what an option becomes is asked of the library: its property there has the option's name, its type and its unit,
-and `without` says why an option has none. Nothing is dropped unsaid.
+Rule: the library defines the translation: its property has the option's name, type and unit, and `without` says why
+an option has no property. Nothing is dropped silently.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _IN_SEQUENCE, _AT_RANDOM = SUFFIXES = ("rw_skip", "rw_batch")
 
 @cache
 def kind() -> Kind:
-    """The kind of the library for fio."""
+    """The library's kind for fio."""
     return library.load().kind(NAME)
 
 
@@ -56,7 +56,7 @@ def own_name(name: str) -> str:
 
 
 def effective(options: Iterable[Option]) -> dict[str, Option]:
-    """The options that apply to a job, by name: of two values the later one."""
+    """The options that apply to a job, by name; a later value overrides an earlier one."""
     result: dict[str, Option] = {}
     for option in map(_in_binary, map(_affirmed, options)):
         name = own_name(option.name)
@@ -72,12 +72,12 @@ def effective(options: Iterable[Option]) -> dict[str, Option]:
 
 
 def _suffix_name(pattern: str) -> str:
-    """The property that says what stands behind the colon of a pattern."""
+    """The property for the suffix of a pattern after its colon."""
     return _AT_RANDOM if pattern.startswith("rand") else _IN_SEQUENCE
 
 
 def _in_binary(option: Option) -> Option:
-    """The same sizes as fio reads them without `kb_base=1000`: `4k` is then `4kib`, and the other way round."""
+    """Rewrite sizes for fio without `kb_base=1000`: `4k` becomes `4kib`, and the reverse."""
     definition = kind().properties.get(own_name(option.name))
     is_other = own_name(option.name) in UNSAID and option.name != "size"
     if (
@@ -92,7 +92,7 @@ def _in_binary(option: Option) -> Option:
 
 
 def _affirmed(option: Option) -> Option:
-    """`buffered=0` as `direct=1`."""
+    """Rewrite `buffered=0` as `direct=1`."""
     return (
         option.replace(name="direct", value="1" if option.value == "0" else "0")
         if option.name == "buffered"
@@ -101,18 +101,18 @@ def _affirmed(option: Option) -> Option:
 
 
 def is_property(option: Option) -> bool:
-    """Whether a property says what this option says."""
+    """Whether a property can express this option."""
     return _line(option) is not None and own_name(option.name) not in UNSAID
 
 
 def obstacle(options: Mapping[str, Option]) -> str:
-    """The reason why a job cannot be measured; an empty text if it can."""
+    """The reason why a job cannot be measured; empty if it can."""
     engine = value_of(options, "ioengine").partition(":")[0]
     return kind().without.get(f"the engine {engine}", "")
 
 
 class Settings:
-    """Options of fio that mean what another tool's options mean, in their order, with remarks on the others."""
+    """Options of fio equivalent to those of another tool, in order, with remarks on options without an equivalent."""
 
     def __init__(self) -> None:
         self.options: dict[str, Option] = {}
@@ -141,7 +141,7 @@ class Settings:
             self.expression(name, " | ".join(dict.fromkeys(literals)))
 
     def expression(self, name: str, text: str) -> None:
-        """Set an option to what the program calculates."""
+        """Set an option to an expression of the program."""
         self._choices.append(f"{name} = {text}")
 
     def has(self, name: str) -> bool:
@@ -149,7 +149,7 @@ class Settings:
         return name in self.options or any(line.startswith(f"{name} = ") for line in self._choices)
 
     def remark(self, text: str) -> None:
-        """Say something of the other tool's file at this place."""
+        """Add a remark about the other tool's file at this place."""
         self._remarks.append(text)
 
     def lines(self) -> tuple[str, ...]:
@@ -159,13 +159,13 @@ class Settings:
 
 
 def levels(name: str, values: Iterable[str]) -> list[str] | None:
-    """The values of an option as literals; None where the option cannot have one of them."""
+    """The values of an option as literals; None if the option cannot have one of them."""
     lines = [_line(Option(name, value, value, (), ())) for value in values]
     return None if None in lines else [line.partition(" = ")[2] for line in lines if line]
 
 
 def _line(option: Option) -> str | None:
-    """An option as a property, or None where no property says it."""
+    """The line for an option as a property; None if no property can express it."""
     name = own_name(option.name)
     definition = kind().properties.get(name)
     if definition is None:
@@ -177,7 +177,7 @@ def _line(option: Option) -> str | None:
 
 
 def _value(definition: PropertyDef, words: str | None) -> Value:
-    """The value of a property that fio reads from this text; None where it is none of the property's type."""
+    """The value that fio reads from this text; None if it is not of the property's type."""
     type_, words = definition.type, "1" if words is None else words
     instead = _INSTEAD.fullmatch(kind().without.get(f"{definition.name}={words}", ""))
     word = instead[2] if instead and instead[2] else words
@@ -243,9 +243,9 @@ def _remark(option: Option) -> list[str]:
 
 
 def lines_of(options: Mapping[str, Option], every: Mapping[str, Option]) -> Iterator[str]:
-    """The properties of a job, each with the comments that stood above it, and at the end what is only passed on.
+    """The properties of a job, each with the comments above it, and finally the options that are passed on as written.
 
-    `every` has what holds for the job from elsewhere as well.
+    `every` also has the options that the job inherits.
     """
     for name, option in options.items():
         yield from (line for comment in option.comments for line in writing.comment(comment))
@@ -270,12 +270,12 @@ def lines_of(options: Mapping[str, Option], every: Mapping[str, Option]) -> Iter
 
 
 def _engine(option: Option) -> str:
-    """The name under which the library says why it leaves an engine out."""
+    """The name under which the library says why it omits an engine."""
     return f"the engine {(option.value or '').partition(':')[0]}" if option.name == "ioengine" else ""
 
 
 def _is_passed_on(name: str, option: Option) -> bool:
-    """Whether fio gets an option as it was written: no property says it, and no reason is known why none does."""
+    """Whether an option is passed to fio as written: there is no property for it, and no reason why not."""
     is_known = name in UNSAID or name in kind().without or option.missing or name.startswith(_DECIDED)
     is_left_out = f"{name}={option.value}" in kind().without or _engine(option) in kind().without
     return not is_known and not is_left_out and bool(_PLAIN_NAME.fullmatch(option.name)) and _line(option) is None
@@ -304,12 +304,12 @@ def _suffix(name: str, option: Option) -> Iterator[str]:
 
 
 def unset_suffixes(shared: Mapping[str, Option], options: Mapping[str, Option]) -> tuple[str, ...]:
-    """The lines of a job whose own pattern does not go on as the shared one does."""
+    """The lines that unset the suffix of the shared pattern for a job whose own pattern lacks it."""
     return tuple(f"{name} = none" for name in SUFFIXES if name in shared and name not in options)
 
 
 def target(options: Mapping[str, Option], tool: str = NAME) -> Target:
-    """The target of a job: the file that its options name, or a file in place of a device."""
+    """The target of a job: the file that its options name, or a file as a substitute for a device."""
     remarks: list[str] = []
     directory = value_of(options, "directory") or "."
     file = value_of(options, "filename")
@@ -338,7 +338,7 @@ def target(options: Mapping[str, Option], tool: str = NAME) -> Target:
 
 
 def value_of(options: Mapping[str, Option], name: str) -> str:
-    """The value of an option; an empty text where it has none."""
+    """The value of an option; empty if it has none."""
     option = options.get(name)
     return "" if option is None or option.missing else option.value or ""
 
@@ -377,7 +377,7 @@ def _bytes_of(words: str | None) -> int | None:
 
 
 def cache_protocol(options: Mapping[str, Option]) -> str:
-    """The cache protocol of a job. By default fio drops the pages of the file before it begins."""
+    """The cache protocol of a job. By default fio drops the file's pages from the cache before it starts."""
     if value_of(options, "pre_read") not in {"", "0"}:
         return "hot"
     return "as_is" if value_of(options, "invalidate") == "0" else "cold"

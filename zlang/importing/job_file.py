@@ -1,7 +1,8 @@
-"""A fio job file as sections with their options, as fio itself reads it.
+"""Parsing of a fio job file into sections with their options, as fio itself reads it.
 
 Source: `__parse_jobs_ini` in fio's init.c, `fio_keyword_replace` and `fio_option_dup_subs` in its options.c.
-In: text, the environment, and what reads an included file. Out: `JobSection`s in order, with what they inherit.
+In: text, the environment, and a function that reads an included file. Out: `JobSection`s in order, with the options
+that they inherit.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ _COMMENT = (";", "#")
 
 
 class Option(Record):
-    """An option where it stands: its name, its value (None where there is none), and the comments above it.
+    """An option in a file: its name, its value (None if there is none), and the comments above it.
 
     `written` is the line as it was; `missing` are variables of the environment that are not set. If it `is_decimal`,
     `4k` in it is 4,000 bytes.
@@ -52,7 +53,7 @@ class JobSection(Record):
 
 
 class JobFile(Record):
-    """The comments at its head, its jobs, and the comments at its end."""
+    """A job file: the comments at its head, its jobs, and the comments at its end."""
 
     head: tuple[str, ...]
     sections: tuple[JobSection, ...]
@@ -60,7 +61,7 @@ class JobFile(Record):
 
 
 def parse(text: str, name: str, variables: Mapping[str, str], keywords: Mapping[str, str], read: Read) -> JobFile:
-    """The jobs of a file. `keywords` are fio's own words such as `$ncpus`. Raises RunError."""
+    """Parse a job file. `keywords` are fio's own words such as `$ncpus`. Raises RunError."""
     reader = _Reader(variables, keywords, read)
     reader.file(text, name, 0)
     reader.end_section()
@@ -115,7 +116,7 @@ class _Reader:
         self.comments.clear()
 
     def end_section(self) -> None:
-        """Keep the section that was read: as a job, or for the jobs after it."""
+        """Store the section that was read: as a job, or as defaults for the jobs after it."""
         if self.section is None:
             return
         bases = [option.value for option in (*self.inherited, *self.own) if option.name == "kb_base"]

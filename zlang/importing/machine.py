@@ -1,7 +1,7 @@
-"""Declarations of what a machine has: a pool with its datasets, and mounted file systems.
+"""Declarations of a machine's resources: a pool with its datasets, and mounted file systems.
 
-In: what `zpool get`, `zfs get` and /proc/self/mountinfo say. Out: text of a program. A pool is `given`; a dataset is
-declared with the properties that were set, so that what a run creates is like it.
+In: the output of `zpool get` and `zfs get`, and /proc/self/mountinfo. Out: text of a program. A pool is `given`; a
+dataset is declared with the properties that were set, so that a run creates one like it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from zlang.errors import RunError
 from zlang.importing import writing
 from zlang.units import Quantity
 
-POOL_PROPERTIES = "zpool get all {pool}"  # zfs-fuse knows no -H
+POOL_PROPERTIES = "zpool get all {pool}"  # zfs-fuse does not support -H
 DATASET_PROPERTIES = "zfs get -H -p -r -o name,property,value,source all {dataset}"
 MOUNTS = "cat /proc/self/mountinfo"
 _SET = ("local", "received")
@@ -27,7 +27,7 @@ _OF_THE_SYSTEM = ("/boot", "/dev", "/proc", "/run", "/snap", "/sys")
 
 
 def pool(name: str, pool_text: str, dataset_text: str) -> str:
-    """The program for a pool, or for a dataset in one. Raises RunError."""
+    """Turn a pool, or a dataset in one, into a program. Raises RunError."""
     settings = [line.split() for line in pool_text.splitlines()]
     datasets: dict[str, dict[str, tuple[str, str]]] = {}
     for line in dataset_text.splitlines():
@@ -70,19 +70,19 @@ def pool(name: str, pool_text: str, dataset_text: str) -> str:
 
 
 def _properties(kind: Kind, settings: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Each property that the kind has, and for each other one why it has none."""
+    """The properties that the kind has, and for each other property a comment that says why it is missing."""
     reasons = {**library.load().kind("pool").without, **kind.without}
     for name, text in settings:
         definition = kind.properties.get(name)
         value = _value(definition, text) if definition else None
         if definition is not None and value is not None and writing.takes(definition, value):
             yield f"{name} = {writing.literal(value)}"
-        elif ":" not in name:  # a property of a user's
+        elif ":" not in name:  # a user-defined property
             yield from writing.comment(f"{name}={text}: {reasons.get(name, 'no property of the library sets this')}")
 
 
 def _value(definition: PropertyDef, text: str) -> Value:
-    """The value of a property that this text says; None where it is none of the property's type."""
+    """The value of a property in this text; None if it is not of the property's type."""
     word = text.replace(",", "-")
     if definition.type.variant(word):
         return Symbol(word)
@@ -95,7 +95,7 @@ def _value(definition: PropertyDef, text: str) -> Value:
 
 
 def mounts(text: str) -> str:
-    """A directory for each file system of a device that is mounted."""
+    """Declare a directory for each mounted file system that is on a device."""
     names = writing.FreeNames()
     lines: list[str] = []
     for fields, place in _mounted(text):
@@ -110,7 +110,7 @@ def mounts(text: str) -> str:
 
 
 def _mounted(text: str) -> Iterator[tuple[list[str], str]]:
-    """Mounts of devices: the fields of proc(5), and the mount point without escapes."""
+    """The mounts of devices: the fields of proc(5), and the unescaped mount point."""
     seen: set[str] = set()
     for line in text.splitlines():
         fields = line.split(" ")

@@ -1,4 +1,4 @@
-"""The formats of other tools that can be imported, and which of them a text is in."""
+"""The formats that can be imported, and the recognition of a text's format."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ class Importer(Protocol):
     """A module that turns the text of another tool into a program."""
 
     def is_recognised(self, text: str, name: str) -> bool:
-        """Whether a text, which came from a file of this name, looks like this tool's."""
+        """Whether a text from a file of this name looks like one of this tool."""
 
     def program(
         self, text: str, name: str, variables: Mapping[str, str], keywords: Mapping[str, str], read: job_file.Read
     ) -> str:
-        """The program for a text that came from a file of this name. Raises RunError."""
+        """Turn a text from a file of this name into a program. Raises RunError."""
 
 
 IMPORTERS: Mapping[str, Importer] = MappingProxyType(
@@ -28,5 +28,5 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
 
 
 def format_of(text: str, name: str) -> str:
-    """The format that a text is in."""
+    """The name of a text's format."""
     return next(form for form, importer in IMPORTERS.items() if importer.is_recognised(text, name))

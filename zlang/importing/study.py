@@ -1,7 +1,7 @@
-"""A program for the loads that another tool measures: targets, loads, and an experiment for those that share a target.
+"""The program for another tool's loads: targets, loads, and an experiment for the loads that share a target.
 
-In: loads and trials, as an importer has understood them. Out: the text of a program.
-Rule: each name is used once, and a load that cannot be measured stays as a comment with the reason.
+In: loads and trials, as an importer understood them. Out: the text of a program.
+Rule: each name is used once, and a load that cannot be measured becomes a comment with the reason.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Target(Record):
 
 
 class Load(Record):
-    """A load: its name in the program and in the file, comments on it, and its lines, below the shared ones or all.
+    """A load: its name in the program and in the file, its comments, and its lines, with or without the shared ones.
 
-    `obstacle` is why it cannot be measured, if it cannot.
+    `obstacle` is the reason why it cannot be measured, if any.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Load(Record):
         return tuple(sorted(line for line in self.every_line if not line.startswith("#")))
 
     def with_line(self, name: str, value: str) -> Load:
-        """The same with another value of a property."""
+        """Return a copy with another value of a property."""
 
         def changed(lines: Iterable[str]) -> tuple[str, ...]:
             return (*(line for line in lines if line.partition(" ")[0] != name), f"{name} = {value}")
@@ -51,7 +51,7 @@ class Load(Record):
 
 
 class LoadStudy(Record):
-    """An experiment: levels, each of them loads that run at the same time, on one target or on each of several."""
+    """An experiment: each level is a group of concurrent loads, on one target or on each of several."""
 
     name: str
     comments: tuple[str, ...]
@@ -141,7 +141,7 @@ class Study:
         yield from ("}", "")
 
     def _choice(self, name: str, levels: list[str]) -> Generator[str, None, str]:
-        """The name of a choice, with the line that defines it; one level stands for itself."""
+        """Yield the line that defines a choice, and return the choice's name; a single level needs no choice."""
         levels = list(dict.fromkeys(levels))
         if len(levels) == 1:
             return levels[0]
@@ -150,12 +150,12 @@ class Study:
         return name
 
     def _data(self, target: Target) -> str:
-        """The name of a target."""
+        """The name of the data on a target."""
         return self._targets[target.directory, target.file, target.size]
 
 
 def _without_repetitions(trials: LoadStudy) -> LoadStudy:
-    """Each level once: two that measure the same would be one."""
+    """Remove repeated levels, which would measure the same."""
     levels: dict[object, tuple[Load, ...]] = {}
     comments = list(trials.comments)
     for level in trials.levels:

@@ -1,4 +1,4 @@
-"""Parameter files of vdbench as programs: storage definitions become files, workloads become loads of fio.
+"""Import of vdbench parameter files: storage definitions become files, workloads become loads of fio.
 
 A run definition becomes an experiment: its `for…` parameters are choices, its workloads are streams of one trial.
 vdbench divides its rate among all workloads by their skew; its threads are workers of fio.
@@ -83,7 +83,7 @@ def program(
     keywords: Mapping[str, str],  # noqa: ARG001
     read: job_file.Read,
 ) -> str:
-    """The program for a parameter file. Raises RunError."""
+    """Turn a parameter file into a program. Raises RunError."""
     file = vdbench_file.parse(text, name, variables, read)
     runs = [entry for entry in file.entries if entry.kind == "rd"]
     if not runs:
@@ -126,7 +126,7 @@ class _Run:
         self.names: dict[str, str] = {}
 
     def loads(self) -> list[Load]:
-        """The loads of a run, each workload on each of its targets."""
+        """The loads of a run: each workload on each of its targets."""
         streams = list(self._streams())
         if not streams:
             raise RunError(f"rd={self.run.name} names no workload that is defined", "`wd=` has the name of one above")
@@ -160,7 +160,7 @@ class _Run:
             yield from (_Stream(own, self._overridden(target), max(share, Fraction(0))) for target in targets)
 
     def _overridden(self, entry: Entry) -> Entry:
-        """A workload on files, or its storage, with what the run says in its place."""
+        """A file workload, or its storage, with the parameters that the run overrides."""
         if entry.kind not in {"fwd", "fsd"}:
             return entry
         parameters, written = dict(entry.parameters), dict(entry.written)
@@ -205,7 +205,7 @@ class _Run:
         self._let("iorate", [f"{rate}/s" for rate in by_worker.values()])
 
     def _most_workers(self, stream: _Stream) -> int:
-        """The most threads that a workload has on a target."""
+        """The largest number of threads that a workload has on a target."""
         given = [(self.run, "forthreads"), (self.run, "threads")]
         given += [(stream.workload, "threads"), (stream.storage, "threads")]
         for entry, key in given:
@@ -310,7 +310,7 @@ class _Run:
             settings.remark(f"{written}: {_reason(key)}")
 
     def _rate(self, stream: _Stream, workers: str, settings: Settings) -> None:
-        """The rate of a worker: fio limits each of its workers."""
+        """Set the rate of a single worker, because fio limits each worker by itself."""
         rate = self.names.get("iorate")
         if rate is None:
             return
@@ -329,12 +329,12 @@ class _Run:
 
 
 def _reason(key: str) -> str:
-    """The reason why the program does not have a parameter."""
+    """The reason why the program omits a parameter."""
     return _REASONS.get(key, "no option of fio does this")
 
 
 def _randomness(word: str) -> str:
-    """The share of random offsets that a word or a number means."""
+    """The share of random offsets for a word or a number."""
     return next((share for start, share in _RANDOM.items() if word.startswith(start)), word)
 
 
@@ -367,7 +367,7 @@ def _number(words: str) -> Fraction | None:
 
 
 def _sizes(values: tuple[str, ...], written: str, settings: Settings) -> None:
-    """One size of transfers, sizes with their shares, or all sizes between two."""
+    """Set the transfer sizes: one size, several with their shares, or a range."""
     match values:
         case (size,):
             settings.put("bs", size, written)
@@ -383,7 +383,7 @@ def _sizes(values: tuple[str, ...], written: str, settings: Settings) -> None:
 def _amount(
     parameters: Mapping[str, tuple[str, ...]], written: str, share: Fraction, workers: str, settings: Settings
 ) -> None:
-    """The amount that each worker transfers: its part of `maxdata`, which below 100 is a multiple of the size."""
+    """Set the amount for each worker: its part of `maxdata`, which below 100 is a multiple of the size."""
     amount = fio_numbers.size(parameters["maxdata"][0])
     if amount is not None and amount < _MULTIPLES:
         amount *= fio_numbers.size(parameters.get("size", ("0",))[0]) or 0
@@ -394,7 +394,7 @@ def _amount(
 
 
 def _of_files(parameters: dict[str, tuple[str, ...]]) -> None:
-    """Say of a workload on files what one on volumes would say."""
+    """Translate the parameters of a file workload to those of a workload on volumes."""
     parameters.setdefault("threads", ("1",))
     operation = parameters.get("operation", ("read",))[0]
     parameters.setdefault("rdpct", ("0",) if operation == "write" else ("100",))
@@ -430,7 +430,7 @@ def _target(storage: Entry) -> Target:
 
 
 def _files(storage: Entry) -> tuple[int, int]:
-    """The number of files of a file system definition, and the bytes of all of them."""
+    """The number of files of a file system definition, and their total bytes."""
     depth, width, files = (int(_number(_first(storage, key)) or 1) for key in ("depth", "width", "files"))
     number, sizes = files * width ** min(depth, 9), storage.parameters.get("size", ())
     shares = [_number(share) or 0 for share in sizes[1::2]] or [100]

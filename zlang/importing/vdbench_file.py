@@ -1,4 +1,4 @@
-"""A parameter file of vdbench as entries with their parameters, as vdbench itself reads it.
+"""Parsing of a vdbench parameter file into entries with their parameters, as vdbench itself reads it.
 
 Source: `Vdb_scan.java` of vdbench: a blank ends what is read of a line, a comma at its end joins the next line,
 a line that begins with `/`, `#` or `*` is a comment, and `eof` ends the file.
@@ -34,9 +34,9 @@ NAMES = tuple(_NAMES.split())
 
 
 class Entry(Record):
-    """An entry: what it defines and under which name, its parameters, and the comments above it.
+    """An entry: its type, its name, its parameters, and the comments above it.
 
-    A parameter has the values of its list, or one. `written` is each as the file has it.
+    A parameter has one value or those of its list. `written` has each parameter as in the file.
     """
 
     kind: str
@@ -47,7 +47,7 @@ class Entry(Record):
 
 
 class ParameterFile(Record):
-    """The comments at its head, its entries, parameters that hold for all of them, and the comments at its end.
+    """A parameter file: the comments at its head, its entries, the global parameters, and the comments at its end.
 
     `defaults` has the entry `default` of each kind.
     """
@@ -60,7 +60,7 @@ class ParameterFile(Record):
 
 
 def parse(text: str, name: str, variables: Mapping[str, str], read: job_file.Read) -> ParameterFile:
-    """The entries of a file. Raises RunError."""
+    """Parse a parameter file. Raises RunError."""
     reader = _Reader(variables)
     reader.file(text, name, read, 0)
     reader.end_statement()
@@ -107,7 +107,7 @@ class _Reader:
             self.end_statement()
 
     def end_statement(self) -> None:
-        """Keep the entry that was read."""
+        """Store the entry that was read."""
         statement, self.statement = self.statement, ""
         parameters: dict[str, tuple[str, ...]] = {}
         written: dict[str, str] = {}
@@ -137,7 +137,7 @@ class _Reader:
 
 
 def _parts(statement: str, place: str) -> Iterator[str]:
-    """The parts between commas outside parentheses."""
+    """Split a statement at the commas outside parentheses."""
     depth, part = 0, ""
     for char in statement:
         depth += (char == "(") - (char == ")")
@@ -155,7 +155,7 @@ def _parts(statement: str, place: str) -> Iterator[str]:
 
 
 def _long(key: str) -> str:
-    """The parameter with this beginning."""
+    """The full name of the parameter with this prefix."""
     return key if key in NAMES else next((name for name in NAMES if name.startswith(key)), key) if key else key
 
 
@@ -164,7 +164,7 @@ def _values(words: str) -> tuple[str, ...]:
 
 
 def names_of(values: tuple[str, ...]) -> Iterator[str]:
-    """The names in a list: `sd1-sd4` means four."""
+    """Expand the names in a list: `sd1-sd4` means four names."""
     for value in values:
         matched = _RANGE.fullmatch(value)
         if matched is None or not 0 <= int(matched[3][:9]) - int(matched[2][:9]) < _MOST:

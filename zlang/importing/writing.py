@@ -1,7 +1,7 @@
-"""Programs as text: names that are free, values as literals, comments, and the house style.
+"""Writing of programs: unused names, literals, comments, and formatting.
 
-In: what an importer has understood of another tool's file. Out: text that the formatter has put into the style.
-Rule: text from elsewhere stands only in comments and in quotes, where nothing reads it as code.
+In: the content of another tool's file, as an importer understood it. Out: formatted text.
+Rule: text from elsewhere is put only in comments and quotes, where it cannot be read as code.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ _ALLOWANCE = re.compile(r"#*\s*allow\b")
 
 
 def comment(words: str) -> list[str]:
-    """A text as lines of comment; one that reads like an allowance is put in quotes."""
+    """A text as comment lines; a text that looks like an allowance is quoted."""
     lines = [text.visible(line).rstrip() for line in words.splitlines()]
     return [f'# "{line}"' if _ALLOWANCE.match(line) else f"# {line}".rstrip() for line in lines]
 
 
 def quoted(words: str) -> str:
-    """A text as the language writes it."""
+    """A text as a quoted literal of the language."""
     escapes = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "{": "{{", "}": "}}"}
     return '"' + "".join(escapes.get(char, char) for char in words) + '"'
 
 
 def literal(value: Value) -> str:
-    """A value as the language writes it."""
+    """A value as a literal of the language."""
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, Symbol):
@@ -59,18 +59,18 @@ def takes(definition: PropertyDef, value: Value) -> bool:
 
 
 def _is_exact(value: Value) -> bool:
-    """Whether the literal of a value is read as that value again: a third of a second is not."""
+    """Whether the literal of a value reads back as the same value, which that of a third of a second does not."""
     return not isinstance(value, units.Quantity) or units.parse(units.show(value)).amount == value.amount
 
 
 class FreeNames:
-    """Names for declarations: each is used once, and none is a word that the language or the library knows."""
+    """Allocates names for declarations: each is used once, and none is a word of the language or the library."""
 
     def __init__(self, reserved: Collection[str] = ()) -> None:
         self._used = {*library.load().names(), *library.load().modules, *types.SCALARS, *types.BOOLS, *reserved}
 
     def free(self, wanted: str, instead: str) -> str:
-        """A free name that is as near as possible to the wanted one; `instead` where nothing of it can be used."""
+        """An unused name as close as possible to the wanted one, or based on `instead` if no part of it can be used."""
         stem = _NOT_IN_NAMES.sub("_", wanted).strip("_").lower() or instead
         stem = f"{instead}_{stem}" if stem[0].isdigit() else stem
         is_free = _is_name(stem) and stem not in self._used
@@ -88,7 +88,7 @@ def _is_name(word: str) -> bool:
 
 
 def program(lines: Iterable[str]) -> str:
-    """The lines of a program in the style. Raises RunError."""
+    """Format the lines of a program. Raises RunError."""
     formatted = formatting.program(Source("import", "\n".join([*lines, ""])))
     for finding in formatted.findings:
         if finding.code is Code.TOO_LONG:
@@ -98,7 +98,7 @@ def program(lines: Iterable[str]) -> str:
 
 
 def block(head: str, lines: tuple[str, ...]) -> list[str]:
-    """A declaration, on one line where that is short."""
+    """A declaration, on one line if that is short."""
     whole = f"{head} {'  '.join(lines)} }}"
     is_short = len(whole) <= _SHORT and not any(line.startswith("#") for line in lines)
     return [whole, ""] if is_short else [head, *lines, "}", ""]

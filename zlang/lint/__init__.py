@@ -1,1 +1,1 @@
-"""Rules about pitfalls of storage benchmarks: valid programs that would measure something else than they say."""
+"""Rules about pitfalls of storage benchmarks: valid programs that would not measure what they claim to."""

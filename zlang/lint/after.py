@@ -1,6 +1,6 @@
-"""The rules that look at results, once a run is over: their ids, names and weights.
+"""The rules about results, for after a run: their ids, names and severities.
 
-What they find is said in `zlang/report/findings`; they are named here, because a program or a project file can allow it
+They are implemented in `zlang/report/findings`, and named here because a program or a project file can allow them
 before there are any results.
 """
 

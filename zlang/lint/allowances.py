@@ -1,7 +1,7 @@
-"""`# allow NAME: reason`: findings that are meant, by whom and why.
+"""`# allow NAME: reason`: comments that allow findings which are intended.
 
-At the end of a line it holds for that line; on a line of its own for the declaration that begins beneath it, or the
-line; at the head of a file, before an empty line, for the file.
+At the end of a line a comment applies to that line; on its own line, to the declaration or the line below it; at the
+head of a file, before an empty line, to the file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FORM = re.compile(r"#\s*allow\s+(?P<name>[\w-]+)\s*(?::\s*(?P<reason>.*?))?\s*(
 
 
 class Allowance(Record):
-    """An allowed rule, the reason, where it is named, and where it holds."""
+    """An allowed rule, the reason, the place that names it, and the place to which it applies."""
 
     name: str
     reason: str
@@ -34,7 +34,7 @@ class Allowance(Record):
 
 
 def of(program: Program) -> Iterator[Allowance]:
-    """The allowances of a program and of what it imports."""
+    """The allowances of a program and of its imports."""
     for file in program.trees:
         for comment in file.comments:
             form = _FORM.match(comment.text.rstrip())
@@ -47,7 +47,7 @@ def of(program: Program) -> Iterator[Allowance]:
 def apply(
     program: Program, findings: Sequence[Diagnostic]
 ) -> tuple[list[Diagnostic], list[tuple[Diagnostic, str]], list[Diagnostic]]:
-    """The findings that are not allowed, those that are, with the reason, and findings about the allowances."""
+    """Split findings into those not allowed and those allowed, with reasons; add findings about the allowances."""
     kept = list(findings)
     allowed: list[tuple[Diagnostic, str]] = []
     wrong: list[Diagnostic] = []
@@ -77,7 +77,7 @@ def apply(
 
 
 def in_results(lint: Lint, span: Span) -> Diagnostic:
-    """The rules about results: they can be allowed, denied or warned of before there are results."""
+    """A placeholder for a rule about results, which can be allowed, denied or warned of before there are any."""
     return lint.at(span, "it is looked for in the results")
 
 
@@ -94,7 +94,7 @@ def _span_of_allowance(file: tree.Tree, comment: Span) -> Span:
     if text[line : comment.start].strip():
         return Span(file.source, line, end_of_line)
     below = end_of_line + 1
-    while text[below:].startswith("#"):  # other comments between it and what it is about
+    while text[below:].startswith("#"):  # other comments between the allowance and the line below it
         below = text.find("\n", below) + 1 or len(text)
     first = file.entries[0].span.start if file.entries else len(text)
     if below < first and not text[below : text.find("\n", below) if "\n" in text[below:] else len(text)].strip():

@@ -33,13 +33,13 @@ LINTS = {lint.name: lint for lint in _EVERY} | {lint.id: lint for lint in _EVERY
 
 
 class Levels(Record):
-    """The levels of rules: their names, with `deny`, `warn` or `allow`, and why a file allows them."""
+    """The levels of rules: `deny`, `warn` or `allow` by name, and the reasons for which a file allows rules."""
 
     by_name: Mapping[str, str]
     reasons: Mapping[str, str] = MappingProxyType({})
 
     def of(self, finding: Diagnostic) -> Diagnostic | None:
-        """A finding with the severity that it has here; None where it is allowed."""
+        """A finding with the severity of its level; None if it is allowed."""
         if not isinstance(finding.code, Lint):
             return finding
         level = self.by_name.get(finding.code.name)
@@ -83,7 +83,7 @@ def _find_lint(word: str, where: str) -> Lint:
 
 
 def _in_file(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """The table of a project file: each level with its rules, and why where one is allowed."""
+    """The table of a project file: each level with its rules, and the reasons for allowed ones."""
     for level, rules in project.table(path, "lint").items():
         if level not in {*_SEVERITIES, ALLOWED}:
             raise RunError(f"{path}: [lint] has no `{level}`", did_you_mean(level, (*_SEVERITIES, ALLOWED)))

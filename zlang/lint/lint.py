@@ -1,7 +1,7 @@
-"""The findings of all rules about a program's experiments, each place once, without those that are allowed.
+"""The findings of all rules about a program's experiments, one for each place, without the allowed ones.
 
-In: a sound program. Out: findings. Rule: each rule is tried on the combinations of the factors that it reads, and the
-rest of the space is only counted. Trying a rule shows which factors it reads.
+In: a program without errors. Out: findings. Rule: each rule is tried on the combinations of the factors that it reads,
+and all other points are only counted. Trying a rule shows which factors it reads.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def findings(program: Program, levels: Levels, here: Instance | None = None, wor
 def judged(
     program: Program, experiment: Experiment, levels: Levels, here: Instance | None = None
 ) -> list[tuple[Diagnostic, str]]:
-    """All that there is to say about an experiment, by its place, each with why it is allowed, or nothing.
+    """All findings about an experiment, by place, each with the reason why it is allowed, or an empty text.
 
-    With it goes what is said of rules that look at results, since these are not found yet.
+    This includes placeholders for rules about results, since there are no results yet.
     """
     unallowed, allowed, _ = allowances.apply(program, _find_in_experiments([experiment], here))
     whole = Span(program.source, 0, 0)
@@ -67,7 +67,7 @@ def _pitfalls(experiment: Experiment, here: Instance | None) -> SubjectResult:
 
 
 def _found_in(experiment: Experiment, here: Instance | None) -> dict[Place, Diagnostic]:
-    """The findings of the rules in one experiment; a command that checks and plans asks twice."""
+    """The findings of the rules in one experiment; cached, because a command that checks and plans needs them twice."""
     key = (id(experiment), id(here))
     for cached_key, objects, result in _CACHED:
         if cached_key == key and objects[0] is experiment:
@@ -76,7 +76,7 @@ def _found_in(experiment: Experiment, here: Instance | None) -> dict[Place, Diag
     try:
         built = points.of(experiment)
     except ProgramError:
-        return result  # said where points are counted
+        return result  # reported where points are counted
     faults.answer(experiment, built, _questions(experiment, here), result)
     _CACHED.append((key, (experiment, here), result))
     return result
@@ -92,7 +92,7 @@ def _questions(experiment: Experiment, here: Instance | None) -> Iterator[Questi
     effort = Effort()
 
     def views_at(point: PartialPoint) -> list[TrialView]:
-        # The points are kept, so no other gets the place of one in memory.
+        # The points are kept alive, so that no other point can get the id of one.
         return views.get(id(point)) or views.setdefault(id(point), list(each(experiment, point, here)))
 
     for rule in RULES:
@@ -121,7 +121,7 @@ def _factors_read(
     points: dict[frozenset[tuple[str, int]], PartialPoint],
     effort: Effort,
 ) -> frozenset[str] | None:
-    """The factors that a rule looks at in some trial; None where it finds nothing in any."""
+    """The factors that a rule reads in any trial; None if it finds nothing in any trial."""
     result, reads, is_all = explored(
         experiment.factors,
         _MOST_ASKED,

@@ -1,7 +1,7 @@
-"""A rule: what it finds at a trial, and its page.
+"""Rules: functions from a trial to findings, with their pages.
 
-A rule is a function from a trial to a finding or None. Its docstring is its page, in the form of those of
-`zlang/explanations`: a title, the story with its source, a program that has the finding, and one that has not.
+A rule is a function from a trial to a finding or None. Its docstring is its page, in the format of those in
+`zlang/explanations`: a title, an explanation with its source, a program that has the finding, and one that does not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 class TrialFinding(Record):
     """A finding about a trial: a thing, the traits that cause it, a message and a hint.
 
-    A finding about the experiment itself has a place instead of a thing.
+    A finding about the experiment itself has a place in the program instead of a thing.
     """
 
     thing: Thing | Span
@@ -34,32 +34,32 @@ Find = Callable[[TrialView], TrialFinding | None]
 
 
 class Rule(Record):
-    """A rule under the name by which it is allowed; what is `of_machine` may be found on one and not on another."""
+    """A rule with the name by which it is allowed; the findings of one that is `of_machine` depend on the machine."""
 
     lint: Lint
     find: Find
     of_machine: bool = False
 
     def __call__(self, trial: TrialView) -> tuple[Diagnostic, ...]:
-        """Find something at a trial."""
+        """Return the findings at a trial."""
         try:
             instance = self.find(trial)
-        except ZeroDivisionError:  # a trait that is 0 says nothing about what it is the measure of
+        except ZeroDivisionError:  # a trait that is 0 gives no information about what it measures
             instance = None
         if instance is None:
             return ()
         thing = instance.thing
         if isinstance(thing, Thing):
-            place = thing if thing.instance.span else Thing(trial.run.instance)  # no program says what this machine is
+            place = thing if thing.instance.span else Thing(trial.run.instance)  # programs do not describe this machine
             thing = place.place(*instance.traits)
         return (self.lint.at(thing, instance.message, instance.hint),)
 
 
 class Rules(list[Rule]):
-    """The rules of a family, in their order."""
+    """The rules of a family, in order."""
 
     def add(self, id_: str, name: str, severity: Severity, *, of_machine: bool = False) -> Callable[[Find], Find]:
-        """Take a function as a rule."""
+        """Register a function as a rule."""
 
         def take(find: Find) -> Find:
             self.append(Rule(Lint(id_, name, severity), find, of_machine))
@@ -69,23 +69,23 @@ class Rules(list[Rule]):
 
 
 def write(*forms: str) -> str:
-    """A hint to write one of some forms, as far as kinds name them: "write `a`, `b` or `c`"."""
+    """A hint to write one of those forms that kinds name: "write `a`, `b` or `c`"."""
     quoted = [f"`{form}`" for form in forms if form]
     return f"write {' or '.join(filter(None, [', '.join(quoted[:-1]), *quoted[-1:]]))}" if quoted else ""
 
 
 def size(amount: Fraction) -> str:
-    """A number of bytes as people write it."""
+    """A number of bytes as text for people."""
     return show_rounded(Quantity(amount, SIZE))
 
 
 def time(amount: Fraction) -> str:
-    """A number of seconds as people write it."""
+    """A number of seconds as text for people."""
     return show(Quantity(amount, DURATION))
 
 
 def share(amount: Fraction) -> str:
-    """A part of one as people write it."""
+    """A share between 0 and 1 as text for people."""
     return show(Quantity(amount, SHARE))
 
 

@@ -1,6 +1,6 @@
-"""A trial as rules see it: the traits of the workload and of what it runs on, never the name of a kind.
+"""A trial as rules see it: the traits of the workload and of the things it runs on, never the name of a kind.
 
-A trait that a kind does not declare is None; so is one that cannot be worked out at this trial.
+A trait is None if the kind does not declare it, or if it cannot be computed at this trial.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class Thing:
 
     @property
     def name(self) -> str:
-        """The name that people see."""
+        """The name to show to people."""
         return streams.event_name(self.instance)
 
     @cached_property
     def stack(self) -> tuple[Thing, ...]:
-        """It and what it stands on, down to the machine."""
+        """The thing and everything below it, down to the machine."""
         result, instance = list[Thing](), self.instance.parent
         while instance is not None:
             result.append(Thing(instance))
@@ -59,7 +59,7 @@ class Thing:
         return {name: (places.get(name, span), lasts) for name, lasts in schedules.durations(self.instance).items()}
 
     def trait(self, trait: str) -> TraitValue:
-        """The value of a trait of its own kind."""
+        """The value of a trait that the thing's own kind declares."""
         if trait not in self._values:
             self._values[trait] = self._worked_out(trait)
         return self._values[trait]
@@ -70,7 +70,7 @@ class Thing:
             return None
         resolved = traits[trait]
         given = self.instance.values
-        if type(given) is not LazyValues:  # of an abstract class `isinstance` takes ten times as long
+        if type(given) is not LazyValues:  # `isinstance` with an abstract class takes ten times as long
             return plain(resolved.value(self._frame))
         begin = len(given.reads)
         value = plain(resolved.value(self._frame))
@@ -91,9 +91,9 @@ class Thing:
         return self._places.get(trait, self.instance.places)
 
     def _inherits(self, trait: str) -> Thing | None:
-        """The thing below, if that has the property that decides the trait, and this one does not set it.
+        """The thing below, if it has the property that decides the trait and this thing does not set the property.
 
-        Only kinds of one module have a property in common: a dataset and the dataset, or the volume, in it.
+        Only kinds of one module share properties: a dataset and the dataset or volume in it.
         """
         instance, names = self.instance, {name for name, _ in self._reads[trait]}
         parent = instance.parent
@@ -113,34 +113,34 @@ class Thing:
         return value if isinstance(value, Fraction) else None
 
     def advice(self, trait: str) -> str:
-        """The text to write in a program that a trait names; nothing if the kind names none."""
+        """The text that a trait advises to write in a program; empty if the kind names none."""
         value = self.trait(trait)
         return value if isinstance(value, str) else ""
 
     def is_(self, trait: str) -> bool:
-        """Whether it says so; what is not known is not so."""
+        """Whether a trait is true; an unknown trait is not."""
         return self.trait(trait) is True
 
     def is_not(self, trait: str) -> bool:
-        """Whether it says that it is not so."""
+        """Whether a trait is known to be false."""
         return self.trait(trait) is False
 
     def factors(self, trait: str) -> frozenset[str]:
-        """The factors that decide it, while the thing stays the same."""
+        """The factors that decide a trait while the thing stays the same."""
         self.trait(trait)
         return frozenset[str]().union(*(factors for _, factors in self._reads.get(trait, ())))
 
     def word(self, trait: str) -> str:
-        """The property that decides it, given or not."""
+        """The property that decides a trait, given or not."""
         self.trait(trait)
         return next((name for name, _ in self._reads.get(trait, ())), trait)
 
     def leaves_open(self, trait: str) -> bool:
-        """Whether its kind says what it is like, and it does not, because what decides it is not given."""
+        """Whether the kind declares a trait that is unknown here, because the property that decides it is not given."""
         return trait in self.instance.kind.traits and self.trait(trait) is None
 
     def is_said(self, trait: str) -> bool:
-        """Whether a property that decides it was given."""
+        """Whether a property that decides a trait was given."""
         self.trait(trait)
         return any(name in self.places_of(trait) for name, _ in self._reads.get(trait, ()))
 
@@ -155,7 +155,7 @@ class Thing:
 
 
 def formulas(experiment: Experiment) -> Iterator[Term]:
-    """The clauses of an experiment about its results, also those that decide what is measured."""
+    """The formulas in an experiment's clauses, including the clauses that decide what is measured."""
     return chain.from_iterable(formulas_by_clause(experiment))
 
 
@@ -195,7 +195,7 @@ def _read_by(term: Term) -> tuple[str, ...]:
 
 
 class _FirstOfAll(PartialPoint):
-    """The point at which every factor has its first level; its things record what was read of them."""
+    """The point at which every factor has its first level; its things record which of their traits were read."""
 
     def __init__(self) -> None:
         super().__init__({}, frozenset())
@@ -206,7 +206,7 @@ class _FirstOfAll(PartialPoint):
 
 
 class _FirstOfSome(PartialPoint):
-    """A point at which some factors have their first level, and all others that of another point."""
+    """A point at which some factors have their first level, and all others their level at another point."""
 
     def __init__(self, some: frozenset[str], point: PartialPoint) -> None:
         super().__init__({}, frozenset())
@@ -220,7 +220,7 @@ class _FirstOfSome(PartialPoint):
 class TrialView:
     """A trial of an experiment, computed as far as rules read it; `here` has the known facts of this machine.
 
-    It is seen from one of its streams.
+    The view is that of one of its streams.
     """
 
     def __init__(
@@ -231,12 +231,12 @@ class TrialView:
 
     @cached_property
     def streams(self) -> tuple[Stream, ...]:
-        """All that is run at the same time."""
+        """All workloads that run at the same time."""
         return streams.at(self.experiment, self._point)
 
     @property
     def repeat(self) -> int:
-        """The most measurements of the point."""
+        """The largest number of measurements of the point."""
         return points.repeat_at(self.experiment, self._point)
 
     def clause_span(self, name: str) -> Span:
@@ -255,7 +255,7 @@ class TrialView:
 
     @property
     def later_on_target(self) -> tuple[Thing, ...]:
-        """The workloads on the same target that stand after this one, without its copies."""
+        """The workloads on the same target that are declared after this one, without its copies."""
         if len(self.streams) == 1:
             return ()
         own = self.streams[self._stream]
@@ -274,7 +274,7 @@ class TrialView:
 
     @property
     def copies_on_target(self) -> int:
-        """The number of copies of the workload on the same target, itself included."""
+        """The number of copies of the workload on the same target, including itself."""
         if len(self.streams) == 1:
             return 1
         own = self.streams[self._stream]
@@ -282,7 +282,7 @@ class TrialView:
 
     @property
     def views(self) -> tuple[TrialView, ...]:
-        """The trial as each of its streams sees it, also where they are copies of one."""
+        """A view of the trial for each of its streams, including copies."""
         views = []
         for number, stream in enumerate(self.streams):
             view = TrialView(self.experiment, self._point, self._here, number)
@@ -297,7 +297,7 @@ class TrialView:
         return tuple((Thing(event), streams.begins(event)) for event in events)
 
     def redundant_below(self, event: Thing) -> Thing | None:
-        """The nearest thing below an event that says how many of its devices can fail."""
+        """The nearest thing below an event that declares how many of its devices can fail."""
         on = event.instance.parent or next(iter(streams.targets(self.streams)), None)
         site = treatment_site(event.instance, on)
         stack = Thing(site).stack if site is not None else ()
@@ -344,7 +344,7 @@ class TrialView:
 
     @cached_property
     def beneath(self) -> tuple[Thing, ...]:
-        """The target and what it stands on, down to the machine.
+        """The target and everything below it, down to the machine.
 
         What stands on another of its kind, as a dataset in a dataset, has what it inherits from that; the settings of
         the other do not bear upon its data.
@@ -355,11 +355,11 @@ class TrialView:
 
     @property
     def never_written(self) -> Thing | None:
-        """The first of these things that holds data whose blocks were never written."""
+        """The first of the things beneath that holds data whose blocks were never written."""
         return None if self.before is not None else never_written(self.beneath)
 
     def having(self, trait: str) -> Thing | None:
-        """The nearest of these that says something of that trait."""
+        """The nearest of the things beneath that has a value of the trait."""
         return next((thing for thing in self.beneath if thing.trait(trait) is not None), None)
 
     @property
@@ -372,7 +372,7 @@ class TrialView:
 
     @property
     def waits_for_writes(self) -> bool:
-        """Whether what is measured makes every write stable, whatever the workload asks for."""
+        """Whether the target makes every write stable, whatever the workload requests."""
         nearest = self.having("stable")
         return nearest is not None and nearest.is_("stable")
 
@@ -384,7 +384,7 @@ class TrialView:
 
     @property
     def first_target(self) -> Thing | None:
-        """The target where every factor has its first level."""
+        """The target at the point where every factor has its first level."""
         return self.first.target
 
     @property
@@ -403,7 +403,7 @@ class TrialView:
 
     @property
     def machine(self) -> Thing | None:
-        """The machine on which the target stands, where something is known of it: without a name it is this one."""
+        """The machine of the target, if something is known of it; without a named host it is this machine."""
         named = next((thing for thing in self.beneath if thing.instance.kind.role == "machine"), None)
         return named or (Thing(self._here) if self._here else None)
 
@@ -424,7 +424,7 @@ def never_written(beneath: Iterable[Thing]) -> Thing | None:
 
 
 def each(experiment: Experiment, point: PartialPoint, here: Instance | None) -> Iterator[TrialView]:
-    """The trial as each of its streams sees it."""
+    """The views of a trial, one for each of its streams."""
     first = TrialView(experiment, point, here)
     yield first
     for number in range(1, len(first.streams) if streams.may_differ(experiment) else 1):
@@ -432,7 +432,7 @@ def each(experiment: Experiment, point: PartialPoint, here: Instance | None) -> 
 
 
 def plain(value: Value) -> TraitValue:
-    """A value as rules reckon with it."""
+    """A value in the form in which rules compute with it."""
     if isinstance(value, Quantity):
         return value.amount
     if isinstance(value, Symbol):
@@ -441,5 +441,5 @@ def plain(value: Value) -> TraitValue:
 
 
 def at(experiment: Experiment, point: Point, decided: frozenset[str]) -> TrialView:
-    """The trial at a point where only these factors are known."""
+    """The trial at a point of which only the levels of these factors are known."""
     return TrialView(experiment, PartialPoint(point, decided))
