@@ -1,4 +1,4 @@
-"""`zlang expect`, `zlang table` and `zlang plot`: what an experiment asked of its results, and the end of a run."""
+"""`zlang expect`, `zlang table` and `zlang plot`: the questions of an experiment; also the output after a run."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class QueryOptions:
 
 
 def read_query(db: Path, source: str | None, given: Mapping[str, object]) -> tuple[str, dict[str, object]]:
-    """Read a query (SQL, `-` or `@name`): its text, and the values of its parameters, `given` before its own."""
+    """Read a query (SQL, `-` or `@name`): its text, and the values of its parameters, `given` or default."""
     from zlang.store.saved import value
 
     text = sys.stdin.read() if source == "-" else source or ""

@@ -139,7 +139,7 @@ def _answer(talk: _Talk, line: str) -> None:
 
 
 class _Talk:
-    """The session: it reads statements, runs them and prints the results."""
+    """The session: it answers each line that was typed, a statement or a command."""
 
     def __init__(self, db: Path, session: QuerySession, *, raw: bool) -> None:
         self._db = db

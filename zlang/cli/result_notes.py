@@ -43,7 +43,7 @@ def warn_of_damage(db: Path, *run_names: str | None) -> None:
 
 
 def note_of_dropped(dropped: int, db: Path, directory: Path) -> None:
-    """Say that a database lost runs because their folders are not in the directory from which it was built."""
+    """Report that a database lost runs, because their folders are not in the directory from which it was built."""
     if dropped:
         gone = f"{words.counted(dropped, 'run')} that {'is' if dropped == 1 else 'are'} not in {directory}"
         print(f"note: {render.visible(f'{db} no longer has {gone}')}", file=sys.stderr)

@@ -152,7 +152,7 @@ def set_up_once(factors: Sequence[str], limits: Sequence[str], repeat: int, *, i
 
 
 def confounded_with_order(factors: Sequence[str], repeat: int, *, are_set_up: bool) -> str:
-    """A note about factors that are confounded with the run order, with the option that avoids it."""
+    """A note about factors that are confounded with the run order, with the options that avoid it."""
     named = " and ".join(f"`{visible(name)}`" for name in factors)
     are, their = ("is", "its") if len(factors) == 1 else ("are", "their")
     confounded = f"{named} {are} confounded with run order: drift would look like {their} effect"

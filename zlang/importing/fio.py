@@ -116,7 +116,7 @@ def _with_files(group: list[_Job]) -> list[_Job]:
 
 
 def _with_workers(group: list[_Job]) -> list[_Job]:
-    """Equal jobs that write to one file at the same time, as workers of one: no two streams write the same data."""
+    """Merge equal jobs that write to one file at once into workers of one: streams must not write the same data."""
     merged: dict[object, _Job] = {}
     for number, job in enumerate(group):
         is_single = not job.writes or bool(job.load.obstacle)

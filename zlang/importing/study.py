@@ -84,7 +84,7 @@ class Study:
         shared: tuple[str, ...] | None = None,
         tail: Iterable[str] = (),
     ) -> str:
-        """The text of the program. `lets` are the values of names that loads use, `shared` what all loads have."""
+        """The program's text. `lets` are the values of names that loads use, `shared` the properties of all loads."""
         loads, trials = list(loads), [_without_repetitions(each) for each in trials]
         lines = writing.comment(f"Imported from {self.name}. What zlang cannot express has become a comment.")
         lines += [line for comment in head for line in (writing.comment(comment) or [""])]

@@ -87,7 +87,7 @@ class Thing:
         return self._reads.get(trait, [])
 
     def places_of(self, trait: str) -> Mapping[str, Span]:
-        """The places of the properties that decide a trait: its own, or those of the thing from which it inherits."""
+        """The places of the properties that decide a trait: its own, or those of the thing that it inherits from."""
         return self._places.get(trait, self.instance.places)
 
     def _inherits(self, trait: str) -> Thing | None:

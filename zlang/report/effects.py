@@ -311,7 +311,9 @@ class _Model:
 
     @staticmethod
     def _coded(levels: Sequence[Cell]) -> NDArray[np.float64]:
-        """Deviations from the mean of the trials in which the factor exists; whether it does is another's effect."""
+        """Code levels as deviations from their mean over the trials in which the factor exists.
+
+    Whether it exists is the effect of another factor."""
         import numpy as np
 
         distinct = sorted({level for level in levels if level is not None}, key=str)

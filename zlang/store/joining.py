@@ -172,7 +172,7 @@ def _number(out: str) -> int:
 
 
 def _link(account: Account[Judgement], source: str, target: Path, machine: str) -> None:
-    """Link the regular files of a run's directory into another, or below the machine's name if a name is taken."""
+    """Link the regular files of a run's directory into another, or below `machine` there if a name is taken."""
     try:
         top = account.inside(source)
     except ValueError:  # a symbolic link, which is not part of the run
