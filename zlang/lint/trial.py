@@ -364,7 +364,7 @@ class TrialView:
 
     @property
     def is_direct(self) -> bool:
-        """Whether the workload asks for I/O past the caches, and what is measured accepts that; or does so always."""
+        """Whether I/O bypasses the caches: the workload requests or the target forces it, and the target allows it."""
         ignoring, forcing = self.having("ignores_direct"), self.having("forces_direct")
         if ignoring is not None and ignoring.is_("ignores_direct"):
             return False

@@ -311,9 +311,7 @@ class _Model:
 
     @staticmethod
     def _coded(levels: Sequence[Cell]) -> NDArray[np.float64]:
-        """Code levels as deviations from their mean over the trials in which the factor exists.
-
-    Whether it exists is the effect of another factor."""
+        """Code levels as deviations from the mean of trials that have the factor; having it is another's effect."""
         import numpy as np
 
         distinct = sorted({level for level in levels if level is not None}, key=str)
