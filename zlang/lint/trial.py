@@ -218,7 +218,7 @@ class _FirstOfSome(PartialPoint):
 
 
 class TrialView:
-    """A trial of an experiment, computed as far as rules read it; `here` has the known facts of this machine.
+    """A trial of an experiment, computed lazily as rules read it; `here` has the known facts of this machine.
 
     The view is that of one of its streams.
     """

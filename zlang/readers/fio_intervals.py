@@ -1,14 +1,14 @@
 """Read fio's log of a stream in short intervals, which gives its metrics for any part of the measurement.
 
 In: the logs of operations, bytes and histograms of one job, with times since 1970, and what its report says of the
-whole. Out: `FioIntervals`. Rules: all that was logged comes to what the report says, exactly, and what was done between
-two lines of histograms to what they count; of an interval that lies partly outside a window its share is taken; what
-fio does not log in intervals is only known of the whole.
+whole. Out: `FioIntervals`. Rules: the logged work adds up exactly to the totals of the report, and the work between two
+lines of histograms to their counts. An interval that lies partly outside a window counts in proportion. Metrics that
+fio does not log in intervals are known only for the whole.
 
-fio logs rates every 100 ms as whole numbers, and nothing of an interval in which nothing was done. On a busy machine it
-logs late, and a line is the rate of a longer time than it says. A line of histograms is written by the operation that
-is its last, so it counts exactly, but it is of half a second. Nothing is logged of the last one (measured: fio 3.33),
-which is what remains of the report.
+fio logs rates every 100 ms as integers, and skips intervals without work. On a busy machine it logs late, and a line
+is the rate over a longer time than it says. A line of histograms is written by its last operation, so its counts are
+exact, but it covers half a second. The last half second is not logged (measured: fio 3.33); it is the remainder of the
+report.
 """
 
 from __future__ import annotations

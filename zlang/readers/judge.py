@@ -1,10 +1,10 @@
 """The judgement whether a trial that was carried out is valid.
 
 In: the trial, the directory of its attempt, and when it was measured. Out: a `Judgement`.
-Rule: a trial counts only if every claim was checked and held, and every reader but those of collectors found what it
-was asked for. What somebody set up and measured without zlang counts unchecked, with a note. A collector that failed
-loses its samples, not the measurement; that is a note. What collectors saw counts for the time in which the load was
-measured, which fio knows better than the journal: without its start and ramp.
+Rule: a trial is valid only if every claim was checked and held, and every reader except those of collectors found all
+requested values. A trial that a person set up and measured without zlang is valid unchecked, with a note. A collector
+that failed loses its samples, but the measurement stays valid, with a note. Samples of collectors are cut to the time
+in which the load was measured, without start and ramp, which fio knows better than the journal.
 
 A cold trial has to read its data from devices while it is measured, however its caches were found before: what the
 kernel counts for the load, and what resources count whose own cache is between (`COUNTED`), must be half of what the
