@@ -1,13 +1,13 @@
 """`zlang explain`: the meaning of a finding, with a program that has it and the corrected program.
 
 In: `zlang/explanations/CODE.md`, a page for each code: a title, prose, the wrong program, the command that finds it
-(`zlang check` if it is not said), the mended program. What is found after a run has data instead of programs. Out: the
-page with the message as it is printed, which is not kept anywhere: the wrong program is checked whenever a page is
-shown, so that no page can be stale.
+(by default `zlang check`), the corrected program. A finding about results has data instead of programs. Out: the page
+with the message as it is printed. The message is not stored: the wrong program is checked whenever a page is shown, so
+that no page can be stale.
 
-A pitfall that zlang excludes has a page of the same form, in which `by` is the code of the error that its wrong program
-is; or one without a wrong program, with lines that stand in the plan of the right one, in this order, or in what a
-command says about results.
+A pitfall that zlang excludes has a page in the same format, in which `by` is the code of the error in its wrong
+program; or one without a wrong program, with lines that occur, in this order, in the plan of the right program or in
+the output of a command about results.
 """
 
 from __future__ import annotations

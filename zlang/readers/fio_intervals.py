@@ -138,7 +138,7 @@ def _latency(direction: str, bins: Mapping[int, int]) -> Iterator[tuple[str, flo
 
 
 def find(directory: Path, name: str, reading: Reading) -> FioIntervals | None:
-    """The logs of a stream with this total; None if the logs do not account for all of it."""
+    """The logs of a stream whose report is `reading`; None if they do not account for all of its work."""
     if reading.window is None:
         return None
     rates = {kind: _by_direction(directory / f"{name}_{kind}.log") for kind in ("iops", "bw")}
@@ -186,7 +186,7 @@ def _in_time(window: Window, rates: _Log, histograms: _Log) -> Window:
 
 
 def _by_direction(path: Path) -> _Log:
-    """The lines of a log, by direction and worker: the workers of a job write one after the other."""
+    """The lines of a log, by direction and worker: a log has the workers of a job one after the other."""
     workers: _Log = {}
     place = _PLACE_IN_HISTOGRAMS if path.name.endswith(_HISTOGRAMS) else _PLACE
     last = 0
@@ -205,9 +205,9 @@ def _by_direction(path: Path) -> _Log:
 
 
 def _logged(lines: Sequence[_Line], lines_of_bytes: Sequence[_Line], mean: float, whole: Window) -> list[_Work]:
-    """The work of a worker in each interval that it logged, one after the other.
+    """The work of a worker in each of its logged intervals, in order.
 
-    Operations are of the `mean` size where the lines of both logs are not of the same times.
+    Operations have the `mean` size if the lines of both logs do not have the same times.
     """
     begin, end = whole
     done: list[_Work] = []
@@ -229,7 +229,7 @@ def _logged(lines: Sequence[_Line], lines_of_bytes: Sequence[_Line], mean: float
 def _counts(
     histograms: Sequence[Sequence[_Line]], workers: int, total: float, end: float
 ) -> list[list[tuple[float, int]]]:
-    """The operations of each worker at each line since the line before; none if they are unknown."""
+    """The operations of each worker between successive lines; empty if they are unknown."""
     counts = [[(min(t, end), sum(fields[_PLACE_OF_BINS:])) for t, fields in lines] for lines in histograms]
     is_known = len(counts) == workers and sum(count for own in counts for _, count in own) <= total
     return counts if is_known else [[] for _ in range(workers)]
@@ -241,7 +241,7 @@ def _pieces(
     totals: tuple[float, float],
     whole: Window,
 ) -> list[_Work]:
-    """The work of all intervals, those that were not logged included; it comes to the totals."""
+    """The work of all intervals, including those that were not logged; it adds up to the totals."""
     begin, end = whole
     ios, moved = totals
     size = moved / ios if ios else 0.0
@@ -271,10 +271,10 @@ def _pieces(
 def _as_counted(
     own: Sequence[_Work], begin: float, counts: Sequence[tuple[float, int]], size: float
 ) -> tuple[list[_Work], list[_Work]]:
-    """The work of a worker until the last moment at which it was counted, as it was counted, and what is logged later.
+    """The work of a worker up to its last count, matched with the counts, and the work that is logged later.
 
-    A line after a pause may be of a longer time than it says: then it has the operations that are missing. Otherwise
-    they are of the line that goes on at that moment.
+    A line after a pause may cover a longer time than it says: then the missing operations belong to it. Otherwise they
+    belong to the line in progress at that moment.
     """
     later = deque(own)
     result: list[_Work] = []
@@ -313,7 +313,7 @@ def _scaled(works: Sequence[_Work], total: float) -> list[_Work]:
 def _histograms(
     workers: Sequence[Sequence[_Line]], total: Mapping[int, int], whole: Window
 ) -> list[tuple[float, float, Mapping[int, int]]]:
-    """The histograms of all intervals; the last one is what remains of the whole."""
+    """The histograms of all intervals; the last one is the remainder of the whole."""
     begin, end = whole
     result: list[tuple[float, float, Mapping[int, int]]] = []
     last = begin
