@@ -65,6 +65,6 @@ def started(hosts: int, *options: str) -> Iterator[Bed]:
 
 
 def fill(bed: Bed, host: str) -> None:
-    """Fill the disk of a host completely, even where less than the 1 MiB of one write is free."""
+    """Fill the disk of a host completely; writes of 1 MiB fail while smaller blocks are still free."""
     bed.on(host, "for n in 1M 1k 1; do dd if=/dev/zero of=/data/fill$n bs=$n; sync; done 2>/dev/null")
     assert bed.on(host, "{ echo x >/data/fill; } 2>/dev/null; cat /data/fill") == ""

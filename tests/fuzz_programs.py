@@ -34,7 +34,7 @@ ties together is listed, up to a million combinations."""
 
 
 def check_one(data: bytes) -> None:
-    """Try one program: whatever is raised is what is looked for."""
+    """Try one program; any exception is a failure to report."""
     text = data.decode("utf-8", "replace")
     wild_programs.findings(text)
     wild_programs.formatted(text)

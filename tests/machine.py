@@ -34,7 +34,7 @@ class Machine:
     tunables: Mapping[str, str]
 
     def changed_since(self, before: Machine, places: list[Path]) -> list[str]:
-        """What is mounted, attached or lying in these places and was not; tunables that have another value.
+        """List new mounts, attachments and files in these places, and tunables whose value has changed.
 
         Mounts and loop devices elsewhere are those of others, who test at the same time.
         """
@@ -49,7 +49,7 @@ class Machine:
 
 
 def look() -> Machine:
-    """The machine as it is now."""
+    """Return the present state of the machine."""
     mounts = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text("utf-8").splitlines()]
     loops = subprocess.run(["losetup", "--noheadings", "--output", "NAME,BACK-FILE"], capture_output=True, text=True)
     return Machine(frozenset(mounts), frozenset(loops.stdout.splitlines()), dict(_tunables()))
@@ -69,7 +69,7 @@ def _tunables() -> list[tuple[str, str]]:
 
 
 def permit_by_list(directory: Path, user: int) -> bool:
-    """Permit a user to write to a directory by its access list (acl(5)); False where its file system has none."""
+    """Let a user write to a directory by its access list (acl(5)); return False if its file system has none."""
     entries = ((1, 7, -1), (2, 7, user), (4, 5, -1), (16, 7, -1), (32, 5, -1))
     content = struct.pack("<I", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
     try:

@@ -16,28 +16,28 @@ REPOSITORY = Path(__file__).parents[1]
 
 @dataclass(frozen=True, slots=True)
 class ZfsFuse:
-    """A daemon, and the directory that it shares with the machine."""
+    """A zfs-fuse daemon, and the directory that it shares with the machine."""
 
     pid: int
     place: Path
 
     def command(self, *words: str) -> list[str]:
-        """The words of a command that is carried out where this daemon answers."""
+        """Return the words of a command to be run where this daemon answers."""
         return ["nsenter", f"--target={self.pid}", "--mount", "--root", "env", f"--chdir={self.place}", *words]
 
     def zlang_command(self, *words: str) -> list[str]:
-        """The words of a call of zlang there."""
+        """Return the words of a call of zlang there."""
         path = f"PYTHONPATH={REPOSITORY}"
         return self.command("env", path, sys.executable, "-c", "from zlang.cli.app import main; main()", *words)
 
     def say(self, *words: str) -> str:
-        """What a command prints; it has to succeed."""
+        """Return the output of a command, which must succeed."""
         done = subprocess.run(self.command(*words), capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
     def zlang(self, *words: str, code: int | None = 0) -> str:
-        """What zlang prints, with the exit code that is expected."""
+        """Return the output of zlang, which must exit with the expected code."""
         try:
             done = subprocess.run(self.zlang_command(*words), capture_output=True, text=True, timeout=900)
         except subprocess.TimeoutExpired as error:
@@ -48,32 +48,32 @@ class ZfsFuse:
         return done.stdout + done.stderr
 
     def run(self, program: str, code: int | None = 0) -> str:
-        """What `zlang run` prints for a program."""
+        """Return the output of `zlang run` for a program."""
         (self.place / "program.zexp").write_text(program, "utf-8")
         return self.zlang("run", "program.zexp", "--yes", code=code)
 
     def last_run(self) -> str:
-        """The name of the run that was begun last."""
+        """Return the name of the run that started last."""
         return max((self.place / "runs").iterdir(), key=lambda path: path.stat().st_mtime).name
 
     def failed(self) -> list[str]:
-        """Why trials of the last run do not count."""
+        """Return the reasons why trials of the last run do not count."""
         return [failure["why"] for failure in json.loads(self.zlang("status", self.last_run(), "--json"))["failed"]]
 
     def answers(self, sql: str) -> list[list[object]]:
-        """The rows of an answer."""
+        """Return the rows of a query."""
         output = self.zlang("sql", sql, "--format", "json")
         rows, _ = json.JSONDecoder().raw_decode(output[output.index("[") :])  # warnings follow
         return [list(row.values()) for row in rows]
 
     def pools(self) -> list[str]:
-        """The pools that are there."""
+        """Return the existing pools."""
         return [line for line in self.say("zpool", "list", "-H", "-o", "name").splitlines() if " " not in line]
 
 
 @contextmanager
 def started(place: Path, arc_mb: int, *options: str) -> Iterator[ZfsFuse]:
-    """A daemon that answers, ended afterwards; `options` are of zfs-fuse. Needs root."""
+    """Start a daemon, wait until it answers, and end it on exit; `options` are those of zfs-fuse. Needs root."""
     script = Path(__file__).with_name("private_zfs_fuse.sh")
     daemon = subprocess.Popen(["unshare", "--mount", "sh", script, place, str(arc_mb), *options])
     here = ZfsFuse(daemon.pid, place)
@@ -90,6 +90,6 @@ def started(place: Path, arc_mb: int, *options: str) -> Iterator[ZfsFuse]:
 
 
 def loops(place: Path) -> list[str]:
-    """The loop devices whose files are in a directory."""
+    """Return the loop devices whose files are in a directory."""
     listing = subprocess.run(["losetup", "--noheadings", "--output", "BACK-FILE"], capture_output=True, text=True)
     return [line for line in listing.stdout.splitlines() if str(place) in line]

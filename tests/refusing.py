@@ -24,6 +24,6 @@ os.execvp(command[0], command)
 
 
 def prefix(error: int, *calls: str) -> tuple[str, ...]:
-    """What has a command get an error for each of these system calls."""
+    """Return a command prefix that makes each of these system calls fail."""
     numbers = NUMBERS[platform.machine()]
     return (sys.executable, "-c", _SCRIPT, str(error), ",".join(str(numbers[call]) for call in calls))
