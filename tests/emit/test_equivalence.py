@@ -71,7 +71,7 @@ PLANS = {
 
 
 def comparable(event: Recorded) -> tuple[object, ...]:
-    """Return what both journals must share: all but times, names of sessions, and the notation of signals."""
+    """Return what both journals must share: all but times, names, and the notation of signals."""
     assert event.up is not None
     members = {name: value for name, value in asdict(event).items() if name not in {"t", "up", "apart", "run", "boot"}}
     if "files" in members:

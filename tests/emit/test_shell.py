@@ -87,7 +87,7 @@ def test_with_busybox_instead_of_coreutils(tmp_path: Path, shell: str) -> None:
 
 
 def _busybox_first(at: Path) -> str:
-    """Put busybox first on PATH; Debian's lacks cksum and flock, which other builds have."""
+    """Return a PATH with busybox first; Debian's lacks cksum and flock, which other builds have."""
     bin_ = at / "bin"
     bin_.mkdir()
     busybox = shutil.which("busybox")
