@@ -27,7 +27,7 @@ _EXPECTED = re.compile(r"#! (?=[EW]\d)")
 
 @dataclass
 class Case:
-    """A program, what the command line says, and its findings: line, code and sentence."""
+    """A program, its command-line options, and its findings: line, code and message."""
 
     name: str
     text: str
@@ -37,7 +37,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """Every program of every file, which are split by lines of `---`."""
+    """Return every program of every file, which are separated by lines of `---`."""
     for path in sorted(HERE.glob("*.zexp")):
         for number, text in enumerate(path.read_text("utf-8").split("\n---\n"), start=1):
             case = Case(f"{path.stem}-{number}", text)
@@ -53,12 +53,12 @@ def cases() -> Iterator[Case]:
 
 
 def read(path: str) -> str:
-    """The text of an imported file."""
+    """Return the text of an imported file."""
     return (HERE / "imports" / path).read_text("utf-8")
 
 
 def findings_of(text: str, overrides: Overrides | None = None) -> list[Diagnostic]:
-    """All findings, as `zlang check` has them."""
+    """Return all findings that `zlang check` reports."""
     checked = check.program(Source(NAME, text), read, overrides)
     findings = list(checked.findings)
     if checked.is_sound:
@@ -69,7 +69,7 @@ def findings_of(text: str, overrides: Overrides | None = None) -> list[Diagnosti
 
 
 def places_of(case: Case) -> list[tuple[int, str]]:
-    """The findings of a case, each at its line; what is beside it, at the line that brings it in."""
+    """Return the findings of a case by line; a finding in an imported file is at the line of the import."""
     command_line = next((i for i, line in enumerate(case.text.split("\n"), 1) if line.startswith("#:")), 0)
     places = []
     for finding in findings_of(case.text, Overrides(case.settings, case.profile)):
@@ -348,7 +348,7 @@ def test_a_setting_is_quoted_as_it_was_typed() -> None:
 
 
 def texts_with_one_fix(findings: list[Diagnostic]) -> Iterator[tuple[Diagnostic, str]]:
-    """Each fix of the program itself, with the program as it is after that fix alone."""
+    """Return each fix of the program itself, with the program after that fix alone."""
     for finding in findings:
         for fix in finding.fixes:
             if all(edit.span.source.name == NAME for edit in fix.edits):

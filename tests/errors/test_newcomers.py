@@ -30,7 +30,7 @@ FIO_LEFT_OUT = ("filename", "directory", "randseed", "group_reporting", "cgroup_
 
 
 def errors_of(text: str) -> list[Diagnostic]:
-    """The errors of a program that begins as these do."""
+    """Return the errors of a program that begins as these do."""
 
     def read(path: str) -> str:
         raise FileNotFoundError(2, "No such file or directory", path)
@@ -42,7 +42,7 @@ def errors_of(text: str) -> list[Diagnostic]:
 
 @pytest.mark.parametrize(("text", "hint"), CASES)
 def test_one_error_with_the_hint_that_mends_it(text: str, hint: str) -> None:
-    """It stands in the line that is wrong."""
+    """The error is reported on the faulty line."""
     (finding,) = errors_of(text)
     assert f"  => {finding.hint}" == hint
     assert finding.span.start >= len(HEAD) - 1
@@ -55,7 +55,7 @@ def test_what_is_wrong_is_found_although_no_hint_mends_it(text: str) -> None:
 
 @pytest.mark.parametrize("option", FIO_LEFT_OUT)
 def test_an_option_that_is_left_out_has_its_reason(option: str) -> None:
-    """No other option is proposed, so no fix writes one."""
+    """No other option is suggested, so no fix inserts one."""
     (finding,) = errors_of(f"fio other {{ rw = read  {option} = 1 }}")
     assert "did you mean" not in finding.hint
     assert finding.hint
