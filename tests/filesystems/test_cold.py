@@ -64,7 +64,7 @@ kind meanwhile: wrapper {
 
 
 def why_not(zlang: Zlang, text: str, *options: str, code: int | None = 0) -> list[str]:
-    """Why trials do not count."""
+    """Return the reasons why trials do not count."""
     (zlang.at / "program.zexp").write_text(text, "utf-8")
     zlang("run", "program.zexp", "--yes", *options, code=code)
     last = max((zlang.at / "runs").iterdir(), key=lambda path: path.stat().st_mtime)
@@ -72,7 +72,7 @@ def why_not(zlang: Zlang, text: str, *options: str, code: int | None = 0) -> lis
 
 
 def is_refilled(why: str) -> bool:
-    """Whether a trial does not count because less than half of the file came from devices.
+    """Check that a trial does not count because less than half of the file came from devices.
 
     The kernel may read some of it all the same: metadata that was dropped again, and pages of fio itself.
     """

@@ -124,7 +124,7 @@ EVERY: dict[str, list[str]] = {
 
 @pytest.fixture(autouse=True)
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory on a disk."""
+    """Create a directory on a disk."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -199,7 +199,7 @@ def test_a_file_system_is_balanced_meanwhile() -> None:
 
 
 def kill_meanwhile(place: Path, tool: str, held: str, text: str) -> None:
-    """Run a program, and kill the run while a tool stands still that was called in this way."""
+    """Run a program, and kill the run while a tool called with these arguments is held up."""
     real, tools = shutil.which(tool), place / "tools"
     tools.mkdir()
     waits = f'#!/bin/sh\ncase $* in {held}) {real} "$@"; touch {place}/held; exec sleep 1000 ;; esac\n'
@@ -226,7 +226,7 @@ def test_nothing_is_left_of_a_run_that_was_killed_in_a_balance(place: Path) -> N
 
 
 def test_a_run_that_was_killed_in_a_trim_goes_on(place: Path) -> None:
-    """What still trims is ended; the trial is counted once, and nothing is left."""
+    """A trim that is still running is stopped; the trial is counted once, and nothing is left."""
     text = PROGRAM.format(size=SIZES["ext4"], loop="allocation = sparse", kind="ext4", properties="")
     text = "import events\n" + text.replace("cache = cold", "during = trim { every = 1s }")
     kill_meanwhile(place, "fstrim", "*", text.replace("64KiB }", "64KiB  time_based = on  runtime = 4s }"))
@@ -240,7 +240,7 @@ def test_a_run_that_was_killed_in_a_trim_goes_on(place: Path) -> None:
 
 
 def read(path: Path) -> bytes:
-    """What a file holds; nothing of a process that ended meanwhile."""
+    """Read a file; return nothing for a process that has ended meanwhile."""
     try:
         return path.read_bytes()
     except OSError:
@@ -413,7 +413,7 @@ experiment aligned { on = data  run = reads  cache = cold }
 
 
 def partitions_of_nobody_else() -> set[Path]:
-    """The partitions of loop devices that have no file, or one of this test: other tests run at the same time."""
+    """List partitions of loop devices without a file or with one of this test: other tests run concurrently."""
     partitions = set()
     for partition in Path("/sys/block").glob("loop*/loop*p*"):
         file = partition.parent / "loop/backing_file"
@@ -458,7 +458,7 @@ def test_nothing_is_left_when_a_run_is_stopped(number: signal.Signals, place: Pa
 
 
 def test_what_is_not_of_the_run_is_left_alone(place: Path) -> None:
-    """Somebody else mounts over the run's own directory: it is not unmounted, and said so."""
+    """Another user's mount over the run's own directory is reported and not unmounted."""
     Path("slow.zexp").write_text(SLOW.replace("sleep 60", "mount -t tmpfs foreign ."), "utf-8")
     output = zlang("run", "slow.zexp", "--yes", code=None)
     assert "foreign is mounted there, and that is not of this run" in output.replace("\n", " ")

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="a loop device needs r
 
 @pytest.fixture
 def zlang(disk: Path) -> Zlang:
-    """The command, in a directory on a disk."""
+    """Provide the command in a directory on a disk."""
     return Zlang(disk)
 
 
@@ -33,7 +33,7 @@ def test_a_depth_of_the_knee(zlang: Zlang) -> None:
 
 
 def test_a_mount_and_a_device_of_a_server(zlang: Zlang) -> None:
-    """A directory takes the place of the NFS mount, and a loop device that of the LUN."""
+    """A directory replaces the NFS mount, and a loop device replaces the LUN."""
     volume = zlang.at / "lun.img"
     with volume.open("wb") as file:
         file.truncate(64 << 20)

@@ -45,7 +45,7 @@ OUTPUTS = {
 
 
 def treated() -> dict[str, list[str]]:
-    """What the last command of each treatment printed, by its name."""
+    """Return the output of the last command of each treatment, by treatment name."""
     outputs: dict[str, list[str]] = {}
     for path in sorted(Path("runs", last_run(), "setups").glob("*/*/before-*.out")):
         kind = path.name.split(".")[2].split("-")[0]
@@ -77,7 +77,7 @@ def test_a_treatment_is_verified_and_lasts_as_long_as_what_it_was_done_to() -> N
 
 
 def test_a_device_is_treated_where_the_directory_of_the_run_is_relative() -> None:
-    """Its link is then relative, too: to where `zlang` was started."""
+    """Its link is then also relative to the directory in which `zlang` was started."""
     both = "precondition { passes = 1  amount = 1MiB } | discard {}"
     text = STATES.replace("STATES", both).replace("on     = data", "on     = disk").replace("repeat = 2", "")
     Path("states.zexp").write_text(text, "utf-8")
