@@ -13,7 +13,7 @@ from command_line import Zlang
 
 @pytest.fixture(scope="session")
 def hosts() -> Iterator[Bed]:
-    """Three hosts that only share a network."""
+    """Start three hosts that share only a network."""
     if os.geteuid() != 0:
         pytest.skip("only root makes namespaces")
     with started(3) as bed:
@@ -22,7 +22,7 @@ def hosts() -> Iterator[Bed]:
 
 @pytest.fixture
 def bed(hosts: Bed) -> Iterator[Bed]:
-    """The hosts, with nothing of zlang on them before and after the test."""
+    """Provide the hosts, without traces of zlang before and after the test."""
     yield hosts
     for number in (1, 2, 3):
         assert hosts.on(f"host{number}", "ls -A /var/tmp/zlang 2>/dev/null; ls -A /data | grep -v lost+found") == ""
@@ -31,7 +31,7 @@ def bed(hosts: Bed) -> Iterator[Bed]:
 
 @pytest.fixture
 def zlang(tmp_path: Path, bed: Bed) -> Zlang:
-    """The command, where ssh reaches the hosts by their names."""
+    """Provide the command where ssh reaches the hosts by name."""
     at = tmp_path / "work"
     at.mkdir()
     command = Zlang(at)

@@ -71,7 +71,7 @@ def test_a_crash_fails_one_trial_and_a_short_cut_none(zlang: Zlang, bed: Bed) ->
 
 
 def test_a_full_disk_of_a_machine_is_named(zlang: Zlang, bed: Bed) -> None:
-    """What a command says of it cannot be written down there."""
+    """A command's error message cannot be written to the full disk."""
     (zlang.at / "zlang.toml").write_text(HOSTS)
     process = zlang.start("run", zlang.program(SLOW), "--yes")
     _await_measurements(zlang, process, 2)
@@ -107,7 +107,7 @@ def test_doctor_visits_every_machine(zlang: Zlang, bed: Bed) -> None:
 
 
 def test_what_a_login_shell_prints_is_not_kept(zlang: Zlang, bed: Bed) -> None:
-    """It may be as much as a machine likes, and it is printed before each answer."""
+    """A login shell may print any amount of text, and does so before each answer."""
     (zlang.at / "zlang.toml").write_text(HOSTS)
     bed.on("host1", "echo 'head -c 150M /dev/zero' >/root/.bashrc")
     program = zlang.program(WANTING.replace("host san1 { cores = 4096 }", "host san1"))
@@ -156,7 +156,7 @@ def _await_measurements(zlang: Zlang, process: subprocess.Popen[bytes], count: i
 
 @contextmanager
 def slow_to_answer(bed: Bed, seconds: int) -> Iterator[None]:
-    """The first machine takes so long to say what it has."""
+    """Make the first machine slow to report its resources."""
     text = f"#!/bin/sh\\nexec sleep {seconds}\\n"
     bed.on("host1", f"printf '{text}' >/usr/local/bin/getconf; chmod +x /usr/local/bin/getconf")
     try:
@@ -166,7 +166,7 @@ def slow_to_answer(bed: Bed, seconds: int) -> Iterator[None]:
 
 
 def test_a_visit_that_is_killed_leaves_nothing(zlang: Zlang, bed: Bed) -> None:
-    """Before there is a run folder, only the machines themselves know that they were visited."""
+    """Until a run folder exists, only the machines themselves know that they were contacted."""
     (zlang.at / "zlang.toml").write_text(HOSTS)
     with slow_to_answer(bed, 60):
         process = zlang.start("run", zlang.program(SLOW), "--yes")

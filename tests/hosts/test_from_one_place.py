@@ -149,7 +149,7 @@ def test_a_host_that_nobody_can_reach_is_said_before_anything_is_made(zlang: Zla
 
 @pytest.fixture
 def ann(bed: Bed) -> Iterator[str]:
-    """Where an ordinary user can log in, whose connections may last longer than the test."""
+    """Let an ordinary user log in, whose connections may outlast the test."""
     bed.on("host1", "useradd -p '*' ann && install -d -o ann /data/ann /data/ann/runs /home/ann/.ssh")
     bed.on("host1", "install -o ann -m 600 /run/bed/authorized /home/ann/.ssh/authorized_keys")
     yield "ann@host1"
@@ -174,7 +174,7 @@ experiment e { on = here  run = asks }
 
 
 def test_sudo_is_used_only_where_the_project_file_says_so(zlang: Zlang, bed: Bed, ann: str) -> None:
-    """A password that it asks for is refused before anything is made."""
+    """If sudo asks for a password, the run is refused before anything is created."""
     program, project_file = zlang.program(WHO), zlang.at / "zlang.toml"
     users: list[str] = []
     try:
@@ -245,7 +245,7 @@ experiment e { on = share  run = looks  during = touching {}  collect = far }
 
 
 def test_an_event_and_a_collector_are_on_the_server_of_a_client(zlang: Zlang) -> None:
-    """The client sees what happens there; the event is ended when the client has ended."""
+    """The client sees the event's effects there; the event ends when the client has ended."""
     (zlang.at / "zlang.toml").write_text('[hosts.server]\nssh = "host1"\n[hosts.c1]\nssh = "host2"\n')
     zlang.run(ON_THE_SERVER, "--yes")
     (out,) = zlang.folder().glob("trials/*/1/a1")

@@ -64,7 +64,7 @@ def test_the_time_of_a_group_begins_when_its_machines_begin(zlang: Zlang) -> Non
 
 
 def test_a_machine_that_is_lost_fails_the_trial_and_ends_the_others(zlang: Zlang, bed: Bed) -> None:
-    """The other machines end their loads at once, and have nothing left; `resume --failed` measures all again."""
+    """The other machines stop their loads at once and leave nothing; `resume --failed` measures all of them again."""
     (zlang.at / "zlang.toml").write_text(HOSTS.replace('"\n', '"\ndirectory = "/data/zlang"\n'))
     process = zlang.start("run", zlang.program(WAITS), "--yes")
     machines = ("host1", "host2", "host3")
@@ -88,7 +88,7 @@ def test_a_machine_that_is_lost_fails_the_trial_and_ends_the_others(zlang: Zlang
 
 
 def test_nothing_is_left_of_a_trial_in_which_the_run_was_killed(zlang: Zlang, bed: Bed) -> None:
-    """The test bed looks for what is left on the machines."""
+    """The test bed checks the machines for leftovers."""
     (zlang.at / "zlang.toml").write_text(HOSTS)
     process = zlang.start("run", zlang.program(WAITS), "--yes")
     machines = ("host1", "host2", "host3")
@@ -125,7 +125,7 @@ def test_what_takes_the_place_of_a_directory_of_one_machine_is_left_alone(zlang:
 
 
 def test_one_machine_that_fails_ends_the_others(zlang: Zlang, bed: Bed) -> None:
-    """The clock of the second machine is three seconds ahead; all machines began at the same time."""
+    """The clock of the second machine is three seconds ahead; all machines started at the same time."""
     (zlang.at / "zlang.toml").write_text(HOSTS)
     ahead = '#!/bin/sh\\ncase $1 in -d) exec /bin/date "$@" ;; *) exec /bin/date -d "+3 seconds" "$@" ;; esac\\n'
     bed.on("host2", f"printf '{ahead}' >/usr/local/bin/date; chmod +x /usr/local/bin/date")

@@ -29,14 +29,14 @@ _PREPARE = 20
 
 
 def ended(journal: Path) -> set[tuple[str, int]]:
-    """The steps that ended, with their exit codes, and each commit."""
+    """Return the steps that ended, with their exit codes, and each commit."""
     events = [event for event in Lines(journal) if not isinstance(event, Gap)]
     steps = {(event.step, event.rc) for event in events if isinstance(event, End)}
     return steps | {(event.trial, event.replicate) for event in events if isinstance(event, Commit)}
 
 
 def counted(zlang: Zlang) -> list[str]:
-    """Why each trial of the joined run does not count; empty for one that does."""
+    """Return the reason why each trial of the joined run does not count; empty for one that does."""
     (zlang.at / "parts.duckdb").unlink(missing_ok=True)  # or only a run whose journal changed is read
     zlang("ingest", "parts", "--db", "parts.duckdb")
     rows = zlang("sql", "SELECT why_not FROM all_trials", "--db", "parts.duckdb", "--format", "json").out

@@ -30,7 +30,7 @@ experiment e { on = here  run = says }
 
 @pytest.fixture(scope="module")
 def slurm() -> Iterator[Slurm]:
-    """Four nodes."""
+    """Start a Slurm with four nodes."""
     if os.geteuid() != 0:
         pytest.skip("only root makes namespaces")
     with started(4) as slurm:
@@ -39,7 +39,7 @@ def slurm() -> Iterator[Slurm]:
 
 @pytest.fixture
 def zlang(slurm: Slurm, tmp_path: Path) -> Zlang:
-    """The command, where Slurm is installed."""
+    """Provide the command where Slurm is installed."""
     at = tmp_path / "work"
     at.mkdir()
     command = Zlang(at)
@@ -48,12 +48,12 @@ def zlang(slurm: Slurm, tmp_path: Path) -> Zlang:
 
 
 def rows(zlang: Zlang) -> list[dict[str, str]]:
-    """What `status` says of each part."""
+    """Return the rows of `status`, one for each part."""
     return [json.loads(line) for line in zlang("status", "--json").out.splitlines()]
 
 
 def submit(zlang: Zlang, program: str) -> str:
-    """Submit a program; gives the job."""
+    """Submit a program and return the job."""
     out = zlang("submit", program, "--slurm", "--parts", "4", "--", "--partition=p").out
     return out.split()[2].rstrip(":")
 

@@ -24,12 +24,12 @@ ONCE_MORE = ("--order", "blocked", "--yes")
 
 
 def reached(**hosts: str) -> tuple[str, ...]:
-    """Options that say how hosts are reached."""
+    """Return the options that specify how hosts are reached."""
     return tuple(word for name, host in hosts.items() for word in ("--reach", f"{name}={host}"))
 
 
 def wrap(bed: Bed, host: str, name: str, text: str) -> None:
-    """Put a script before a program of a host."""
+    """Wrap a program of a host in a script."""
     bed.on(host, f"cat >/usr/local/bin/{name} <<'END'\n{text}END\nchmod +x /usr/local/bin/{name}")
 
 
@@ -63,7 +63,7 @@ def test_a_copy_from_pool_to_pool_on_two_servers(zlang: Zlang, bed: Bed) -> None
 
 
 def test_a_load_that_a_person_starts_on_the_client_of_two_servers(zlang: Zlang, bed: Bed) -> None:
-    """The directories are made on the servers; only the tool waits for a person, for one server at a time."""
+    """The directories are created on the servers; only the tool waits for a person, for one server at a time."""
     for host in ("host1", "host2"):
         bed.on(host, "mkdir -p /tank/vm")
     study = (EXAMPLES / "studies" / "001.4-solaris-or-freebsd.zexp").read_text()
