@@ -16,7 +16,7 @@ _NUMERIC = ("OPT_ULL", "OPT_INT", "OPT_BOOL", "OPT_STR_VAL", "OPT_STR_VAL_TIME",
 
 
 def effective(file: Path, environment: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """For each job its options with their values: numbers as fio reads them, everything else as it is written."""
+    """Return the options of each job with their values: numbers as fio reads them, everything else as written."""
     done = subprocess.run(
         ["fio", "--debug=parse", "--parse-only", file.name],
         cwd=file.parent,

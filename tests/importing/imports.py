@@ -9,7 +9,7 @@ from zlang.source import Source
 
 
 def errors(text: str) -> list[str]:
-    """The errors that `zlang check` finds in a program."""
+    """Return the errors that `zlang check` finds in a program."""
     checked = programs.check(Source("study.zexp", text), Overrides())
     findings, _ = plans.all_findings(checked)
     findings += programs.lint(checked)
