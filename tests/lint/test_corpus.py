@@ -91,7 +91,7 @@ HERE = 'dir here { path = "/srv" }\n'
 
 
 def programs_of(file: Path) -> Iterator[tuple[str, str]]:
-    """What is said of each program, `found`, `silent` or the code of an error, and its text."""
+    """Return each program with its expected outcome: `found`, `silent` or the code of an error."""
     parts = re.split(r"^#! (\w+)\n", file.read_text("utf-8"), flags=re.MULTILINE)[1:]
     for expected, text in zip(parts[::2], parts[1::2], strict=True):
         has_place = re.search(r"^dir \w+ on", text, re.MULTILINE)

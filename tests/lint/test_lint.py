@@ -35,7 +35,7 @@ experiment sweep { on = data  run = load  cache = cold  repeat = 3 }
 
 
 def lint(text: str, name: str = "program.zexp", **options: list[str]) -> list[tuple[str, Severity, str]]:
-    """Id, severity and sentence of all findings."""
+    """Return the ID, severity and message of all findings."""
     checked = programs.check(Source(name, text), Overrides())
     assert checked.is_sound, [finding.message for finding in checked.findings]
     return [(finding.code.id, finding.code.severity, finding.message) for finding in programs.lint(checked, options)]
@@ -102,7 +102,7 @@ READS = "fio reads { rw = randread  bs = 4KiB | 8KiB }\n"
     ],
 )
 def test_what_is_about_an_experiment_is_said_and_allowed_there(clauses: str, remaining: list[str]) -> None:
-    """It is about none that shares the workload."""
+    """The finding does not concern other experiments that share the workload."""
     experiment = "experiment one { on = data  run = reads  cache = cold  repeat = 3 }\n"
     checked = programs.check(Source("program.zexp", HEAD + READS + experiment + clauses), Overrides())
     places = [(finding.code.id, finding.span) for finding in programs.lint(checked)]
