@@ -53,7 +53,7 @@ class Editor:
         return registered
 
     def wait(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """The answer to a request."""
+        """Wait for the response to a request."""
         return self.runner.run(asyncio.wait_for(work, _PATIENCE))
 
     def close(self) -> None:
@@ -63,18 +63,18 @@ class Editor:
         self.runner.close()
 
     def uri(self, name: str) -> str:
-        """The address of a file in the folder."""
+        """Return the URI of a file in the folder."""
         return (self.folder / name).as_uri()
 
     def open(self, name: str, text: str) -> list[types.Diagnostic]:
-        """Open a text, which need not be saved; what is said of it."""
+        """Open a text, which need not be saved; return its diagnostics."""
         self.texts[name], self.versions[name] = text, 1
         item = types.TextDocumentItem(self.uri(name), "zexp", 1, text)
         self.client.text_document_did_open(types.DidOpenTextDocumentParams(item))
         return self.said_of(name)
 
     def change(self, name: str, start: int, end: int, text: str) -> None:
-        """Put a text in the place of some characters."""
+        """Replace some characters with a text."""
         before = self.texts[name]
         self.texts[name] = before[:start] + text + before[end:]
         self.versions[name] += 1
@@ -84,7 +84,7 @@ class Editor:
         self.client.text_document_did_change(types.DidChangeTextDocumentParams(version, [change]))
 
     def said_of(self, name: str) -> list[types.Diagnostic]:
-        """What is said of a text as it is now."""
+        """Return the diagnostics of the current text."""
         wanted = self.uri(name), self.versions[name]
 
         async def next_one() -> list[types.Diagnostic]:
@@ -97,16 +97,16 @@ class Editor:
         return result
 
     def at(self, name: str, mark: str, after: int = 0) -> dict[str, Any]:
-        """The place of the first mark in a text, as requests name it."""
+        """Return the position of the first mark in a text, as requests specify it."""
         offset = self.texts[name].index(mark) + after
         return {"text_document": self.document(name), "position": place(self.texts[name], offset)}
 
     def document(self, name: str) -> types.TextDocumentIdentifier:
-        """A text, as requests name it."""
+        """Return the identifier of a text for requests."""
         return types.TextDocumentIdentifier(self.uri(name))
 
 
 def place(text: str, offset: int) -> types.Position:
-    """The position of a character, its column in UTF-16 code units."""
+    """Return the position of a character, its column in UTF-16 code units."""
     lines = text[:offset].split("\n")
     return types.Position(len(lines) - 1, len(lines[-1].encode("utf-16-le")) // 2)

@@ -37,7 +37,7 @@ experiment second { on = data run = writes repeat = 3 }
 
 
 def places(node: object) -> object:
-    """A value with all its places, which do not count where values are compared."""
+    """Return a value with all its source locations, which are ignored when values are compared."""
     if isinstance(node, Span):
         return node.place
     if isinstance(node, Record):
@@ -50,7 +50,7 @@ def as_texts(findings: list[Diagnostic] | tuple[Diagnostic, ...]) -> list[str]:
 
 
 def texts_after_edits(text: str, draw: random.Random) -> Iterator[str]:
-    """Texts that follow each other as in an editor: each is an edit of the one before, or undoes it."""
+    """Generate successive texts of an editor: each is an edit of the previous one, or undoes it."""
     before: list[str] = []
     for _ in range(EDITS):
         if before and draw.random() < 0.4:
@@ -87,7 +87,7 @@ def test_nothing_else_is_found_than_by_a_check_from_the_beginning(file: Path) ->
 
 
 class Checks:
-    """The experiments that are checked, and what is looked for at their points."""
+    """Recorder of the experiments that are checked, and of the checks at their points."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.names: list[str] = []
@@ -101,7 +101,7 @@ class Checks:
         self.documents = Documents()
 
     def after(self, text: str) -> list[str]:
-        """The experiments that are checked when a text is as it is now."""
+        """Return the experiments that are checked for the given text."""
         self.names.clear()
         self.documents.open("file:///study.zexp", text, 0)
         analysis = self.documents.analysis("/study.zexp")

@@ -76,7 +76,7 @@ def as_check_says_it(text: str, diagnostics: list[types.Diagnostic]) -> list[tup
 
 
 def test_what_is_said_after_each_edit_is_what_check_says(editor: Editor, capsys: pytest.CaptureFixture[str]) -> None:
-    """Random edits, half of which are undone by the next, so that programs are half-written and whole again."""
+    """The next edit undoes half of the random edits, so programs alternate between incomplete and whole."""
     draw = random.Random(18)
     file = editor.folder / "fuzzed.zexp"
     file.write_text(STUDY)
@@ -142,7 +142,7 @@ def study(editor: Editor) -> Editor:
 
 @pytest.fixture
 def settled(study: Editor) -> Editor:
-    """The editor when the server knows all of the text as it is now."""
+    """Return the editor once the server has processed the current text completely."""
     study.change("study.zexp", 0, 0, "")
     study.said_of("study.zexp")
     assert study.texts["study.zexp"] == STUDY
@@ -425,7 +425,7 @@ def test_a_message_that_cannot_be_read_is_ignored_without_a_traceback(body: str)
 
 @pytest.mark.parametrize("like", ["neovim", "emacs"])
 def test_nothing_is_sent_that_an_editor_cannot_take(like: str, tmp_path: Path) -> None:
-    """The client compares each answer with what the editor says that it can do, in all other tests VS Code."""
+    """The client checks each answer against the capabilities that the editor announced; other tests use VS Code's."""
     editor = Editor(tmp_path, like)
     client = editor.client
     try:
