@@ -77,12 +77,12 @@ def _choices(expressions: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 def read(path: str) -> str:
-    """No file can be imported."""
+    """Refuse every import."""
     raise FileNotFoundError(2, "No such file or directory", path)
 
 
 def planned(text: str) -> list[Any]:
-    """What is planned, or the messages of what is wrong."""
+    """Return the plan, or the error messages."""
     checked = check.program(Source("program.zexp", text), read)
     messages = sorted(finding.message for finding in checked.findings if finding.code.id.startswith("E"))
     if messages:
@@ -105,7 +105,7 @@ def test_what_is_drawn_from_is_sound() -> None:
 
 
 def difference(text: str, other: str) -> str:
-    """Where plans differ, in a few words; empty where they do not."""
+    """Describe briefly how plans differ; empty if they do not."""
     for ours, two in zip(planned(text), planned(other), strict=True):
         if repr(ours) != repr(two):
             at = next(i for i, (a, b) in enumerate(zip(repr(ours), repr(two), strict=False)) if a != b)
@@ -127,7 +127,7 @@ def test_what_is_alone_in_a_list_is_planned_as_without_it(
 
 
 def _with_lists(text: str) -> str:
-    """The program with a list of one for every field of an experiment that is no list."""
+    """Rewrite every field of an experiment that is not a list as a list of one."""
     entries = parse.program(Source("x", text)).tree.entries
     items = [item for entry in entries if isinstance(entry, tree.ExperimentDef) for item in entry.items]
     values = [item.value for item in items if isinstance(item, tree.Field) and item.name.text in FIELDS[:-1]]
@@ -139,7 +139,7 @@ def _with_lists(text: str) -> str:
 
 @pytest.mark.parametrize("part", range(_PARTS))
 def test_programs_of_the_repository_are_planned_the_same_with_lists_of_one(part: int) -> None:
-    """All fields at once; which of them may be alone in a list is tried above, for each by itself."""
+    """All fields become lists at once; the test above determines which of them may be lists of one."""
     for text in wild_programs.parents()[part::_PARTS]:
         other = _with_lists(text)
         assert other == text or difference(text, other) == "", other

@@ -190,7 +190,7 @@ def test_a_trial_flushes_verifies_collects_and_measures() -> None:
 
 
 def replayed(plan: Plan) -> Iterator[tuple[Trial, int]]:
-    """Each trial with how often the data were laid out for it, by the state that the runner keeps."""
+    """Return each trial with the number of times that its data were laid out, by the state that the runner keeps."""
     state, setups = State(), dict[str, Setup]()
     for item in plan.items():
         if isinstance(item, Setup):
@@ -362,7 +362,7 @@ def test_a_protocol_asks_for_what_nothing_beneath_can_verify() -> None:
 
 
 def test_what_is_made_is_known_before_anything_is_made() -> None:
-    """Also what stands in a branch to which the order of trials comes late."""
+    """This includes resources in a branch that the order of trials reaches late."""
     text = """
     import fio
     import filesystems

@@ -71,7 +71,7 @@ def plan_of(text: str, seed: int = 1, order: Order = Order.PLANNED) -> Plan:
 
 @dataclass
 class Machine:
-    """What the commands of the kinds above would do: each thing with what it is, and was when it was laid out."""
+    """A model of the commands above: each resource with its current properties, and those when it was laid out."""
 
     things: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -97,7 +97,7 @@ class Machine:
 
 
 def check(machine: Machine, trial: Trial) -> None:
-    """The machine is as the factors say, and so it was when the tree was laid out, but for what holds at once."""
+    """Check the machine against the factors, now and when the tree was laid out, except for live properties."""
     wanted = {name: str(value) for name, value in trial.factors.items()}
     pool, tree = machine.things["pool"], machine.things["tree"]
     assert {name: pool[name] for name in ("disks", "sync", "chunk")} == {
@@ -149,7 +149,7 @@ def test_no_trial_is_measured_in_another_state_than_its_own(
 
 
 def counted(text: str, order: Order = Order.PLANNED, seed: int = 1) -> Counter[str]:
-    """How often each thing is made, altered and unmade in a plan."""
+    """Count how often each resource is created, altered and removed in a plan."""
     state, setups, counts = State(), dict[str, Setup](), Counter[str]()
     for item in plan_of(text, seed, order).items():
         if isinstance(item, Setup):
@@ -268,7 +268,7 @@ def test_an_order_makes_each_state_as_often_as_it_says(order: Order, pools: int,
 
 
 def test_a_block_begins_with_nothing_of_the_one_before() -> None:
-    """Else what stands at the end of a chunk would be measured in the next, where its state is the first again."""
+    """Otherwise, resources from the end of one chunk would be measured in the next, where the first state returns."""
     text = f"""{KINDS}
     place pool {{ disks = 1..2  chunk = 4KiB }}
     shell work {{ command = "true"  writes = off }}
@@ -283,7 +283,7 @@ def test_a_block_begins_with_nothing_of_the_one_before() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_block_begins_with_nothing_that_stood_beside_its_last_trial(seed: int) -> None:
-    """Two structures stand side by side: both are made for each block, whichever comes last."""
+    """Two structures exist side by side: both are created for each block, whichever comes last."""
     text = f"""{KINDS}
     place pool {{ disks = 1 }}
     place bare {{ disks = 2 | 3 }}

@@ -121,7 +121,7 @@ def test_a_signal_at_a_bad_moment_still_ends_an_event(tmp_path: Path, shell: str
 
 
 def test_a_workload_that_is_an_event_is_started_by_its_wrapper(tmp_path: Path) -> None:
-    """So a load beside what is measured can be limited, for example by a control group."""
+    """This can limit a load beside the measured workload, for example by a control group."""
     trial = trial_of(
         "import wrappers\n"
         'shell calm { command = "nice >$OUT/niceness"  writes = off  under = nice { niceness = 1 } }\n'
@@ -133,7 +133,7 @@ def test_a_workload_that_is_an_event_is_started_by_its_wrapper(tmp_path: Path) -
 
 
 def test_an_event_is_started_by_its_wrapper(tmp_path: Path) -> None:
-    """What busies the processors has the niceness of its wrapper, and is gone when the workload has ended."""
+    """The processor hog has the niceness set by its wrapper, and is gone when the workload has ended."""
     of_event = f"grep -l -a -z ZLANG_STEP={tmp_path} /proc/[0-9]*/environ 2>/dev/null | cut -d / -f 3"
     is_nice = f"ps -o ni= -p $({of_event} | paste -s -d ,) | grep -q -x -e ' *19'"
     (tmp_path / "looks.sh").write_text(f"until {is_nice}; do sleep 0.1; done")
@@ -148,7 +148,7 @@ def test_an_event_is_started_by_its_wrapper(tmp_path: Path) -> None:
 
 
 def test_a_hog_holds_memory_until_the_workloads_end(tmp_path: Path) -> None:
-    """The workload ends as soon as a process of the event holds the memory, and then that is gone."""
+    """The workload ends as soon as a process of the event holds the memory, which is then released."""
     of_event = "grep -l ZLANG_STEP={place} -a -z /proc/[0-9]*/environ 2>/dev/null | sed s/environ/status/"
     is_held = """awk '$1 == "VmRSS:" && $2 > 60000 {{ over = 1 }} END {{ exit !over }}'"""
     holds = f"until {of_event} | xargs cat 2>/dev/null | {is_held}; do sleep 0.1; done"
@@ -163,7 +163,7 @@ def test_a_hog_holds_memory_until_the_workloads_end(tmp_path: Path) -> None:
 
 
 def test_a_hog_whose_memory_is_taken_away_fails_the_trial(tmp_path: Path) -> None:
-    """As the kernel does where memory is short; the processors would otherwise be busy alone."""
+    """The kernel takes memory away when it is short; without this check, only the processors would stay busy."""
     of_event = f"grep -l -a -z ZLANG_STEP={tmp_path} /proc/[0-9]*/environ 2>/dev/null | sed s/environ/comm/"
     holder = f"{of_event} | xargs grep -s -l -x tail | cut -d / -f 3"
     (tmp_path / "kills.sh").write_text(f"until kill -KILL $({holder}) 2>/dev/null; do sleep 0.1; done; sleep 3")
@@ -195,7 +195,7 @@ def test_an_event_that_is_due_later_does_not_begin(tmp_path: Path) -> None:
     ("receive", "called"), [("on", {"snapshot", "send", "receive"}), ("off", {"snapshot", "send"})]
 )
 def test_a_dataset_is_received_only_if_that_is_wanted(tmp_path: Path, receive: str, called: set[str]) -> None:
-    """Nothing is sent to /dev/null itself, as ZFS cannot do so on every kernel."""
+    """Nothing is sent to /dev/null itself, because ZFS cannot do so on every kernel."""
     text = "import zfs\npool tank on here { size = 64MiB }\ndataset d on tank\n"
     trial = trial_of(f"{text}experiment e {{ on = d  run = naps  during = send {{ receive = {receive} }} }}")
     (step,) = [step for step in trial.steps if step.action is Action.MEASURE]

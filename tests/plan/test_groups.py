@@ -81,7 +81,7 @@ def test_each_machine_of_a_group_has_a_copy_of_the_target() -> None:
 
 @pytest.mark.parametrize("shell", ["dash", "bash"])
 def test_machines_begin_at_the_instant_that_each_is_told(tmp_path: Path, shell: str) -> None:
-    """Their clocks differ, and so do the instants; what began too late does not count."""
+    """Clocks differ between machines, and so do the start times; a late start does not count."""
     trial = trials_of(plan_of(EACH))[2]
     begun = [_started(shell, step, tmp_path / step.host) for step in measured(trial)]
     instant, (first, two) = time.time() + 0.3, [step.host for step in measured(trial)]
@@ -177,7 +177,7 @@ experiment e { on = share  run = naps  during = touching {} }
 
 
 def test_an_event_happens_on_the_machine_of_its_target(tmp_path: Path) -> None:
-    """It ends when the workloads have ended elsewhere: what it does later says nothing of how long it takes."""
+    """It ends when the workloads elsewhere have ended, so its own end does not tell how long it takes."""
     (trial,) = trials_of(plan_of(ON_THE_SERVER)).values()
     assert [step.host for step in measured(trial)] == ["c1", "c2", "server"]
     *_, on_server = measured(trial)
@@ -206,7 +206,7 @@ def test_a_collector_on_a_machine_that_is_not_reached_is_refused() -> None:
 
 
 def test_what_collectors_saw_is_of_their_machine_and_by_its_clock(tmp_path: Path) -> None:
-    """The clock of `c2` is three seconds ahead, and that of the server ten."""
+    """The clock of `c2` is three seconds ahead, and that of the server ten seconds."""
     trial = trials_of(plan_of(OBSERVED))[2]
     clocks = {"measure-c1": 0, "measure-c2": 3, "far": 10, "near.c1": 0, "near.c2": 3}
     (tmp_path / "clocks").write_text("".join(f"{name} {ahead} 0.0001\n" for name, ahead in clocks.items()))
@@ -233,7 +233,7 @@ def test_what_collectors_saw_is_of_their_machine_and_by_its_clock(tmp_path: Path
 
 
 def _vmstat(began: int, user: int) -> str:
-    """Two reports, a second and two after the start."""
+    """Write two vmstat reports, for one and two seconds after the start."""
     header = (
         "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu----- -----timestamp-----\n"
         " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st                 UTC\n"
@@ -295,7 +295,7 @@ experiment e { on = here  run = prints }
 
 
 def test_what_a_workload_is_told_to_measure_is_added_up(tmp_path: Path) -> None:
-    """Only what can be added up; the rest is of each machine."""
+    """Only additive metrics are added up; the others belong to each machine."""
     (trial,) = trials_of(plan_of(READS_ITSELF)).values()
     for number in (1, 2):
         _wrote(tmp_path / f"stream{number}", {"began": 1.0, "ended": 2.0})

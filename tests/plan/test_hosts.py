@@ -179,7 +179,7 @@ def test_plans_that_cannot_be_cut_are_refused(text: str, why: str) -> None:
 
 
 def test_lanes_take_their_time_at_once(tmp_path: Path) -> None:
-    """Two machines that share no trial take as long as the slower one; what both do in one trial is of one lane."""
+    """Machines without a shared trial take as long as the slower one; a trial on both belongs to one lane."""
     apart = "let box = one | two"
     estimates = []
     for placed in (apart, "let box = two"):
@@ -193,7 +193,7 @@ def test_lanes_take_their_time_at_once(tmp_path: Path) -> None:
 
 
 def test_a_machine_on_which_a_person_acts_is_of_one_lane() -> None:
-    """Two clients of a server that nobody reaches: it never works for both at once."""
+    """Two clients share a server that zlang cannot reach: it never works for both at once."""
     checked = programs.check(Source("far.zexp", FAR), Overrides())
     planned = plans.plan(checked, programs.choose(checked, None), 1, Overrides(), reached=("one", "two"))
     assert lanes.of(planned.plan) == [{"one", "two", "server"}]
@@ -210,7 +210,7 @@ def test_machines_that_share_something_are_of_one_lane() -> None:
 
 @pytest.mark.parametrize(("text", "has_meetings"), [(FAR, True), (LANES, False)])
 def test_each_machine_has_a_script_that_any_shell_reads(tmp_path: Path, text: str, *, has_meetings: bool) -> None:
-    """Where no trial needs two machines, a script waits for no instant."""
+    """If no trial needs two machines, a script does not wait for a common start time."""
     checked = programs.check(Source("far.zexp", text), Overrides())
     chosen = programs.choose(checked, None)
     planned = plans.plan(checked, chosen, 1, Overrides(), reached=machines.hosts_of(chosen))

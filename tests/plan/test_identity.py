@@ -141,7 +141,7 @@ def of_steps(steps: tuple[Step, ...], seeds: set[str]) -> Iterator[Hashable]:
 
 
 def done(text: str) -> dict[str, Hashable]:
-    """What is carried out at each point of a program, and the values that it reaches, by identity."""
+    """Return the commands at each point of a program, and the values that it reaches, by identity."""
     items = list(plan_of(text).items())
     setups = {item.signature: item for item in items if isinstance(item, Setup)}
     contents: dict[str, Hashable] = {}

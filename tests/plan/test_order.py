@@ -133,14 +133,14 @@ def test_as_written_replicates_run_back_to_back_and_random_has_no_plots() -> Non
 
 
 def chains() -> st.SearchStrategy[list[tuple[str, ...]]]:
-    """What plots need: pools, on them sets, on these files; a plot may need less than another."""
+    """Return what plots need: pools, datasets on them, files on those; a plot may need fewer levels."""
     pool, some, file = (st.sampled_from(names) for names in (["p1", "p2", "q1"], ["s1", "s2"], ["f1", "f2"]))
     chain = st.one_of(st.tuples(pool), st.tuples(pool, some), st.tuples(pool, some, file))
     return st.lists(chain, unique=True, min_size=1, max_size=5)
 
 
 def setups(chain: tuple[str, ...]) -> list[Setup]:
-    """One name with another number is another state of the same thing; what stands elsewhere is another thing."""
+    """Create setups: a different number is another state of the same resource, a different path another resource."""
     keys = ["/".join(name[0] for name in chain[: i + 1]) for i in range(len(chain))]
     signatures = ["/".join(chain[: i + 1]) for i in range(len(chain))]
     parents = [None, *keys]
@@ -151,7 +151,7 @@ def setups(chain: tuple[str, ...]) -> list[Setup]:
 
 
 def made(needs: Iterable[tuple[str, ...]]) -> list[str]:
-    """What has to be made, by the algorithm that is carried out."""
+    """Return the resources that must be created, by the algorithm used for real runs."""
     state, signatures = State(), list[str]()
     for chain in needs:
         for change in state.changes(setups(chain)):

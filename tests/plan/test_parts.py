@@ -57,7 +57,7 @@ def test_what_a_trial_does_not_name_is_no_part_of_it() -> None:
 
 
 def test_a_thing_is_made_anew_with_each_of_those_beneath_it() -> None:
-    """Devices are made for one pool each, so those of its other role are made anew as well."""
+    """Devices are created for one pool each, so those in its other role are recreated as well."""
     plan = planned("stripe(fast)", "full | sparse")
     by_signature = {setup.signature: setup for setup in setups_of(plan)}
     first, second = ([by_signature[each] for each in trial.setups] for trial in trials_of(plan))

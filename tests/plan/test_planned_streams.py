@@ -52,7 +52,7 @@ def measured(trial: Trial) -> Step:
 
 
 def test_a_stream_alone_is_the_trial_without_a_list() -> None:
-    """Also one whose target is its own, and one of which there is one copy."""
+    """This includes a stream with its own target, and one with a single copy."""
     alone = plan_of("experiment e { on = data  run = oltp  cache = cold }")
     for text in (
         "experiment e { on = [data]  run = [oltp]  cache = cold }",
@@ -103,7 +103,7 @@ def test_streams_of_one_kind_share_a_process() -> None:
 
 
 def test_more_streams_than_one_command_can_start_are_refused() -> None:
-    """Linux takes 128 KiB for the command, so the plan fails, not the trial after all files were written."""
+    """Linux limits a command to 128 KiB: planning fails, instead of the trial after all files were written."""
     text = "experiment e {{ on = data with {{ copies = {} }}  run = oltp }}"
     assert len(measured(*trials_of(text.format(400))).command) < 128 << 10
     with pytest.raises(ProgramError, match=r"the command of 700 streams has .* bytes, and Linux takes 131,071 at most"):
@@ -194,7 +194,7 @@ def test_a_plan_shows_what_streams_bring_and_which_level_is_set_up_once() -> Non
 
 
 def test_programs_without_lists_are_planned_in_one_way() -> None:
-    """The reader of a measurement is that of its kind, and the plan knows no stream."""
+    """The kind of the measurement determines its reader, and the plan contains no streams."""
     (trial,) = trials_of("experiment e { on = data  run = oltp }")
     reader = measured(trial).reader
     assert reader is not None
@@ -203,12 +203,12 @@ def test_programs_without_lists_are_planned_in_one_way() -> None:
 
 
 def options_of(command: str, name: str) -> list[int]:
-    """The values of an option of fio in all its sections."""
+    """Return the values of a fio option in all sections."""
     return [int(value) for value in re.findall(rf"--{name}=(\d+)", command)]
 
 
 def test_a_schedule_is_sections_one_after_the_other() -> None:
-    """It is repeated and cut to the runtime; what goes from one value to another does so in steps; 0 is a pause."""
+    """The schedule is repeated and cut to the runtime; ramps become steps; 0 is a pause."""
     text = "experiment e {{ on = data  run = oltp with {{ runtime = {}  rate_iops = {} }} }}"
     (trial, *_) = trials_of(text.format("5s", "[100/s for 2s, 0/s for 1s, 300/s for 1s]"))
     command = measured(trial).command
@@ -223,7 +223,7 @@ def test_a_schedule_is_sections_one_after_the_other() -> None:
 
 
 def test_schedules_of_several_streams_and_levels() -> None:
-    """A later section waits for its time since all began; another schedule is another measurement."""
+    """A later section waits from the common start; a different schedule is a different measurement."""
     paced = "let paced = oltp with { rate_iops = [100/s for 1s, (200/s | 300/s) for 1s] }\n"
     (trial, *_) = trials_of(paced + "experiment e { on = data  run = [paced, placed, sleeps] }")
     assert measured(trial).command.count("--exec_prerun=delay=1; eval") == 1
@@ -232,7 +232,7 @@ def test_schedules_of_several_streams_and_levels() -> None:
 
 
 def test_a_collector_looks_at_the_targets_of_all_streams(tmp_path: Path) -> None:
-    """Each is looked at once, by one step, and a failure at one of them is its failure."""
+    """One step observes each target once, and fails if any of them fails."""
     (trial,) = trials_of("experiment e { on = [data, archive]  run = oltp  collect = [capacity {}] }")
     looks = {step.name: step for step in trial.steps if "capacity" in step.name}
     assert [(name, step.reader is not None) for name, step in looks.items()] == [

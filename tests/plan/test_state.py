@@ -20,7 +20,7 @@ OTHER = setup("o1", "other")
 
 
 def state(signature: str, sync: str, block: str, base: str = "b") -> Setup:
-    """One of the states of a set: `sync` is live, `block` a rewrite. The commands are what tells settings apart."""
+    """Return a state of a dataset: `sync` is live, `block` a rewrite. The commands distinguish the settings."""
 
     def setting(name: str, value: str, *, rewrites: bool) -> Setting:
         step = Step(name, Action.PREPARE, f"{name}={value}", "a test", 1)

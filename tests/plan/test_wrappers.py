@@ -92,7 +92,7 @@ experiment e { on = data  run = [a, b, c] }
 
 
 def begins_of(trait: str, place: Path, run: str = "[a, b, c]") -> list[float]:
-    """When fio begins in each process, of which some have a wrapper that takes a second."""
+    """Return the start times of fio in each process, some of which have a wrapper that takes a second."""
     (trial,) = trials_of(SLOW.replace("TRAIT", trait).replace("[a, b, c]", run))
     (place / "zlang-r").mkdir()
     (place / "zlang-r/data").write_bytes(bytes(1 << 20))
@@ -102,14 +102,14 @@ def begins_of(trait: str, place: Path, run: str = "[a, b, c]") -> list[float]:
 
 
 def test_streams_under_different_wrappers_begin_together(tmp_path: Path) -> None:
-    """What a wrapper takes to start its tool is over before any stream begins."""
+    """Every wrapper has started its tool before any stream begins."""
     began = begins_of("trait keeps_environment = on", tmp_path)
     assert max(began) - min(began) < 0.5
     assert min(began) - min(path.stat().st_mtime for path in tmp_path.glob("stream*/measure.out")) > 0.5
 
 
 def test_what_begins_later_counts_from_when_all_begin(tmp_path: Path) -> None:
-    """The later part of a schedule, and a workload with a delay of its own, however long their fio waits for others."""
+    """Later parts of a schedule, and delayed workloads, start on time however long fio waits for others."""
     timed = "a with {{ time_based = on  runtime = {} }}"
     scheduled = timed.format("2s  rate_iops = [50/s for 1s, 100/s for 1s]")
     began = begins_of(
@@ -123,7 +123,7 @@ def test_what_begins_later_counts_from_when_all_begin(tmp_path: Path) -> None:
 
 
 def test_before_a_wrapper_that_says_nothing_the_shell_waits(tmp_path: Path) -> None:
-    """It may start fio without what the gate needs."""
+    """Such a wrapper may start fio without what the gate needs."""
     (trial,) = trials_of(SLOW.replace("TRAIT", ""))
     assert "exec_prerun" not in command_of(trial)
     began = begins_of("", tmp_path)
