@@ -15,29 +15,29 @@ DATA = Path(__file__).parent / "data"
 
 
 def step(name: str, tool: str, artefact: str, action: Action = Action.MEASURE, **args: Any) -> Step:
-    """A step whose artefact is read by one tool's reader."""
+    """Create a step whose artefact is read by one tool's reader."""
     return Step(name, action, "true", "a test", 10, reader=Reader(tool, artefact, args))
 
 
 def check(name: str, expect: str) -> Step:
-    """A step that verifies a claim."""
+    """Create a step that verifies a claim."""
     return Step(name, Action.VERIFY, "true", "a test", 10, expect=expect)
 
 
 def trial(*steps: Step, cache: str = "as_is") -> Trial:
-    """A trial of these steps."""
+    """Create a trial of these steps."""
     return Trial(1, "ab12", 1, 0, {}, cache, cache, (), (), steps)
 
 
 def read(directory: Path, tool: str, artefact: str, window: Window | None = None, **args: Any) -> Reading:
-    """What a tool's reader makes of a file."""
+    """Read a file with a tool's reader."""
     measuring = step("measure", tool, artefact, **args)
     assert measuring.reader is not None
     return READERS[tool](directory, measuring.reader, measuring, window)
 
 
 def fio(tmp_path: Path, name: str, **args: Any) -> Reading:
-    """What the reader makes of one of the kept fio runs, with the standard error that it left."""
+    """Read one of the stored fio runs, with the standard error that it left."""
     if (DATA / f"{name}.json").exists():
         shutil.copy(DATA / f"{name}.json", tmp_path / "fio.json")
     if (DATA / f"{name}.err").exists():
@@ -46,5 +46,5 @@ def fio(tmp_path: Path, name: str, **args: Any) -> Reading:
 
 
 def report(name: str) -> Any:
-    """The report of one of the kept fio runs."""
+    """Return the report of one of the stored fio runs."""
     return json.loads((DATA / f"{name}.json").read_text())

@@ -135,7 +135,7 @@ def _figures(part: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any,
 
 
 def _others(value: float) -> list[float]:
-    """Other values than this one, as somebody might write."""
+    """Return values other than this one, as a person might enter them."""
     others = [value * share for share in SHARES] if value else [1]
     return [other for other in (map(int, others) if isinstance(value, int) else others) if other != value]
 
@@ -169,7 +169,7 @@ def _contradictions(job: dict[str, Any], shared: dict[str, Any] | None = None) -
 
 
 def _job(**changes: object) -> dict[str, Any]:
-    """An entry whose figures agree: 100 reads in 100 ms, of 1 ms or 2 ms each.
+    """Create an entry whose figures agree: 100 reads in 100 ms, of 1 ms or 2 ms each.
 
     `read__clat_ns__max=1` changes a figure, and None removes it.
     """
@@ -193,7 +193,7 @@ def _job(**changes: object) -> dict[str, Any]:
 
 
 def _moved(count: int, per_second: int | None = None) -> dict[str, object]:
-    """So many bytes in 100 ms, or another rate of them."""
+    """Return figures for this number of bytes in 100 ms, or for a different rate."""
     rate = 10 * count if per_second is None else per_second
     figures = {"io_bytes": count, "io_kbytes": count >> 10, "bw_bytes": rate, "bw": rate >> 10}
     return {f"read__{name}": value for name, value in figures.items()}

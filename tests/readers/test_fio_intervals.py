@@ -19,7 +19,7 @@ ARGUMENTS = {"logs": "logs", "runtime": 0}
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A stream that reads 300 blocks as fast as it can and waits a second, four times, and one of 1.5 s."""
+    """Measure a stream that reads 300 blocks at full speed and waits a second, four times, and one of 1.5 s."""
     at = tmp_path_factory.mktemp("measured")
     (at / "logs").mkdir()
     (at / "data").write_bytes(bytes(1 << 20))
@@ -39,7 +39,7 @@ def reading_of(at: Path, number: int) -> Reading:
 
 
 def operations(at: Path) -> list[float]:
-    """When each operation of the first stream began, in seconds after the stream."""
+    """Return the start of each operation of the first stream, in seconds after the stream's start."""
     lines = [line.split() for line in (at / "raw").read_text().splitlines()]
     return [int(line[0]) / 1e6 for line in lines if line[2:3] == ["read"]]
 
@@ -61,7 +61,7 @@ def test_a_part_has_the_operations_that_the_raw_log_has(measured: Path) -> None:
 
 
 def test_what_was_logged_late_is_counted_by_the_histograms(tmp_path: Path) -> None:
-    """Bursts of 300, each once a second: rates of 140 ms, which say 100 ms, and histograms that the next burst ends."""
+    """Bursts of 300, one a second: rates over 140 ms, labelled 100 ms, and histograms that the next burst ends."""
     (tmp_path / "logs").mkdir()
     begin = 1_795_423_760_000
     bursts = range(0, 6000, 1000)
@@ -92,7 +92,7 @@ def test_the_whole_is_what_the_report_says(measured: Path) -> None:
 
 
 def test_a_report_that_is_made_late_moves_nothing(measured: Path, tmp_path: Path) -> None:
-    """It is made when all files are closed, and closing one that was written over a network takes time."""
+    """Fio reports after closing all files, and closing a file written over a network takes time."""
     (tmp_path / "logs").symlink_to(measured / "logs")
     text = (measured / "fio.json").read_text()
     report = json.loads(text[text.index("{") :])

@@ -20,7 +20,7 @@ MEASURE = samples.step("measure", "fio", "fio.json", jobs=1, runtime=1)
 
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
-    """The directory of an attempt with a good report."""
+    """Create the directory of an attempt with a good report."""
     shutil.copy(samples.DATA / "single.json", tmp_path / "fio.json")
     return tmp_path
 
@@ -183,7 +183,7 @@ def test_collectors_are_read_for_what_fio_measured(out: Path) -> None:
 
 
 def _say_when(out: Path, end: int) -> None:
-    """Let fio have made its report at this second."""
+    """Set the second in which fio wrote its report."""
     report = json.loads((out / "fio.json").read_text())
     (out / "fio.json").write_text(json.dumps({**report, "timestamp_ms": 1000 * end}, indent=1))
 
@@ -243,7 +243,7 @@ BYTES = 73_146_368
 def test_data_that_a_cold_load_read_came_from_devices(
     out: Path, share: float, most: float, fetched: int | None, counted: tuple[str, ...], why_not: str
 ) -> None:
-    """Half of what is due has to be counted by all who count."""
+    """Every counter must show at least half of the expected amount."""
     if fetched is not None:
         # A wrapper that became the shell had read 7,000 bytes before fio began.
         counts = (f"rchar: 9\nread_bytes: {7000 + read}\nwrite_bytes: 0\n" for read in (0, fetched))
@@ -271,7 +271,7 @@ def test_a_load_that_reads_nothing_need_not_read_from_devices(out: Path) -> None
 
 
 def test_a_metric_of_a_single_stream_also_has_its_name(out: Path) -> None:
-    """What is measured, not what collectors see; the names without a stream stay."""
+    """This applies to measured metrics, not to those of collectors; names without a stream remain."""
     (out / "said.out").write_text("rate=1\n")
     (out / "seen.out").write_text("load=2\n")
     says = samples.step("said", "shell", "said.out", metrics=[["regex", r"rate=rate=(\d+)"]])
@@ -307,7 +307,7 @@ def test_what_nobody_checked_of_results_from_outside_is_said(out: Path) -> None:
 
 
 def test_each_layer_that_did_not_count_is_named(out: Path) -> None:
-    """The second one is looked at, too."""
+    """The second layer is checked, too."""
     shutil.copy(samples.DATA / "single.json", out / "fio.json")
     steps = [samples.check(f"counted-{key}-{when}", "") for key in ("a", "b") for when in ("before", "after")]
     trial = replace(samples.trial(*steps, MEASURE, cache="cold"), fetch=Fetch(1.0, 4096))

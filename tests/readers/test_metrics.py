@@ -38,7 +38,7 @@ VALUES = samples.DATA / "metrics.txt"
 
 
 def test_every_reader_is_declared() -> None:
-    """The reader of a trial with several streams is none of a tool: it is given theirs."""
+    """The reader for several streams belongs to no tool: it receives the readings of the streams' readers."""
     assert set(DECLARED) == {*READERS, streams.NAME}
 
 

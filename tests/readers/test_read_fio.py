@@ -330,7 +330,7 @@ def test_a_real_write_to_a_full_device(tmp_path: Path) -> None:
 
 
 def _has_read(number: int) -> bool:
-    """Whether a process is measuring: fio waits for ever for a worker that is killed before."""
+    """Check that a process is measuring: fio waits forever for a worker that is killed before."""
     read = re.search(r"rchar: (\d+)", Path(f"/proc/{number}/io").read_text())
     return read is not None and int(read[1]) > 1 << 20
 

@@ -23,7 +23,7 @@ HOUR = 3_600_000_000
 
 
 def read(tmp_path: Path, log: str, name: str, tag: str, unit: str) -> Reading:
-    """What a kind with one distribution measures."""
+    """Return the metrics of a kind with one distribution."""
     shutil.copy(samples.DATA / log, tmp_path / "x.hlog")
     (tmp_path / "out").write_text("")
     return samples.read(tmp_path, "shell", "out", found=[[name, "duration", "hdr", tag, unit, "./x.hlog"]])
@@ -66,7 +66,7 @@ def test_intervals_of_unlike_histograms_are_merged() -> None:
 
 
 def counts(*each: int) -> bytes:
-    """Counts of bins, and negative numbers of empty ones, as ZigZag LEB128."""
+    """Encode counts of bins, and runs of empty bins as negative numbers, as ZigZag LEB128."""
     encoded = bytearray()
     for count in each:
         word = 2 * count if count >= 0 else -2 * count - 1
@@ -80,7 +80,7 @@ def counts(*each: int) -> bytes:
 def line(
     payload: bytes, *, digits: int = 3, lowest: int = 1, highest: int = HOUR, length: int | None = None, cookie: int = 3
 ) -> str:
-    """An interval with this payload."""
+    """Write an interval with this payload."""
     size = len(payload) if length is None else length
     header = struct.pack(">IIiIqqd", 0x1C849310 + cookie, size, 0, digits, lowest, highest, 1.0)
     packed = zlib.compress(header + payload)

@@ -28,7 +28,7 @@ from zlang.run import hashes
 
 
 def declared(reader: str) -> set[str]:
-    """The metrics that the library says a reader has."""
+    """Return the metrics that the library declares for a reader."""
     return {metric.name for metric in in_trials(library.load().readers[reader])}
 
 
@@ -252,7 +252,7 @@ def test_pressure_is_of_the_measurement(tmp_path: Path) -> None:
 
 
 def test_uses_of_memory_are_means_over_the_measurement(tmp_path: Path) -> None:
-    """In the format of /proc/meminfo; the last snapshot is after the measurement."""
+    """Snapshots are in the format of /proc/meminfo; the last one is after the measurement."""
     lines = "MemTotal:        8131304 kB\nMemFree:         {} kB\nDirty:               {} kB\nHugePages_Total: 0\n"
     amounts = ((10, 1000, 8), (11, 1000, 8), (12, 2000, 16), (13, 4000, 24), (14, 9000, 96))
     (tmp_path / "m").write_text("".join(f"@ {t}\n{lines.format(free, dirty)}" for t, free, dirty in amounts))
@@ -277,7 +277,7 @@ def _shell(tmp_path: Path, *metrics: list[str], window: tuple[float, float] | No
 
 
 def test_output_that_is_too_long_is_not_read(tmp_path: Path) -> None:
-    """It takes no memory, and is no problem where nothing is looked for in it."""
+    """It takes no memory, and is not an error if nothing is extracted from it."""
     with (tmp_path / "measure.out").open("wb") as file:
         file.truncate(LONGEST + 1)
     step = Step("measure", Action.MEASURE, "", "", 60)

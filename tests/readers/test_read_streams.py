@@ -17,7 +17,7 @@ STEP = Step("measure", Action.MEASURE, "", "", 60)
 
 
 def reading_of(readings: dict[str, Reading], tmp_path: Path, groups: dict[str, str] | None = None) -> Reading:
-    """What comes of streams that measured this; they are read as fio's, whose metrics are declared."""
+    """Combine readings of these streams; they are read as fio's, whose metrics are declared."""
     by_directory = {f"stream{number}": reading for number, reading in enumerate(readings.values(), start=1)}
 
     def read(directory: Path, _reader: Reader, _step: Step, _window: Window | None = None) -> Reading:
@@ -100,7 +100,7 @@ def test_a_stream_that_was_not_measured_fails_the_trial(tmp_path: Path) -> None:
 
 
 def test_the_windows_of_sections_are_those_of_their_logs(tmp_path: Path) -> None:
-    """The logs of fio say when a section was measured: here one ramps up, and one waits, for a second."""
+    """Fio's logs tell when a section was measured: here one ramps up, and one waits, for a second."""
     file = tmp_path / "data"
     file.write_bytes(bytes(1 << 20))
     common = ["--rw=randread", "--bs=4096", "--size=1m", f"--filename={file}", "--rate_iops=200", "--log_unix_epoch=1"]
@@ -129,7 +129,7 @@ def test_the_windows_of_sections_are_those_of_their_logs(tmp_path: Path) -> None
 
 
 def test_events_that_ended_by_themselves_have_a_time(tmp_path: Path) -> None:
-    """One that was ended with the workloads has none, and one that did not begin spoils the trial."""
+    """An event that was ended with the workloads has none; one that did not begin invalidates the trial."""
     for number, (ended, over) in enumerate([("12.5", False), ("70", True)], start=1):
         place = tmp_path / f"event{number}"
         place.mkdir()
@@ -154,7 +154,7 @@ def test_events_that_ended_by_themselves_have_a_time(tmp_path: Path) -> None:
 
 
 def test_the_parts_of_a_schedule_are_one_stream() -> None:
-    """Rates are means over the whole time, pauses included; amounts add up, and histograms are merged."""
+    """Rates are means over the whole time, including pauses; amounts add up, and histograms are merged."""
     declared = library.load().readers["fio"]
     first = replace(measured(100, 10, {10: 300}, (0.0, 3.0)), metrics={"read_iops": 100.0, "read_ios": 300.0})
     second = replace(measured(900, 50, {50: 900}, (4.0, 5.0)), metrics={"read_iops": 900.0, "read_ios": 900.0})
