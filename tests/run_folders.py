@@ -18,7 +18,7 @@ from zlang.run.journal import encode
 
 
 def factor(name: str, type_: str, path: str = "", levels: tuple[Scalar, ...] = ()) -> Factor:
-    """A factor; its levels matter to ingest only where they are words."""
+    """Create a factor; its levels matter to ingest only if they are words."""
     return Factor(name, path or f"rand.{name}", type_, levels, len(levels))
 
 
@@ -59,7 +59,7 @@ class RunBuilder:
         return self.clock
 
     def trial(self, identity: str, replicate: int, levels: Mapping[str, Scalar]) -> Trial:
-        """The trial as it stands in the plan, added when it is first spoken of."""
+        """Return the planned trial, which is added at its first use."""
         key = (identity, replicate)
         if key not in self.trials:
             verify = Step("cold", Action.VERIFY, "fincore f", "the cache is cold", 60, expect="0")
@@ -81,7 +81,7 @@ class RunBuilder:
         attempt: str = "a1",
         artefact: str = "measure.out",
     ) -> RunBuilder:
-        """A trial that was carried out to its end."""
+        """Add a trial that was carried out to its end."""
         trial = self.trial(identity, replicate, levels)
         out = f"{trial.place}/{attempt}"
         self._begin(trial, out)
@@ -102,7 +102,7 @@ class RunBuilder:
         rc: int = 1,
         attempt: str = "a1",
     ) -> RunBuilder:
-        """A trial whose measurement failed with these words."""
+        """Add a trial whose measurement failed with this message."""
         trial = self.trial(identity, replicate, levels)
         out = f"{trial.place}/{attempt}"
         self._begin(trial, out)
@@ -153,7 +153,7 @@ MakeRun = Callable[..., RunBuilder]
 
 
 def judged_by_what_was_printed(trial: Trial, out: Path, window: tuple[float, float] | None) -> Judgement:
-    """Stand in for the readers: what the measurement printed is the reading, as JSON."""
+    """Replace the readers: the JSON printed by the measurement is the reading."""
     assert window is None or window[0] < window[1]
     printed = orjson.loads((out / "measure.out").read_bytes())
     resident = (out / "cold.out").read_text().strip()

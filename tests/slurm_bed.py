@@ -53,34 +53,34 @@ PartitionName=p Nodes=n[1-{count}] Default=YES MaxTime=INFINITE State=UP
 
 @dataclass(frozen=True, slots=True)
 class Slurm:
-    """The nodes `n1`, `n2`, … of one CPU each."""
+    """The nodes `n1`, `n2`, … with one CPU each."""
 
     at: Path
     namespace: str
 
     @property
     def prefix(self) -> tuple[str, ...]:
-        """What brings a command into the namespace."""
+        """Return the prefix that runs a command in the namespace."""
         return ("nsenter", f"--net=/run/netns/{self.namespace}")
 
     def __call__(self, *command: str) -> str:
-        """Run a command of Slurm; gives its output."""
+        """Run a Slurm command and return its output."""
         environment = {**os.environ, "SLURM_CONF": str(self.at / "slurm.conf")}
         line = [*self.prefix, *command]
         return subprocess.run(line, env=environment, check=True, capture_output=True, text=True, timeout=60).stdout
 
     def use(self, zlang: Zlang) -> None:
-        """Have a command know this Slurm."""
+        """Make a command use this Slurm."""
         zlang.prefix = self.prefix
         zlang.environment["SLURM_CONF"] = str(self.at / "slurm.conf")
 
     def tasks(self) -> dict[str, str]:
-        """The node of each task that waits or runs; empty for one that waits."""
+        """Return the node of each pending or running task; empty for a pending one."""
         lines = self("squeue", "--noheader", "--array", "--format=%F_%K|%N").splitlines()
         return dict(line.split("|") for line in lines)
 
     def lose(self, node: str) -> None:
-        """End all that runs on a node, as a power cut does, and say that the node is down."""
+        """Kill everything on a node, as a power cut does, and mark the node as down."""
         tasks = [number for number in _numbers() if f"SLURMD_NODENAME={node}".encode() in _words(number, "environ")]
         steps = [number for number in map(_parent, tasks) if _words(number, "cmdline")[0].startswith(b"slurmstepd")]
         for number in (int((self.at / f"slurmd.{node}.pid").read_text()), *steps, *tasks):
@@ -107,7 +107,7 @@ def _parent(number: int) -> int:
 
 @contextmanager
 def started(nodes: int) -> Iterator[Slurm]:
-    """Start munged, slurmctld and a slurmd for each node, and end all of them."""
+    """Start munged, slurmctld and a slurmd for each node, and end all of them on exit."""
     with tempfile.TemporaryDirectory(prefix="zlang-slurm-", dir="/var/tmp") as place:
         slurm = Slurm(Path(place), f"zlang-slurm-{secrets.token_hex(4)}")
         subprocess.run(["ip", "netns", "add", slurm.namespace], check=True)
@@ -144,7 +144,7 @@ def _start(slurm: Slurm, nodes: int) -> None:
 
 
 def _end(path: Path) -> None:
-    """End the daemon whose number is in a file."""
+    """End the daemon whose process ID is in a file."""
     with suppress(OSError, ValueError):
         number = int(path.read_text())
         if path.name.partition(".")[0].encode() in _words(number, "cmdline")[0]:

@@ -17,7 +17,7 @@ from zlang import files
 
 @pytest.fixture
 def synced(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The paths that were waited for."""
+    """Record the paths that were synced."""
     paths: list[str] = []
     real = os.fsync
 
@@ -325,7 +325,7 @@ def test_what_fails_after_a_file_was_replaced_is_said(tmp_path: Path, monkeypatc
 
 
 def test_what_is_no_file_is_written_to_and_not_replaced(tmp_path: Path) -> None:
-    """As root, `--out /dev/null` would else replace what all programs need."""
+    """Otherwise `--out /dev/null`, as root, would replace a device that all programs need."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)

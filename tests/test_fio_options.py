@@ -16,7 +16,7 @@ FIO = shutil.which("fio")
 
 
 def answer_of_fio(argument: str) -> str:
-    """What the installed fio says of itself, or nothing."""
+    """Return the installed fio's description of itself, or nothing."""
     if FIO is None:
         return ""
     return subprocess.run([FIO, argument], capture_output=True, text=True, check=True, timeout=60).stdout.strip()
@@ -57,7 +57,7 @@ STRINGS = {
 
 
 def values(member: generate_fio.Property) -> list[str]:
-    """What fio is given: both states of a bool, each word, or else the default or the smallest value allowed."""
+    """Return values to try: both states of a bool, each word, or else the default or the smallest allowed value."""
     attributes = dict(member.attributes)
     if member.type == "bool":
         return ["0", "1"]
@@ -70,7 +70,7 @@ def values(member: generate_fio.Property) -> list[str]:
 
 
 def bare_number(text: str, kind: str, unit: str) -> str:
-    """A quantity as fio gets it: in bytes, in the option's unit of time, in percent."""
+    """Return a quantity as passed to fio: in bytes, in the option's unit of time, in percent."""
     amount = units.parse(text).amount if text else units.parse(unit).amount
     if kind == "duration":
         amount /= units.parse(unit).amount
@@ -80,20 +80,20 @@ def bare_number(text: str, kind: str, unit: str) -> str:
 
 
 def parse_only(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """What fio says to jobs that it only reads."""
+    """Return fio's messages about jobs that it only parses."""
     return subprocess.run(
         [str(FIO), "--parse-only", *arguments], capture_output=True, text=True, check=False, timeout=60
     )
 
 
 def job(number: int, engine: str, option: str, value: str) -> list[str]:
-    """A job with one option set."""
+    """Write a job with one option set."""
     chosen = [] if option == "ioengine" else [f"--ioengine={engine}"]
     return [f"--name=job{number}", "--size=1048576", *chosen, f"--{option}={value}"]
 
 
 def cases() -> list[tuple[str, str, str]]:
-    """Engine, option and value, for each property that this version of fio should know."""
+    """Generate engine, option and value for each property that this version of fio should know."""
     triples = []
     for member in PROPERTIES:
         if "since" in dict(member.attributes) and newer_than_installed(dict(member.attributes)["since"].strip('"')):
@@ -113,7 +113,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def refused(tried: list[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    """The cases that fio refuses or remarks on. One call reads them all; after a refusal each half is asked again."""
+    """Return cases that fio rejects or warns about. One call parses all; on a rejection, each half is tried again."""
     arguments = [argument for number, case in enumerate(tried) for argument in job(number, *case)]
     done = parse_only(*arguments)
     if done.returncode == 0 and not done.stderr:

@@ -37,7 +37,7 @@ class Model:
 
 @frozen
 class Alone:
-    """One with a single field."""
+    """A class with a single field."""
 
     path: str
 

@@ -21,7 +21,7 @@ COPIED = ("zlang", "stdlib", "examples", "packaging", "pyproject.toml", "hatch_b
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A wheel and an archive of the sources, by their ending."""
+    """Build a wheel and a source archive; return them by suffix."""
     return _build(tmp_path_factory.mktemp("source"), "1")
 
 
@@ -31,7 +31,7 @@ def wheel(built: dict[str, Path]) -> Path:
 
 
 def _build(source: Path, seed: str, *, private: bool = False) -> dict[str, Path]:
-    """Build from a copy of the sources without anything that was made from them."""
+    """Build from a copy of the sources without generated files."""
     for name in COPIED:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("*.bin", "__pycache__"))
@@ -57,7 +57,7 @@ def _build(source: Path, seed: str, *, private: bool = False) -> dict[str, Path]
 
 
 def test_what_is_built_is_the_same_each_time_byte_for_byte(built: dict[str, Path], tmp_path: Path) -> None:
-    """Also in another directory, with files of another time that only their owner may read."""
+    """Builds in another directory, from files of another age that only their owner may read, are the same, too."""
     again = _build(tmp_path, "2", private=True)
     assert built.keys() == again.keys() == {".whl", ".gz"}
     assert {end: path.read_bytes() for end, path in built.items()} == {
@@ -78,7 +78,7 @@ def test_the_wheel_installs_the_man_page_and_completions(wheel: Path) -> None:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The wheel unpacked as pip does, in a directory that nobody may write to."""
+    """Unpack the wheel as pip does, in a directory that nobody may write to."""
     site = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target", str(site)]
     subprocess.run([*command, str(wheel)], check=True, timeout=300)
@@ -94,7 +94,7 @@ def _allow_writing(top: Path, *, allowed: bool) -> None:
 
 
 def _zlang(site: Path, directory: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the installed command as somebody who may not write to it: root gives up its power over modes.
+    """Run the installed command without write access to it: root gives up its power over file modes.
 
     The last line of its standard error says whether the tables had to be made.
     """
@@ -153,7 +153,7 @@ def test_the_installed_command_ends_with_1_when_a_program_is_wrong(installed: Pa
 def test_an_installed_zlang_whose_kept_form_is_of_another_time_still_works(
     installed: Path, tmp_path: Path, kept: str
 ) -> None:
-    """As after a change of the sources in a checkout that belongs to somebody else."""
+    """The sources may have changed in a checkout that belongs to another user."""
     path = installed / kept
     content = path.read_bytes()
     path.parent.chmod(0o755)
@@ -206,7 +206,7 @@ test ! -e /usr/lib/zlang && test ! -L /usr/bin/zlang
 
 @pytest.fixture(scope="module")
 def package(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package, not compressed, without the libraries of plots: each would take minutes."""
+    """Build the package, uncompressed and without the plotting libraries: each would take minutes."""
     if shutil.which("dpkg-deb") is None:
         pytest.skip("there is no dpkg-deb")
     at = tmp_path_factory.mktemp("debian")
@@ -238,7 +238,7 @@ def test_what_the_debian_package_holds(package: Path) -> None:
 
 
 def test_the_debian_package_is_installed_used_by_everybody_and_removed(package: Path, tmp_path: Path) -> None:
-    """And every library of the system that it loads is of a package that it depends on."""
+    """Every system library that it loads must belong to a package that it depends on."""
     if os.geteuid() != 0:
         pytest.skip("only root installs packages")
     line = ["unshare", "--mount", "sh", "-euc", _IN_A_COPY, "sh", str(tmp_path), str(package), _USED, str(LET_GO)]
@@ -257,7 +257,7 @@ def test_the_debian_package_is_installed_used_by_everybody_and_removed(package: 
 
 
 def _package_of(path: str) -> str:
-    """The package of a library; dpkg may know it by the name that it had before /lib became a link to /usr/lib."""
+    """Return the package of a library; dpkg may know it by its path before /lib became a link to /usr/lib."""
     command = ["dpkg-query", "--search", f"*/{Path(path).name}"]
     owners = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     names = {line.partition(":")[0] for line in owners.splitlines() if _is_same(line.rpartition(": ")[2], path)}

@@ -77,7 +77,7 @@ def name(path: Path) -> str:
 
 
 def said_by_start(command: str, expression: str, example: str = "quickstart") -> tuple[str, str]:
-    """The output of a command, and on standard error its exit code with the value of an expression."""
+    """Return the output of a command, whose standard error has its exit code and the value of an expression."""
     program = (
         f"import sys; from zlang.cli.app import guarded; code = guarded([{command!r}, 'examples/{example}.zexp']); "
         f"print(code, {expression}, file=sys.stderr)"
@@ -112,13 +112,13 @@ def test_a_command_without_options_reads_none(command: str) -> None:
 
 
 def is_rule(node: ast.AST) -> bool:
-    """Whether it is the function of a rule, whose docstring is a page with programs or data."""
+    """Check whether a function is a rule, whose docstring is a page with programs or data."""
     decorators = map(ast.unparse, node.decorator_list) if isinstance(node, FUNCTION) else ()
     return any(decorator.startswith("RULES.add(") for decorator in decorators)
 
 
 def spoken(path: Path, *, has_docstrings: bool) -> Iterator[tuple[int, str]]:
-    """All identifiers and strings of a module, but the pages of rules; `has_docstrings` adds all other docstrings."""
+    """Return all identifiers and strings of a module, except rule pages; `has_docstrings` adds all other docstrings."""
     tree = ast.parse(path.read_text("utf-8"))
     silent = {
         id(statement.value)
@@ -144,7 +144,7 @@ def spoken(path: Path, *, has_docstrings: bool) -> Iterator[tuple[int, str]]:
 
 
 def declared_tools() -> set[str]:
-    """The names of kinds and readers, and of the commands that kinds require."""
+    """Return the names of kinds and readers, and of the commands that kinds require."""
     loaded = library.load()
     required = {
         word for source in loaded.sources.values() for word in re.findall(r"(?m)^ *requires (\w+)", source.text)
@@ -158,7 +158,7 @@ def declared_metrics() -> set[str]:
 
 
 def said_outside(*packages: str, has_docstrings: bool = False) -> Iterator[tuple[str, str]]:
-    """Each text outside of these packages, with its place: of Python modules, of SQL and of templates."""
+    """Return each text outside these packages, with its place: in Python modules, SQL and templates."""
     for path in MODULES:
         if path.relative_to(PACKAGE).parts[0] not in packages:
             texts = spoken(path, has_docstrings=has_docstrings or path == HELP_TEXTS)
@@ -170,7 +170,7 @@ def said_outside(*packages: str, has_docstrings: bool = False) -> Iterator[tuple
 
 
 def words(text: str) -> set[str]:
-    """The words of a text, and their parts: `fio_runtime`, `fio`, `runtime`."""
+    """Return the words of a text, and their parts: `fio_runtime`, `fio`, `runtime`."""
     lower = text.lower()
     return {*re.split(r"[^a-z0-9]+", lower), *re.split(r"\W+", lower)}
 
@@ -198,7 +198,7 @@ def test_storage_tools_are_named_only_where_their_output_is_read() -> None:
 
 
 def test_hints_declare_no_kind_that_needs_an_import() -> None:
-    """An ordinary word is a kind where something is declared with it: `before = precondition {}`."""
+    """An ordinary word is a kind if something is declared with it: `before = precondition {}`."""
     kinds = "|".join(sorted({*library.load().names()} - CORE))
     declared = re.compile(rf"\bkinds ({kinds})\b|\b({kinds})\b( \w+)?( on \w+)? *\{{|\{{\d:({kinds})\}}")
     named = [
@@ -234,7 +234,7 @@ def declared_properties() -> set[str]:
 
 
 def test_properties_are_named_only_where_kinds_declare_them() -> None:
-    """A message shows code between backticks; a rule has it from a trait of the kind."""
+    """Messages show code between backticks; a rule takes property names from a trait of the kind."""
     properties = declared_properties()
     assert properties >= WORDS_OF_THE_LANGUAGE
     sought = properties - WORDS_OF_THE_LANGUAGE
@@ -339,7 +339,7 @@ def fields_of(node: ast.ClassDef) -> int:
 
 
 def is_by_place(call: ast.Call, large: set[str]) -> bool:
-    """Whether a call makes a large value and leaves it to their order what its many parts are."""
+    """Check whether a call creates a large value with many positional arguments."""
     called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     if called not in large:
         return False
@@ -371,7 +371,7 @@ OF_THE_FORMAT = {"Guarded.what"}
 
 
 def given_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """All names that a module gives: of classes, functions, parameters, fields and variables."""
+    """Return all names defined in a module: of classes, functions, parameters, fields and variables."""
     for node in ast.walk(tree):
         match node:
             case ast.FunctionDef(name=text) | ast.AsyncFunctionDef(name=text):
@@ -422,7 +422,7 @@ NOUN_CLAUSE = re.compile(r"(What|How|Where|Which|Whom?|When|Why|That)\b")
 
 
 def described(tree: ast.Module) -> Iterator[tuple[int, str]]:
-    """The docstrings of a module, also those below fields and constants."""
+    """Return the docstrings of a module, including those below fields and constants."""
     for node in ast.walk(tree):
         for part in getattr(node, "body", ()) if isinstance(node, ast.Module | ast.ClassDef | FUNCTION) else ():
             match part:
@@ -457,7 +457,7 @@ LATE_STAGES = {
 
 
 def late_imports(tree: ast.Module) -> Iterator[tuple[ast.Import | ast.ImportFrom, str]]:
-    """The imports within functions, with the package of each."""
+    """Return the imports within functions, with the package of each."""
     functions = [node for node in ast.walk(tree) if isinstance(node, FUNCTION)]
     for node in {inner: None for function in functions for inner in ast.walk(function)}:
         match node:
@@ -483,7 +483,7 @@ def test_imports_within_functions_keep_something_out_of_the_start() -> None:
 
 
 def modules_of(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    """The modules that an import loads."""
+    """Return the modules that an import loads."""
     for alias in node.names:
         if isinstance(node, ast.Import):
             yield alias.name
@@ -520,6 +520,6 @@ for module in pkgutil.iter_modules(zlang.check.__path__, "zlang.check."):
 
 
 def test_each_module_of_check_can_be_imported_first() -> None:
-    """A circle of imports fails only in the commands that enter it at the wrong place."""
+    """A circular import fails only in commands that enter the cycle at the wrong place."""
     done = subprocess.run([sys.executable, "-c", _EACH_FIRST], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
