@@ -362,7 +362,7 @@ def test_a_protocol_asks_for_what_nothing_beneath_can_verify() -> None:
 
 
 def test_what_is_made_is_known_before_anything_is_made() -> None:
-    """This includes resources in a branch that the order of trials reaches late."""
+    """Resources in a branch that the order of trials reaches late are included."""
     text = """
     import fio
     import filesystems

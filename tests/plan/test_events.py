@@ -121,7 +121,7 @@ def test_a_signal_at_a_bad_moment_still_ends_an_event(tmp_path: Path, shell: str
 
 
 def test_a_workload_that_is_an_event_is_started_by_its_wrapper(tmp_path: Path) -> None:
-    """This can limit a load beside the measured workload, for example by a control group."""
+    """A wrapper can limit a load beside the measured workload, for example by a control group."""
     trial = trial_of(
         "import wrappers\n"
         'shell calm { command = "nice >$OUT/niceness"  writes = off  under = nice { niceness = 1 } }\n'

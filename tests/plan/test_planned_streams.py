@@ -52,7 +52,7 @@ def measured(trial: Trial) -> Step:
 
 
 def test_a_stream_alone_is_the_trial_without_a_list() -> None:
-    """This includes a stream with its own target, and one with a single copy."""
+    """Covers a stream with its own target, and one with a single copy."""
     alone = plan_of("experiment e { on = data  run = oltp  cache = cold }")
     for text in (
         "experiment e { on = [data]  run = [oltp]  cache = cold }",
