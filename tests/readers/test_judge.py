@@ -271,7 +271,7 @@ def test_a_load_that_reads_nothing_need_not_read_from_devices(out: Path) -> None
 
 
 def test_a_metric_of_a_single_stream_also_has_its_name(out: Path) -> None:
-    """This applies to measured metrics, not to those of collectors; names without a stream remain."""
+    """Measured metrics have both names, with and without the stream; those of collectors do not."""
     (out / "said.out").write_text("rate=1\n")
     (out / "seen.out").write_text("load=2\n")
     says = samples.step("said", "shell", "said.out", metrics=[["regex", r"rate=rate=(\d+)"]])
