@@ -24,7 +24,7 @@ def simulated(
     is_blocked: bool = False,
     host: Callable[[Levels], str] = lambda _: "",
 ) -> Design:
-    """Every combination, `repeat` times; `log` is given the levels, the replicate and the place in the order.
+    """Simulate every combination, `repeat` times; `log` gets the levels, the replicate and the position in the order.
 
     What the first `whole` factors say is set up once for each combination of them, in each replicate where the order
     `is_blocked`; `shuffled` as `zlang plan` does it.

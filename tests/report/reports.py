@@ -41,7 +41,7 @@ experiment e "Blocks" { on = data  run = rand  repeat = 3
 
 
 def plain(directory: Path) -> tuple[Path, Path]:
-    """A database and its run folders: two block sizes, three times each."""
+    """Create a database and its run folders: two block sizes, three replicates each."""
     overrides = Overrides({"top": "64KiB"})
     checked = programs.check(Source("program.zexp", PROGRAM), overrides)
     assert checked.is_sound
@@ -62,7 +62,7 @@ def plain(directory: Path) -> tuple[Path, Path]:
 
 
 def hostile(directory: Path) -> tuple[Path, Path]:
-    """The same with all of these words as title, factor, program, fact, clause and reason, and each as a level."""
+    """Create such a run with all of these words as title, factor, program, fact, clause and reason; each is a level."""
     words = " ".join(HOSTILE)
     word_factor = FactorRef(words, ("rand.bs",), "word")
     measure = Measure(words, Term("median", (Term("metric", name="read_iops"),), words), "iops")
@@ -96,7 +96,7 @@ def hostile(directory: Path) -> tuple[Path, Path]:
 
 
 def wide(directory: Path) -> tuple[Path, Path]:
-    """The same of three factors and four metrics with intervals."""
+    """Create such a run with three factors and four metrics with intervals."""
     types = {"read_iops": "iops", "write_iops": "iops", "read_clat_p99": "duration", "usr_cpu": "share"}
     measures = tuple(
         Measure(name, Term("median", (Term("metric", name=name),), f"median({name})", type=type_), type_)
@@ -118,18 +118,18 @@ def wide(directory: Path) -> tuple[Path, Path]:
 
 
 def printed(metrics: dict[str, float]) -> bytes:
-    """The results file of a trial with these metrics."""
+    """Write the results file of a trial with these metrics."""
     return orjson.dumps({"metrics": metrics})
 
 
 def ingested(directory: Path) -> tuple[Path, Path]:
-    """A database of all run folders in a directory, and the directory of these."""
+    """Build a database of all run folders in a directory; return both paths."""
     ingest(directory / "runs", directory / "db")
     return directory / "db", directory / "runs"
 
 
 def many(directory: Path, points: int) -> tuple[Path, Path]:
-    """A database and its run folders: as many points as asked for, of two block sizes, once each."""
+    """Create a database and its run folders: the given number of points, of two block sizes, once each."""
     run = RunBuilder(directory / "runs" / "r", factors=(factor("bs", "size"), factor("iodepth", "count")))
     for n in range(points):
         run.measured(f"p{n}", 1, {"bs": 4096 << n % 2, "iodepth": 1 + n // 2}, printed({"read_iops": 100.0 + n % 7}))

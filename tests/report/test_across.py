@@ -53,7 +53,7 @@ def clause_of(text: str) -> Clause:
 def a_run(
     runs: Path, name: str, experiment: str, speed: Mapping[str | None, float], *clauses: Clause, seed: int, began: float
 ) -> None:
-    """A run in which 64 KiB are twice as fast as 4 KiB, and each protocol has a speed of its own."""
+    """Simulate a run in which 64 KiB are twice as fast as 4 KiB, and each protocol has its own speed."""
     draw = random.Random(seed)
     run = RunBuilder(runs / name, experiment=experiment, factors=FACTORS[experiment], clauses=clauses, began=began)
     for replicate in range(1, 5):
@@ -116,7 +116,7 @@ def test_a_run_is_compared_with_the_one_before_or_the_one_named(tmp_path: Path) 
 
 
 def test_it_is_the_ratio_of_compare(tmp_path: Path) -> None:
-    """All over: what `zlang compare` says of the same two runs is what the verdict goes by."""
+    """The verdict on whole runs uses the ratio that `zlang compare` gives for the same two runs."""
     result = judged(tmp_path, "overall(median(read_iops) > 90% of median(previous.read_iops))")
     ((compared,), *_) = results.compare(tmp_path / "db", ("o1", "o2"), None, None, "read_iops")
     assert compared.ratio is not None

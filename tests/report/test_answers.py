@@ -73,12 +73,12 @@ Measured = Sequence[tuple[dict[str, Scalar], int, int, tuple[float | None, ...]]
 
 
 def answered(text: str, tmp_path: Path, measured: Measured = MEASURED) -> Trials:
-    """The trials of a run of that experiment."""
+    """Judge the trials of a run of that experiment."""
     return all_answered([text], tmp_path, measured)
 
 
 def all_answered(texts: Sequence[str], tmp_path: Path, measured: Measured = MEASURED) -> Trials:
-    """The trials of a run of an experiment with several clauses."""
+    """Judge the trials of a run of an experiment with several clauses."""
     clauses = tuple(map(clause_of, texts))
     run = RunBuilder(tmp_path / "runs" / "r", experiment="e", factors=FACTORS, clauses=clauses)
     for i, (target, bs, share, values) in enumerate(measured):
@@ -116,7 +116,7 @@ JUDGED = {
 
 
 def test_an_expectation_is_judged_in_each_combination(tmp_path: Path) -> None:
-    """Whatever else the experiment expects."""
+    """The verdict does not depend on the experiment's other expectations."""
     trials = all_answered([f'expect "so" {condition}' for condition in JUDGED], tmp_path)
     for (condition, expected), judged in zip(JUDGED.items(), judging.judge(trials), strict=True):
         assert judged.expectation.text == f'expect "so" {condition}'
@@ -127,7 +127,7 @@ def test_an_expectation_is_judged_in_each_combination(tmp_path: Path) -> None:
 
 
 def test_a_verdict_that_contradicts_the_figures_shown_is_inconclusive(tmp_path: Path) -> None:
-    """By the combinations, 90 % is twice as fast; the median of all trials is that of the one in which it is slower."""
+    """In 90 % of combinations it is twice as fast; the median of all trials is from the one in which it is slower."""
     speeds = ((PLAIN, 1.0, 10.0), (ZEROS, 100.0, 95.0), (HALF, 1000.0, 1000.0))
     measured = [
         (target, 4096, share, (speed, 1.01 * speed))
@@ -354,7 +354,7 @@ def test_a_search_changes_between_the_nearest_levels_that_are_decided(
 
 
 def test_a_plain_median_and_one_that_is_named(tmp_path: Path) -> None:
-    """A row that pools factors is the mean of its combinations; the median is what the user asks for by its name."""
+    """A row that pools factors is the mean of its combinations, unless the user asks for the median by name."""
     (table,) = answers.tables(answered("table read_iops, median(read_iops) by target", tmp_path))
     plain = next(row for row in table.rows if row[0] == "plain")
     pooled, named = plain[2:]
@@ -368,7 +368,7 @@ def test_a_plain_median_and_one_that_is_named(tmp_path: Path) -> None:
 
 
 def test_phases_are_levels_of_tables_and_plots(tmp_path: Path) -> None:
-    """In the order of the trial, wherever `phase` stands; a combination without a phase has no row of it."""
+    """Phases are in trial order, wherever `phase` is written; a combination without a phase has no row for it."""
     run = RunBuilder(tmp_path / "runs" / "r", experiment="e", factors=(factor("bs", "size"),))
     for bs, rates in ((4096, {"after": 90, "scrub": 50, "quiet": 100}), (65536, {"quiet": 10, "after": 9})):
         metrics = {"read_iops": 80, **{f"phase.{name}.read_iops": rate for name, rate in rates.items()}}
@@ -412,7 +412,7 @@ def test_a_list_of_events_is_the_phase_in_which_all_of_them_go_on(tmp_path: Path
 
 
 def of_readers_and_writers(text: str, tmp_path: Path, *, every: bool = False) -> Trials:
-    """Trials of which those with large blocks do not read (nor do the others, if `every`)."""
+    """Create trials of which those with large blocks do not read (nor do the others, if `every`)."""
     folder = tmp_path / "runs" / "r"
     run = RunBuilder(folder, experiment="e", factors=FACTORS[2:], clauses=(clause_of(text),), metrics=(READS,))
     for bs in (4096, 65536):
@@ -466,7 +466,7 @@ def test_a_plot_says_that_trials_without_its_factor_are_not_in_it(tmp_path: Path
 
 
 def test_the_figures_beside_a_ratio_are_those_of_the_ratio(tmp_path: Path) -> None:
-    """The medians are 100 and 100; the figures that are shown have the ratio that is shown."""
+    """Both medians are 100, so the displayed figures must be those whose ratio is displayed."""
     measured = [(PLAIN, 4096, 70, (100.0, 100.0, 800.0)), (PLAIN, 65536, 70, (100.0, 100.0, 100.0))]
     text = "median(read_iops where bs == 4KiB) > 2 * median(read_iops where bs == 64KiB)"
     (judged,) = judging.judge(answered(f'expect "so" {text}', tmp_path, measured))

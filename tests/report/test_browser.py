@@ -35,7 +35,7 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class Seen:
-    """A page, and what it said and asked for."""
+    """A page, with its console messages and its requests."""
 
     page: Page
     printed: list[str] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A plain report and a hostile one."""
+    """Write a plain report and a hostile one."""
     place = tmp_path_factory.mktemp("reports")
     pages = {}
     with pytest.MonkeyPatch.context() as patch:
@@ -151,7 +151,7 @@ def test_without_scripts_there_are_tables_and_pictures(browser: Browser, written
 
 
 def contrasts(page: Page) -> list[str]:
-    """Pairs of the page's colours for text and what is behind it that are too near for text (WCAG 2: 4.5)."""
+    """List pairs of text and background colours of the page with too little contrast (WCAG 2: 4.5)."""
     colour = "getComputedStyle(document.documentElement).getPropertyValue"
     colours = {name: str(page.evaluate(f"{colour}('--{name}')")) for name in ("ink", "soft", "link", "paper", "shade")}
     return [
@@ -162,7 +162,7 @@ def contrasts(page: Page) -> list[str]:
 
 
 def brightness(first: str, other: str) -> float:
-    """The ratio of two colours' luminances, as https://www.w3.org/TR/WCAG21/#dfn-contrast-ratio has it."""
+    """Return the contrast ratio of two colours, as defined in https://www.w3.org/TR/WCAG21/#dfn-contrast-ratio."""
 
     def luminance(colour: str) -> float:
         digits = colour.strip().removeprefix("#")

@@ -107,7 +107,7 @@ def test_every_factor_is_compared_and_the_intervals_are_wider_for_it() -> None:
 
 
 def test_a_factor_of_setups_is_compared_over_setups() -> None:
-    """Setups that differ by chance are no effect, however often each is measured."""
+    """Random differences between setups are not an effect, however often each setup is measured."""
     draw = random.Random(2)
     offsets: dict[object, float] = {}
 
@@ -163,7 +163,7 @@ def test_whole_plots_are_tested_as_in_the_textbook_of_split_plots() -> None:
 
 
 def test_a_hard_factor_is_compared_over_its_setups_in_blocks() -> None:
-    """The same as a paired t over the means of what was set up, however many trials each has."""
+    """The result equals a paired t-test over the means of setups, however many trials each has."""
     draw = random.Random(5)
     offsets: dict[tuple[int, object], float] = {}
 
@@ -231,7 +231,7 @@ def test_runs_are_compared_by_the_means_of_their_blocks() -> None:
 
 @pytest.mark.parametrize("is_blocked", [True, False])
 def test_runs_are_compared_over_their_setups(*, is_blocked: bool) -> None:
-    """What differs from setup to setup is no difference of runs; of one setup in each run nothing is known of that."""
+    """Variation between setups is not a difference between runs; one setup in each run does not reveal it."""
     draw = random.Random(4)
     offsets: dict[tuple[object, ...], float] = {}
 
@@ -288,7 +288,7 @@ def test_without_factors_it_is_said_why(kept: int, message: str, hint: str) -> N
 
 
 def test_effects_are_those_of_the_analysis_of_variance() -> None:
-    """Of a balanced design, by the sums of squares of the textbook (Montgomery, Design and Analysis, ch. 5)."""
+    """A balanced design has the textbook's sums of squares (Montgomery, Design and Analysis, ch. 5)."""
     design = simulated(TWO, 5, lambda levels, *_: (levels[0] == "b") * 0.2 + (levels == ("b", 32)) * 0.1, noise=0.05)
     logs = {row.levels: [r.log for r in design.rows if r.levels == row.levels] for row in design.rows}
     cells = {levels: sum(ones) / 5 for levels, ones in logs.items()}
@@ -317,7 +317,7 @@ def test_blocks_are_taken_out_of_the_error() -> None:
 
 
 def test_a_factor_of_one_branch_leaves_its_branch_what_is_its_own() -> None:
-    """Volumes differ, and one of them has record sizes which do not: the volume is the effect, not the record size."""
+    """Volumes differ, and the record sizes of one of them do not: the volume has the effect, not the record size."""
     design = simulated(
         (("volume", ("ext4", "zfs")), ("recordsize", ("4k", "8k"))), 4, lambda levels, *_: 0.5 * (levels[0] == "zfs")
     )
@@ -329,7 +329,7 @@ def test_a_factor_of_one_branch_leaves_its_branch_what_is_its_own() -> None:
 
 
 def test_factors_that_are_constant_in_every_setup_take_nothing_from_those_within() -> None:
-    """What is constant in every setup is rounding errors within them: as parameters they made p not a number."""
+    """Such a factor is only rounding error within setups: as a parameter it made p not a number."""
     factors = (("rs", (8, 16, 128)), ("pool", ("a", "b")), ("bs", (4, 64)))
     design = simulated(factors, 3, lambda *_: 0.0, whole=2)
     unblocked = replace(design, rows=tuple(replace(row, block=1) for row in design.rows))
@@ -344,7 +344,7 @@ def test_factors_that_are_constant_in_every_setup_take_nothing_from_those_within
 
 
 def test_a_factor_of_one_branch_is_judged_by_the_setups_of_this_branch() -> None:
-    """Each record size is set up once: the trials of the other branch do not tell how much setups differ."""
+    """Each record size is set up once: trials of the other branch do not show how much setups differ."""
     design = simulated((("volume", ("ext4", "zfs")), ("rs", (8, 16, 128))), 4, lambda *_: 0.0, whole=2)
     rows = [replace(row, levels=("ext4", None), setups=()) if row.levels[0] == "ext4" else row for row in design.rows]
     own = {effect.name: effect for effect in effects.effects(replace(design, rows=tuple(rows)))}
@@ -366,7 +366,7 @@ def test_a_level_that_was_set_up_once_has_no_p() -> None:
 
 
 def test_combinations_without_a_counterpart_leave_the_others_compared_within_blocks() -> None:
-    """Of a sample of the combinations, most exist on one side only: blocks are no error of the others."""
+    """Most sampled combinations exist on one side only: blocks do not add error to the paired ones."""
     design = simulated(
         (("bs", ("a", "b")), ("depth", (1, 2, 3, 4, 5, 6))), 4, lambda _, n, __: 1.0 * n, noise=0.01, is_blocked=True
     )
@@ -381,7 +381,7 @@ def test_combinations_without_a_counterpart_leave_the_others_compared_within_blo
 
 @pytest.mark.parametrize(("kept", "n"), [(2, 4), (1, 2)])
 def test_a_level_with_few_trials_is_compared_within_the_blocks_that_it_has(kept: int, n: int) -> None:
-    """Trials of one block are no observations of several blocks: unpaired, 10 to 16 % of verdicts were false."""
+    """Trials of one block do not represent several blocks: unpaired, 10 to 16 % of verdicts were false."""
     blocks = (0.0, 0.4, -0.3, -0.5, 0.6)
 
     def log(levels: Levels, replicate: int, _place: int) -> float:
@@ -397,7 +397,7 @@ def test_a_level_with_few_trials_is_compared_within_the_blocks_that_it_has(kept:
 
 
 def test_factors_come_before_interactions_that_a_few_combinations_cannot_tell_from_them() -> None:
-    """Pairs of levels of three factors (an orthogonal array): each factor is an interaction of the others."""
+    """In an orthogonal array of three factors, each factor is an interaction of the others."""
     factors = (("bs", ("a", "b")), ("depth", (1, 2)), ("jobs", (1, 2)))
     design = simulated(factors, 4, lambda levels, *_: 0.5 * (levels[0] == "b"), noise=0.02)
     rows = [row for row in design.rows if (row.levels[0] == "b") ^ (row.levels[1] == 2) ^ (row.levels[2] == 2)]
@@ -411,7 +411,7 @@ def test_factors_come_before_interactions_that_a_few_combinations_cannot_tell_fr
 
 
 def test_what_two_factors_explain_alike_is_said() -> None:
-    """A factor that exists under one level of another only: the shares are of the whole all the same."""
+    """A factor exists under only one level of another; the shares still refer to the whole variation."""
     design = simulated(TWO, 5, lambda levels, *_: (levels[0] == "b") * 0.2 + (levels[1] == 32) * 0.2, noise=0.01)
     kept = tuple(row for row in design.rows if row.levels != ("a", 32))
     by_name = {effect.name: effect for effect in effects.effects(replace(design, rows=kept))}
@@ -422,7 +422,7 @@ def test_what_two_factors_explain_alike_is_said() -> None:
 
 
 def test_shares_that_add_up_to_more_than_all_are_explained() -> None:
-    """Two factors with opposite effects hide each other where their levels go together."""
+    """Two factors with opposite effects mask each other where their levels occur together."""
     design = simulated(TWO, 5, lambda levels, *_: (levels[0] == "b") * 0.2 - (levels[1] == 32) * 0.2, noise=0.01)
     kept = replace(design, rows=tuple(row for row in design.rows if row.levels != ("a", 32)))
     listed = effects.effects(kept)
@@ -431,7 +431,7 @@ def test_shares_that_add_up_to_more_than_all_are_explained() -> None:
 
 
 def test_levels_without_a_common_combination_are_left_to_effects() -> None:
-    """In a pairwise design no combination of the others may have both levels."""
+    """In a pairwise design, no combination of the other factors may include both levels."""
     factors = (("bs", ("a", "b")), ("depth", (1, 2)), ("jobs", (1, 2)))
     design = simulated(factors, 4, lambda levels, *_: 0.5 * (levels[0] == "b"), noise=0.02)
     rows = [row for row in design.rows if (row.levels[0] == "b") ^ (row.levels[1] == 2) ^ (row.levels[2] == 2)]
@@ -481,7 +481,7 @@ def test_of_trials_that_do_not_count_it_is_said_that_factors_go_together() -> No
 
 
 def test_what_setups_differ_by_is_no_noise_if_most_trials_have_a_counterpart() -> None:
-    """Of five setups three lack the second level: what was added to a setup must not change how likely chance is."""
+    """Of five setups, three lack the second level: an offset of a setup must not change the p-value."""
 
     def p_value(spread: float) -> float:
         def log(levels: tuple[Cell, ...], replicate: int, _: int) -> float:
@@ -496,7 +496,7 @@ def test_what_setups_differ_by_is_no_noise_if_most_trials_have_a_counterpart() -
 
 
 def test_levels_in_blocks_of_their_own_on_one_setup_are_not_called_setups() -> None:
-    """A search measures each level in blocks of its own, all on one file."""
+    """A search measures each level in separate blocks, all on one file."""
     design = simulated(TWO, 3, lambda levels, *_: 0.5 * (levels[1] == 32))
     rows = tuple(replace(row, block=row.block + 10 * (row.levels[1] == 32), setups=(1,)) for row in design.rows)
     (judged,) = compare.factors(replace(design, rows=rows), "depth", ())
@@ -504,7 +504,7 @@ def test_levels_in_blocks_of_their_own_on_one_setup_are_not_called_setups() -> N
 
 
 def test_data_that_are_often_laid_out_again_do_not_hide_what_varies_within_a_setup() -> None:
-    """Writes between the reads have the data laid out again, so many reads are alone on theirs."""
+    """Writes between the reads cause data to be laid out again, so many reads are the only ones on their data."""
     design = simulated((("fs", ("ext4", "xfs")), *TWO), 3, lambda *_: 0.0, whole=1, is_blocked=True)
     laid_out = itertools.cycle((1, 1, 2, 3, 4, 4, 4, 5))
     rows = tuple(
@@ -516,7 +516,7 @@ def test_data_that_are_often_laid_out_again_do_not_hide_what_varies_within_a_set
 
 
 def test_units_with_different_cells_have_the_spread_of_their_side() -> None:
-    """Few setups that vary much against many that vary little, each with one or both block sizes."""
+    """Few setups that vary a lot are compared with many that vary little, each with one or both block sizes."""
     draw = random.Random(5)
     false = 0
     for _ in range(200):

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("judged_by_print")
 
 @pytest.fixture
 def built(make_run: MakeRun, runs: Path, db: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two runs of four points: reads are a fifth faster than writes, the second run is a tenth slower."""
+    """Build two runs of four points: reads are 20 % faster than writes, and the second run is 10 % slower."""
     draw = random.Random(3)
     for name, by, began in (("r1", 1.0, 1_790_000_000.0), ("r2", 0.9, 1_790_009_000.0)):
         run = make_run(name, factors=(factor("bs", "size"), factor("rw", "word")), began=began)
@@ -165,7 +165,7 @@ def test_a_metric_of_ones_own_and_a_run_of_which_nothing_counts(
 def test_trials_with_zero_are_not_left_out_of_a_ratio(
     make_run: MakeRun, runs: Path, db: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Without the zeros, the level with the fewest errors would have the most."""
+    """Without the zeros, the level with the fewest errors would appear to have the most."""
     for name, began in (("r1", 1_790_000_000.0), ("r2", 1_790_009_000.0)):
         run = make_run(name, factors=(factor("fs", "word"), factor("bs", "size")), began=began)
         for replicate in (1, 2, 3, 4):

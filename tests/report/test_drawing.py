@@ -26,7 +26,7 @@ NAMES = ("read", "\x1b[31mrand</text>read")
 
 
 def drawn(over: FactorRef = BS, levels: tuple[Cell, ...] = (4096, 8192, 65536)) -> Drawn:
-    """A measure with intervals and one without, over some levels, by `rw`, for each of two values of `direct`."""
+    """Draw a measure with intervals and one without, over some levels, by `rw`, for each of two values of `direct`."""
     measures = (Measure("read_bw", Term("median"), "rate"), Measure("max(elapsed)", Term("max"), "duration"))
     rows: list[tuple[Cell, ...]] = []
     for n, level in enumerate(levels, 1):

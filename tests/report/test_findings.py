@@ -59,7 +59,7 @@ CORPUS = Path(__file__).parent / "corpus"
 
 @pytest.mark.parametrize("lint", explaining.after_a_run(), ids=lambda lint: lint.id)
 def test_a_rule_on_data_that_it_was_not_written_with(lint: Lint) -> None:
-    """Two tables with the finding and two without, in `corpus/ID.txt`, besides those of its page."""
+    """`corpus/ID.txt` has two tables with the finding and two without, besides those of its page."""
     parts = re.split(r"^#! (found|silent)\n", (CORPUS / f"{lint.id}.txt").read_text("utf-8"), flags=re.MULTILINE)[1:]
     assert min(parts.count("found"), parts.count("silent")) >= 2
     for expected, table in zip(parts[::2], parts[1::2], strict=True):
@@ -92,7 +92,7 @@ def test_few_repetitions_and_levels_in_their_order() -> None:
 
 
 def test_blocks_and_setups_that_differ_by_chance_do_not_drift() -> None:
-    """Half the noise of 200 runs is that of blocks, and of what is set up; 5 % of runs may have a finding."""
+    """Blocks and setups contribute half the noise of 200 runs; 5 % of runs may have a finding."""
     for how in ({}, {"is_blocked": True}):
         codes_of_runs = [codes_of(blocks_differ(seed, **how)) for seed in range(200)]
         assert sum("R101" in codes_of_run for codes_of_run in codes_of_runs) <= 10
@@ -112,7 +112,7 @@ def blocks_differ(seed: int, *, is_blocked: bool = False) -> Design:
 
 
 def test_drift_of_one_point_is_a_line() -> None:
-    """The slope and its p are scipy's."""
+    """The slope and its p-value are those of scipy."""
     from scipy.stats import linregress
 
     draw = random.Random(5)
@@ -155,7 +155,7 @@ Printed = Callable[[int, int, int], dict[str, object]]
 def measure(
     make_run: MakeRun, name: str, order: list[tuple[int, int]], printed: Printed, before: tuple[Finding, ...] = ()
 ) -> None:
-    """A run of several block sizes in this order of sizes and replicates; two hosts share the sizes."""
+    """Simulate a run of several block sizes in this order of sizes and replicates; two hosts share the sizes."""
     run = make_run(name, factors=(factor("bs", "size"),), findings=before)
     run.traits = TRAITS
     for place, (bs, replicate) in enumerate(order):
@@ -165,7 +165,7 @@ def measure(
 
 
 def confounded(bs: int, replicate: int, place: int) -> dict[str, object]:
-    """Values that rise, and come from a cache but for the first of a point; a load that is not what was asked for."""
+    """Simulate rising values, cached except for the first of a point, with a load other than requested."""
     iops = 60_000 * (1 if replicate == 1 else 2) * math.exp(0.003 * place)
     return {
         "metrics": {
@@ -256,7 +256,7 @@ def test_nothing_is_found_in_a_clean_run_and_a_run_that_is_not_read_again_keeps_
 
 @pytest.mark.usefixtures("judged_by_print")
 def test_the_busiest_of_several_machines_limits_the_load(make_run: MakeRun, runs: Path, db: Path) -> None:
-    """The share of a processor adds up over no machines, so the trial itself has none."""
+    """Processor utilization is not added up across machines, so the trial itself has none."""
     measure(make_run, "one", [(bs, 1) for bs in SIZES], clean)
     results.ingest(runs, db)
     with duckdb.connect(str(db)) as store:
@@ -283,7 +283,7 @@ def test_the_busiest_of_several_machines_limits_the_load(make_run: MakeRun, runs
 
 @pytest.mark.parametrize(("levels", "repeat"), [((2, 2), 2), ((3, 1), 2), ((4, 2), 2), ((2, 4), 1), ((5, 1), 3)])
 def test_a_random_order_rarely_confounds_a_factor(levels: tuple[int, int], repeat: int) -> None:
-    """Every order of trials is as likely as any other, with the replicates of a point in any order."""
+    """Every order of trials is equally likely, with the replicates of a point in any order."""
     draw = random.Random(1)
     factors = [(name, tuple(f"{name}{n}" for n in range(count))) for name, count in zip("ab", levels, strict=True)]
     design = simulated(factors, repeat, lambda *_: 0.0)

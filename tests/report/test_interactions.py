@@ -48,7 +48,7 @@ def test_a_compared_factor_is_the_one_that_depends() -> None:
 
 @pytest.mark.parametrize("gain", [0.0, 0.05])
 def test_an_effect_that_hardly_depends_has_none(gain: float) -> None:
-    """Also where an interaction of 5 % is beyond chance."""
+    """An interaction of 5 % is too small to be noted, even if it is statistically significant."""
 
     def log(levels: Levels, _replicate: int, _place: int) -> float:
         return 9 + (0.5 if levels[0] == "both" else 0) + (gain if levels[:2] == ("both", 4) else 0)

@@ -15,7 +15,7 @@ from zlang.report.margins import TrialTerms
 
 
 def test_blocks_within_whole_plots_are_units_of_what_is_pooled() -> None:
-    """Each plot has blocks of its own: no block holds every combination, and the trials of one are not independent."""
+    """Each plot has its own blocks: no block holds every combination, and its trials are not independent."""
     draw = random.Random(1)
     sums: dict[str, list[float]] = {"a": [], "b": []}
     own = []
@@ -46,7 +46,7 @@ def of_a_limit(own: Sequence[TrialTerms]) -> margins.Margin:
 
 
 def test_a_limit_is_judged_over_setups() -> None:
-    """However many trials each setup has: the same as Student's t over the means of setups."""
+    """The result equals Student's t-test over the means of setups, however many trials each has."""
     draw = random.Random(3)
     logs = [[shift + draw.gauss(0, 0.01) for _ in range(3)] for shift in (draw.gauss(0, 0.3) for _ in range(4))]
     own = [TrialTerms((), ("a",), (None, ("r", n)), (math.exp(log),)) for n, made in enumerate(logs) for log in made]
@@ -67,7 +67,7 @@ def test_of_one_setup_nothing_is_said_about_a_limit() -> None:
 
 
 def test_combinations_that_share_setups_are_not_independent() -> None:
-    """Two combinations on each of four setups: the sum of the two is what varies from setup to setup."""
+    """Two combinations on each of four setups: their sum varies from setup to setup."""
     draw = random.Random(5)
     sums, own = [], []
     for made in range(4):

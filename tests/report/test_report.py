@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("judged_by_print")
 
 
 class Page(HTMLParser):
-    """The elements of a page: their attributes, and the text in each kind of them."""
+    """The elements of a page: their attributes, and the text of each type of element."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class Page(HTMLParser):
         self.texts[tag] = self.texts.get(tag, "") + data
 
     def of(self, tag: str, name: str) -> list[str]:
-        """The values of an attribute of all elements of a kind."""
+        """Return the values of an attribute of all elements of a type."""
         return [str(attributes[name]) for kind, attributes in self.attributes if kind == tag and name in attributes]
 
 
@@ -270,7 +270,7 @@ def test_a_bundle_has_what_its_page_links_to(tmp_path: Path) -> None:
 
 
 def test_the_first_picture_is_about_the_factors_of_the_question(tmp_path: Path) -> None:
-    """The depth has a larger effect, and `rw` a larger one than the size, but nobody asked about them."""
+    """Depth has a larger effect, and `rw` a larger one than size, but the question is about neither."""
     sizes = (Term("==", (Term("factor", paths=("rand.bs",)), Term("value", value=size))) for size in (4096, 65536))
     iops = Term("metric", name="read_iops")
     sides = tuple(Term("median", (iops, size), "median(read_iops)", type="iops") for size in sizes)

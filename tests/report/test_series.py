@@ -30,7 +30,7 @@ BINS = {
 
 
 def trials(tmp_path: Path) -> Trials:
-    """Two block sizes at two depths, twice each; the depth doubles what is done, the block size makes it a fifth."""
+    """Create two replicates of two block sizes at two depths; depth doubles the rate, block size divides it by 5."""
     run = RunBuilder(tmp_path / "runs" / "r", experiment="e", factors=(factor("bs", "size"), factor("depth", "count")))
     for replicate, depth, bs in itertools.product((1, 2), (1, 2), (4096, 65536)):
         iops = 100.0 * depth / (5 if bs == 65536 else 1) * (1.1 if replicate == 1 else 1 / 1.1)
@@ -46,7 +46,7 @@ def trials(tmp_path: Path) -> Trials:
 
 
 def figures(drawn: Drawn) -> list[tuple[Cell, ...]]:
-    """The rows, with what is in the middle of an estimate in its place."""
+    """Return the rows, with each estimate replaced by its central value."""
     return [tuple(round(c.value or 0, 6) if isinstance(c, Estimate) else c for c in row) for row in drawn.rows]
 
 
@@ -137,7 +137,7 @@ def test_what_cannot_be_drawn_is_said(text: str, message: str, tmp_path: Path) -
 
 
 def test_a_curve_has_points_where_few_operations_are() -> None:
-    """A band over trials can change most where all operations together hardly do."""
+    """A band over trials can change most where the distribution of all operations hardly does."""
     bins = [(1000, 990), *((round(1000 * 1.1**n), 1) for n in range(1, 50))]
     places = list(series._curve(bins))
     assert places[0] == 1000
@@ -146,7 +146,7 @@ def test_a_curve_has_points_where_few_operations_are() -> None:
 
 
 def test_a_band_of_latencies_contains_its_curve() -> None:
-    """One trial of many operations pulls the curve away from the middle of the trials."""
+    """One trial with many operations pulls the curve away from the middle of the trials."""
     for share in (5.0, 50.0, 95.0):
         band = series.around(share, Estimate(6, 50.0, 40.0, 60.0))
         assert (band.low, band.value, band.high) == (min(40.0, share), share, max(60.0, share))

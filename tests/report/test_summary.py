@@ -109,7 +109,7 @@ def test_an_interval_holds_its_statistic(values: list[float]) -> None:
 
 @pytest.mark.parametrize(("n", "rank"), [(6, 1), (8, 1), (9, 2), (20, 6), (50, 18)])
 def test_the_interval_of_a_median_is_that_of_the_tables(n: int, rank: int) -> None:
-    """Ranks as in table A3 of Conover, Practical Nonparametric Statistics: the binomial of one half, at 95 %."""
+    """The ranks are those of table A3 in Conover, Practical Nonparametric Statistics (binomial, p = 0.5, at 95 %)."""
     interval = estimate([float(value) for value in range(1, n + 1)])
     assert (interval.low, interval.high, interval.statistic) == (rank, n + 1 - rank, "median")
 
