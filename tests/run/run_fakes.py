@@ -100,7 +100,7 @@ def ticking() -> Callable[[], float]:
 
 
 class Signals:
-    """Sends what a user sends."""
+    """Source of the signals that a user would send."""
 
     def request(self, number: int) -> None:
         os.kill(os.getpid(), number)
@@ -108,7 +108,7 @@ class Signals:
 
 @dataclass
 class FakeExecutor:
-    """Notes the order of steps; `codes` says what each exits with, `during` what happens while it runs."""
+    """Recorder of the order of steps; `codes` sets exit codes, `during` sets actions that happen meanwhile."""
 
     codes: dict[str, int] = field(default_factory=dict)
     during: dict[str, Callable[[Signals], None]] = field(default_factory=dict)
@@ -201,7 +201,7 @@ def real_run(folder: Folder, selection: Selection = NOT_DONE) -> list[Outcome]:
 
 
 def background_run(folder: Folder) -> subprocess.Popen[bytes]:
-    """Carry out a run in a process of its own, which can be killed."""
+    """Carry out a run in a separate process, which can be killed."""
     return subprocess.Popen(
         [sys.executable, __file__, str(folder.path)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},

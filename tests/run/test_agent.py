@@ -25,7 +25,7 @@ HOSTILE = "$(touch pwned)`touch pwned`';touch pwned;'\"\n \\"
 
 
 class Agent:
-    """An agent on this machine, in a directory of its own."""
+    """An agent on this machine, in its own directory."""
 
     def __init__(self, shell: list[str], directory: bytes, dead: int = 60) -> None:
         loader = f'eval "$(head -c {len(SCRIPT)})"'
@@ -35,12 +35,12 @@ class Agent:
         self.write(SCRIPT + f"{RUN} {dead} {len(directory)}\n".encode() + directory)
 
     def begin(self) -> None:
-        """Hear how it starts: its answer begins a line, whatever a login shell may have printed before it."""
+        """Read the start message: its answer starts a new line, whatever a login shell printed before it."""
         assert self.hear() == []
         assert self.hear()[0] == "ready"
 
     def refusal(self) -> str:
-        """Hear why it does not start."""
+        """Read the reason why the agent does not start."""
         assert self.hear() == []
         word, *reason = self.hear()
         assert word == "refused"
@@ -158,7 +158,7 @@ def test_directories_above_its_own_are_removed_if_it_made_them(shell: str, tmp_p
 
 
 def test_lines_that_come_quickly_are_signs_of_life(agent: Agent) -> None:
-    """Bash ends `wait` at a signal, and forgets to run the trap if another one comes while the trap runs."""
+    """Bash interrupts `wait` at a signal, but omits the trap if another signal comes while the trap runs."""
     for number in range(200):
         agent.write(b"beat\n")
         agent.write(b"clock %d\n" % number)
@@ -178,7 +178,7 @@ def test_without_a_sign_of_life_everything_ends(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("shell", ["dash", "bash"])
 def test_a_visit_of_which_nobody_hears_any_more_leaves_nothing(tmp_path: Path, shell: str) -> None:
-    """The login shell took longer than the coordinator waits."""
+    """The login shell takes longer than the coordinator waits."""
     directory = os.fsencode(tmp_path / "place")
     words = SCRIPT + f"visit-{os.getpid()} 60 {len(directory)}\n".encode() + directory
     command = [shell, "-c", f'until test -e {tmp_path}/gone; do sleep 0.01; done; eval "$(head -c {len(SCRIPT)})"']
@@ -264,7 +264,7 @@ def test_what_was_fetched_is_removed_but_not_what_says_who_made_what(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 def test_nothing_is_removed_through_a_mount(agent: Agent, tmp_path: Path) -> None:
-    """Of a bind mount the device is that of the folder, so that find goes into it."""
+    """A bind mount has the same device as the folder, so find would descend into it."""
     precious = tmp_path / "precious"
     precious.mkdir()
     (precious / "file").touch()
@@ -320,7 +320,7 @@ def test_a_file_that_is_not_what_its_hash_says_is_not_kept(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("shell", [["dash"], ["bash"], ["busybox", "sh"]], ids=lambda shell: shell[0])
 def test_one_shell_sends_the_files_of_many_directories(shell: list[str], tmp_path: Path) -> None:
-    """Its words begin after those of a login shell, a directory that is not there has no files, and names are names."""
+    """Output of a login shell comes first, a missing directory has no files, and names stay plain names."""
     at = tmp_path / HOSTILE.strip().replace("\n", "").replace("\\", "")
     files = {f"many/{number}": b"%d" % number for number in range(300)}
     files |= {"a/x.out": b"1\n--\n", "a/deep/er": b"", "b/-c '$(x)": bytes(range(256)) * 999}

@@ -29,7 +29,7 @@ experiment slow { on = some  run = waits }
 
 @pytest.fixture
 def killed(tmp_path: Path) -> Zlang:
-    """A run whose clean-up failed, so that something is left to remove."""
+    """Create a run whose clean-up failed, so that something is left to remove."""
     zlang = Zlang(tmp_path)
     zlang("run", zlang.program(STUCK), code=1)
     assert list(tmp_path.glob("zlang-*/made"))
@@ -38,7 +38,7 @@ def killed(tmp_path: Path) -> Zlang:
 
 
 def inject(folder: Path, place: Path) -> Path:
-    """Put a command into a plan that was carried out."""
+    """Insert a command into a plan that was carried out."""
     proof = place / "executed"
     plan = folder / "plan.jsonl"
     text = plan.read_text()

@@ -132,7 +132,7 @@ def _write(path: Path, *events: Recorded) -> list[bytes]:
 
 
 def _read(path: Path, lines: list[bytes]) -> tuple[list[float], list[str], int]:
-    """The times of the events, the gaps, and how many lines were torn."""
+    """Return the times of the events, the gaps, and the number of torn lines."""
     path.write_bytes(b"".join(lines))
     read = journal.Lines(path)
     lines_and_gaps = list(read)
@@ -320,7 +320,7 @@ def test_a_line_that_ends_otherwise_is_not_believed() -> None:
 
 @pytest.mark.parametrize("beyond", [-1, 0, 1])
 def test_what_follows_a_line_that_is_too_long_is_read(beyond: int, tmp_path: Path) -> None:
-    """Also where its end is just where reading stops."""
+    """Lines that end exactly at the limit of one read are included."""
     path = tmp_path / "journal"
     with journal.Writer(path) as writer:
         writer.write(Session(1.0, "plan", "tools"))

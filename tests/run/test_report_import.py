@@ -16,7 +16,7 @@ REPORT = orjson.loads((Path(__file__).parents[1] / "store/fio.json").read_bytes(
 
 
 def leave(place: Path, name: str, when: int, **options: str) -> None:
-    """A report of a job with these options."""
+    """Write the report of a job with these options."""
     job = {**REPORT["jobs"][0], "job options": {**REPORT["jobs"][0].get("job options", {}), **options}}
     path = place / name
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -114,7 +114,7 @@ def test_the_order_is_that_of_the_lines() -> None:
 
 
 def stands(events: Sequence[Recorded]) -> dict[str, tuple[str, str]]:
-    """For each trial the directory of the attempt that stands for it and how it ended: list everything, then choose."""
+    """Return the directory and end of the attempt that counts for each trial, chosen from a list of all attempts."""
     by_trial: dict[str, list[tuple[str, str]]] = {}
     for at, event in enumerate(events):
         if isinstance(event, Begin):
@@ -135,7 +135,7 @@ def stands(events: Sequence[Recorded]) -> dict[str, tuple[str, str]]:
 
 
 def ends_of(state: RunState) -> dict[str, tuple[str, str]]:
-    """The same, as the account has it; without what does not count because of damage."""
+    """Return the same from the run state; attempts that do not count because of damage are marked."""
     ends = {}
     for attempt in state.attempts.values():
         end = "Commit" if attempt.is_committed else "Fail" if attempt.failed else "nothing"
@@ -148,7 +148,7 @@ ENDS = ("commit", "commit", "commit", "fail", "setup", "stop", "kill", "skip")
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Recorded]:
-    """What several sessions of a run write, some of which end in the middle of an attempt."""
+    """Generate the events of several sessions of a run, some of which end during an attempt."""
     events: list[Recorded] = []
     tries: dict[str, int] = {}
     clock = 0
@@ -199,7 +199,7 @@ FAULTS = ("lose", "double", "swap", "flip", "zero", "junk", "insert", "join", "c
 
 
 def damaged(lines: list[bytes], fault: str, at: int, amount: int) -> list[bytes]:
-    """The lines of a journal after something happened to them, at a line and for so many lines or bits."""
+    """Return the lines of a journal after damage at a line, for the given number of lines or bits."""
     at %= len(lines)
     some = 1 + amount % 3
     line = lines[at]
@@ -356,7 +356,7 @@ def test_what_a_run_waits_for() -> None:
 
 
 def test_results_from_outside_stood_on_what_the_run_had_made() -> None:
-    """They are another attempt, after everything was removed."""
+    """External results are another attempt, after everything was removed."""
     made, gone = Made(1.0, "data", "d"), Unmade(4.0, "data", "d")
     state = account([made, Begin(2.0, "t", 1, 1, OUT), Commit(3.0, "t", 1, OUT, ""), gone])
     later = OUT.replace("a1", "a2")

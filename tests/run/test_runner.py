@@ -209,7 +209,7 @@ def test_a_run_that_dies_in_a_change_is_recovered(tmp_path: Path, after: type[Ev
 
 
 def asking_plan() -> Plan:
-    """Two states of a machine that a person brings about; what stands on it has states of its own."""
+    """Build a plan with two manual machine states; the resource on top of them has its own states."""
     items: list[Setup | Trial] = []
     for number, name in enumerate(["s", "t"]):
         ask = Step(name=f"ask-{name}", action=Action.ASK, command="", why=f"fit {number} cards", timeout=0)
@@ -219,7 +219,7 @@ def asking_plan() -> Plan:
 
 
 def answered(folder: Folder, executor: FakeExecutor, answers: list[bool]) -> list[str]:
-    """What was asked, with these answers."""
+    """Return the questions to the user, for these answers."""
     texts = []
     for event in fake_run(folder, executor):
         if isinstance(event, Ask):
@@ -303,7 +303,7 @@ def test_what_was_made_before_a_crash_is_unmade_first(tmp_path: Path) -> None:
 
 
 def with_an_event(*others: Trial) -> Plan:
-    """A trial with an event that has to be ended, and with a look that is only read."""
+    """Build a trial with an event that must be ended, and with a read-only inspection."""
     look = replace(step("look", Action.TIDY), reader=Reader("capacity", "look.out", {}))
     return plan(setup("s", "k"), trial(1, "s", [step("measure"), step("stop", Action.TIDY), look]), *others)
 
@@ -366,7 +366,7 @@ def test_an_event_that_cannot_be_ended_is_told(tmp_path: Path) -> None:
 
 
 def test_an_event_on_a_lost_machine_is_ended_by_the_next_session(tmp_path: Path) -> None:
-    """The trial failed because of the loss, and what it stood on was removed on no machine."""
+    """The trial failed because of the loss, so its resources were removed on no machine."""
     folder = new_folder(tmp_path, with_an_event())
     executor = FakeExecutor(codes={"measure": LOST, "stop": LOST, "unmake-s": LOST})
     events = list(fake_run(folder, executor))
@@ -383,7 +383,7 @@ def test_an_event_on_a_lost_machine_is_ended_by_the_next_session(tmp_path: Path)
 
 
 def test_an_event_is_ended_on_the_machine_whose_resource_is_left(tmp_path: Path) -> None:
-    """What the same trial stood on elsewhere was removed, when the run was stopped while one machine was away."""
+    """The trial's other resources were removed when the run was stopped while one machine was away."""
     setups = [
         replace(made, make=(away(made.make[0], made.key),), unmake=(away(made.unmake[0], made.key),))
         for made in (setup("c1", "c1"), setup("c2", "c2"))
@@ -403,7 +403,7 @@ def away(step: Step, host: str) -> Step:
 
 
 def test_an_event_is_ended_only_within_the_folder(tmp_path: Path) -> None:
-    """The journal is not sealed, and what it names may be a link."""
+    """The journal is not sealed, and a path in it may be a link."""
     folder = new_folder(tmp_path, with_an_event())
     with pytest.raises(KeyboardInterrupt):
         list(fake_run(folder, FakeExecutor(during={"measure": crash})))
@@ -524,7 +524,7 @@ def test_a_trial_that_cannot_be_tidied_up_after_does_not_count(tmp_path: Path) -
 
 
 def test_a_failure_on_a_full_disk_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was made goes first: where that frees the disk, the failure is the trial's own."""
+    """The run's resources are removed first: if that frees the disk, the trial itself caused the failure."""
     calls: list[tuple[Path, int]] = []
     executor = FakeExecutor(codes={"measure": 1})
     full = {True: [True, True], False: [True, False]}
@@ -739,7 +739,7 @@ def test_who_is_asked_can_stop_the_run(tmp_path: Path) -> None:
 
 
 def dies_while_it_measures(at: Path, made: bytes | None = None) -> Folder:
-    """A run that died with two setups standing; one left what it made."""
+    """Create a run that died with two setups in place; one left its resources."""
 
     def crash(_: Signals) -> None:
         raise KeyboardInterrupt
@@ -832,7 +832,7 @@ def test_a_reason_names_a_path_byte_for_byte(tmp_path: Path) -> None:
 
 
 def makes_a_directory(folder: Folder, at: Path, when: Path) -> Callable[[Signals], None]:
-    """While a setup is made: leave the path and inode of what it made."""
+    """While a setup is created, record the path and inode of the new directory."""
 
     def make(_stop: Signals) -> None:
         at.mkdir(exist_ok=True)
@@ -875,7 +875,7 @@ def test_a_directory_that_something_else_replaced(tmp_path: Path, moment: str, p
 
 
 class Group(FakeExecutor):
-    """Machines whose clocks are ahead, and whose files are fetched; `fails` says with what code."""
+    """Machines with fast clocks, and files to fetch; `fails` sets their exit codes."""
 
     def __init__(self, codes: dict[str, int] | None = None, fetch: int = 0) -> None:
         super().__init__(codes=codes or {})
@@ -1004,7 +1004,7 @@ def test_what_the_journal_has_lost_is_unmade_in_the_order_of_the_plan(tmp_path: 
 
 
 def test_what_stands_from_before_is_never_used(tmp_path: Path) -> None:
-    """Its child could not be unmade at first, so it stands still when a trial needs it."""
+    """Its child could not be removed at first, so it still exists when a trial needs it."""
     folder = dies_while_it_measures(tmp_path)
     again = FakeExecutor(codes={"unmake-d": 1})
     events = fake_run(folder, again)

@@ -193,7 +193,7 @@ def test_a_folder_that_cannot_be_sealed(folder: Folder, monkeypatch: pytest.Monk
 
 
 def test_a_seal_is_what_later_releases_verify(folder: Folder) -> None:
-    """Folders that were sealed stay their owner's: these figures never change."""
+    """Sealed folders must remain valid for their owner, so these values never change."""
     assert seal.authenticate(bytes(32), [b"ab", b"c"]) == AUTHENTICATED
     seal.key_file().write_bytes(bytes(32))
     sealed = folder.path.with_name("sealed")
@@ -209,7 +209,7 @@ def test_a_seal_is_what_later_releases_verify(folder: Folder) -> None:
 
 
 def test_a_key_is_written_where_it_will_lie(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name is given to it without a copy, which a disk of its own for temporary files would need."""
+    """The key is renamed without a copy, which a separate disk for temporary files would need."""
     monkeypatch.setattr("tempfile.tempdir", "/nonexistent")
     assert len(seal.load_key()) == 32
 
@@ -233,7 +233,7 @@ def test_who_sealed_a_folder_can_verify_the_lines_of_its_journal(folder: Folder)
 
 
 def test_a_signature_is_what_later_releases_verify() -> None:
-    """Journals that were signed stay their owner's: this figure never changes."""
+    """Signed journals must remain valid for their owner, so this value never changes."""
     seal.load_key()
     seal.key_file().write_bytes(bytes(32))
     sign = seal.signer("run")
@@ -263,7 +263,7 @@ def test_nobody_else_can_verify_the_lines_of_a_journal(folder: Folder, change: C
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root gives a directory away")
 def test_a_folder_of_another_user_is_read_and_not_executed(tmp_path: Path, folder: Folder) -> None:
-    """Its owner could have made it, with links in it, from a folder that this user sealed."""
+    """Its owner could have created it, with links in it, from a folder that this user sealed."""
     copied = tmp_path / "copied"
     shutil.copytree(folder.path, copied)
     assert seal.why_not_executed(copied) == ""

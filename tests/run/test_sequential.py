@@ -55,7 +55,7 @@ def plan_of(text: str, order: Order = Order.PLANNED) -> Plan:
 
 @dataclass
 class Machine:
-    """Something that is measured: what a trial gives, and which trials were carried out."""
+    """A simulated system: the result of each trial, and a record of the trials carried out."""
 
     gives: Callable[[Trial], dict[str, float] | None]
     trials: list[Trial] = field(default_factory=list)
@@ -65,7 +65,7 @@ class Machine:
         return Opinion(metrics=metrics) if metrics is not None else Opinion(valid=False, why_not="it failed")
 
     def run(self, at: Path, plan: Plan, stop_after: int | None = None, selection: Selection = NOT_DONE) -> list[str]:
-        """Carry a plan out, or go on with it; the reasons for which trials were spared."""
+        """Carry out or resume a plan; return the reasons why trials were skipped."""
         existing = list((at / "runs").glob("*")) if (at / "runs").exists() else []
         folder = runs.find(at / "runs", existing[0].name) if existing else new_folder(at, plan)
         spared: list[str] = []

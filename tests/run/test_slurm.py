@@ -35,7 +35,7 @@ QUEUE = """\
     ids=["accounts", "no accounts"],
 )
 def test_how_tasks_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, states: dict[str, str]) -> None:
-    """Accounting knows more than squeue, which forgets a task some minutes after its end."""
+    """Accounting retains more than squeue, which forgets a task some minutes after its end."""
     sacct = f'case "$*" in *--jobs=7,8*) {script} ;; *) exit 2 ;; esac'
     squeue = f"""case "$*" in *--states=all*) printf '%s' '{QUEUE}' ;; *) exit 2 ;; esac"""
     for name, body in (("sacct", sacct), ("squeue", squeue)):

@@ -18,7 +18,7 @@ ANSWER = '{"done": 1}'
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder whose answer was saved."""
+    """Create a folder whose answer was saved."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(status_cache, "_STEP", 0)
     path = tmp_path / "run"
@@ -43,7 +43,7 @@ def saved_file(folder: Path) -> Path:
 
 
 def put_back(path: Path, status: os.stat_result) -> None:
-    """Give a path its times again, as `touch -r` does."""
+    """Restore the times of a path, as `touch -r` does."""
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
