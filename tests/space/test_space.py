@@ -15,7 +15,7 @@ from zlang.space.space import Condition
 
 
 def brute(axes: tuple[Axis, ...], chosen: dict[str, int]) -> Iterator[dict[str, int]]:
-    """Every point by backtracking: the first axis that is reached and not yet chosen is chosen."""
+    """Generate every point by backtracking: the next axis to choose is the first one reached but not yet chosen."""
     stack = list(axes)
     while stack:
         axis = stack.pop(0)
@@ -34,7 +34,7 @@ def key(point: dict[str, int]) -> tuple[tuple[str, int], ...]:
 
 @st.composite
 def axes(draw: st.DrawFn) -> tuple[Axis, ...]:
-    """A few axes that may contain each other, as names that are reached by several ways do."""
+    """Generate a few axes that may contain each other, like names that can be reached in several ways."""
     made: list[Axis] = []
     for i in range(draw(st.integers(1, 5))):
         size = draw(st.integers(1, 3))
@@ -48,7 +48,7 @@ def axes(draw: st.DrawFn) -> tuple[Axis, ...]:
 
 @st.composite
 def conditions(draw: st.DrawFn) -> tuple[Condition, ...]:
-    """Predicates in three-valued logic over up to two factors, which may be absent."""
+    """Generate predicates in three-valued logic over up to two factors, which may be absent."""
     conditions_ = []
     for _ in range(draw(st.integers(0, 2))):
         reads = draw(st.lists(st.sampled_from([f"f{i}" for i in range(5)]), min_size=1, max_size=2, unique=True))
@@ -90,7 +90,7 @@ def test_a_sample_is_of_the_space_and_repeatable(
 
 
 def together(point: dict[str, int], strength: int) -> set[tuple[tuple[str, int | None], ...]]:
-    """All combinations of levels in a point, of the factors of the tests; a factor may be absent."""
+    """Return all combinations of levels in a point, of the factors of the tests; a factor may be absent."""
     return set(combinations([(path, point.get(path)) for path in (f"f{i}" for i in range(5))], strength))
 
 
