@@ -21,7 +21,7 @@ TABLES = ("runs", "columns", "a.all_trials", "all_metrics", "latency", "samples"
 
 
 def rows(db: Path) -> dict[str, list[str]]:
-    """All that is in the tables, without the order of the rows."""
+    """Return all rows of the tables, regardless of their order."""
     answers = {table: run_query(db, f'FROM "{table}"'.replace(".", '"."')) for table in TABLES}
     return {table: [str(a.columns), str(a.types), *sorted(map(str, a.rows))] for table, a in answers.items()}
 
@@ -92,7 +92,7 @@ def test_what_comes_out_is_what_reading_everything_would_give(
 def test_what_could_not_be_read_is_read_again(
     runs: Path, db: Path, three: list[RunBuilder], why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As when a disk has an error, or no more files may be open."""
+    """Reading can fail temporarily, for example with a disk error or too many open files."""
     with monkeypatch.context() as patched:
         patched.setattr(Account, "reason_for_distrust", lambda _self, attempt: why if "p0" in attempt.out else "")
         assert ingest(runs, db).valid == 0

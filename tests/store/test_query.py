@@ -61,7 +61,7 @@ def test_what_is_wrong_with_a_question(built: Path, sql: str, message: str, hint
 
 
 def test_a_time_with_a_time_zone_is_shown_or_explained(built: Path) -> None:
-    """DuckDB before 2.0.1 needs pytz for it, which zlang does not install."""
+    """DuckDB before 2.0.1 needs pytz for this, which zlang does not install."""
     sql = "select TIMESTAMPTZ '2026-01-02 03:04:05+00'"
     if tuple(int(part) for part in duckdb.__version__.split(".")) >= (2, 0, 1):
         assert run_query(built, sql).rows == ((datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),),)

@@ -19,7 +19,7 @@ LEVELS = {"bs": 4096, "iodepth": 1}
 
 
 def report(**changes: object) -> bytes:
-    """The report with its job changed."""
+    """Return the report with its job changed."""
     document = orjson.loads(REPORT)
     document["jobs"][0].update(changes)
     return orjson.dumps(document, option=orjson.OPT_INDENT_2)
@@ -31,7 +31,7 @@ def measured(run: RunBuilder, name: str, printed: bytes = REPORT, resident: str 
 
 
 def looked_at(run: RunBuilder, name: str, step: Step) -> str:
-    """A trial with one more step, which has been carried out."""
+    """Create a trial with an additional step, which has been carried out."""
     trial = run.trial(name, 1, LEVELS)
     run.trials[name, 1] = replace(trial, steps=(*trial.steps, step))
     return measured(run, name)
