@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def programs() -> list[str]:
-    """Every sound program of the repository, and every program of the corpus of wrong ones that parses."""
+    """Return every valid program of the repository, and every wrong program of the corpus that parses."""
     texts: list[str] = []
     for folder in ("examples", "stdlib", "tests"):
         for path in sorted((ROOT / folder).rglob("*.zexp")):
@@ -55,7 +55,7 @@ def test_the_tree_and_the_comments_stay(text: str) -> None:
 @given(st.sampled_from([p for p in PROGRAMS if len(p) < 3000]), st.data())
 @settings(max_examples=150, deadline=None)
 def test_so_they_do_however_it_was_laid_out(text: str, data: st.DataObject) -> None:
-    """Blanks, line ends, and comments are added where a blank or a line end stands."""
+    """Blanks, line ends, and comments are added at existing blanks and line ends."""
     pieces = []
     for char in text:
         pieces.append(char)

@@ -15,7 +15,7 @@ from zlang.cli import render
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_no_program_is_too_hard(name: str) -> None:
-    """It ends, and with no more than a person would read; how long it takes depends on the machine."""
+    """Checking ends, with no more findings than a person would read; the time depends on the machine."""
     text = BOMBS[name][:SIZE]
     assert len(findings(text)) <= diagnostics.MOST + 1
     formatted(text)

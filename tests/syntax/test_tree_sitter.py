@@ -41,7 +41,7 @@ def language(tmp_path_factory: pytest.TempPathFactory) -> Language:
 
 
 def has_the_form(text: str) -> bool:
-    """Whether the parser's tables accept a text, without what is looked at once it is parsed."""
+    """Check that the parser's tables accept a text, ignoring checks made after parsing."""
     made = tables.load()
     lexed = lex(Source("program.zexp", text), made)
     if lexed.findings:
@@ -65,7 +65,7 @@ def has_the_form(text: str) -> bool:
 
 
 def errors(node: Node) -> Iterator[str]:
-    """Where a tree has what is not in the language."""
+    """Return the places where a tree has syntax that is not in the language."""
     if node.is_error or node.is_missing:
         yield f"{node.start_point.row + 1}: {node.type} {(node.text or b'')[:60]!r}"
     for child in node.children:
