@@ -56,12 +56,12 @@ _TEXTS = {
 
 
 def missing(path: str) -> str:
-    """No file can be imported."""
+    """Refuse every import."""
     raise FileNotFoundError(2, "No such file or directory", path)
 
 
 def findings(text: str) -> list[Diagnostic]:
-    """All that `zlang check` says of a text. What is sound is also planned: a few trials of each experiment."""
+    """Return all findings of `zlang check`. A valid program is also planned: a few trials of each experiment."""
     checked = check.program(Source("program.zexp", text), missing)
     all_findings = list(checked.findings)
     if checked.is_sound:
@@ -85,7 +85,7 @@ def findings(text: str) -> list[Diagnostic]:
 
 
 def formatted(text: str) -> str:
-    """The text as `zlang fmt` writes it: with the same tree and comments, and no other when it is formatted again."""
+    """Return the output of `zlang fmt`: same tree and comments, and unchanged by formatting it again."""
     before = parse.program(Source("x", formatting.plain(text)))
     result = formatting.program(Source("x", text))
     if before.findings or result.findings:
@@ -105,7 +105,7 @@ def formatted(text: str) -> str:
 
 @cache
 def parents() -> list[str]:
-    """Every sound program of the repository that is not too long, and the library."""
+    """Return every valid program of the repository that is not too long, and the library."""
     places = ("examples", "stdlib", "tests/check/programs", "tests/emit", "docs")
     texts: list[str] = []
     for place in places:
@@ -119,7 +119,7 @@ def parents() -> list[str]:
 
 @cache
 def _pieces() -> dict[object, list[str]]:
-    """The texts of the nodes of all programs, by what may take whose place."""
+    """Return the texts of the nodes of all programs, grouped by interchangeable class."""
     made: dict[object, list[str]] = {}
     for text in parents():
         for node, span in _nodes(parse.program(Source("x", text)).tree.entries):
@@ -131,7 +131,7 @@ _CLASSES = [get_args(union) for union in (tree.Expr, tree.Item, tree.KindItem, t
 
 
 def _class(node: Record) -> object:
-    """Nodes of one class can stand in each other's place."""
+    """Return the class of a node; nodes of one class are interchangeable."""
     return next((n for n, union in enumerate(_CLASSES) if isinstance(node, union)), type(node))
 
 
@@ -152,7 +152,7 @@ def _nodes(value: Any) -> Iterator[tuple[Record, Span]]:
 
 
 def spliced(draw: random.Random) -> str:
-    """A program some of whose nodes were replaced by nodes of others."""
+    """Generate a program in which some nodes were replaced with nodes of others."""
     text = draw.choice(parents())
     for _ in range(draw.randint(1, 4)):
         parsed = parse.program(Source("x", text))
@@ -165,7 +165,7 @@ def spliced(draw: random.Random) -> str:
 
 
 def mutated(draw: random.Random) -> str:
-    """A program with words and pieces put in, replaced and left out."""
+    """Generate a program with words and pieces inserted, replaced and removed."""
     text = draw.choice(parents())
     for _ in range(draw.randint(1, 4)):
         start = draw.randint(0, len(text))
@@ -194,7 +194,7 @@ def _literals() -> dict[str, str]:
 
 
 def derived(draw: random.Random) -> str:
-    """A text that the grammar allows; it ends soon, as rules that lead on get rarer."""
+    """Generate a text that the grammar allows; recursive rules get rarer, so that it ends soon."""
     lines = [_derive(draw, NonTerminal("entry")) for _ in range(draw.randint(1, 5))]
     return "import fio\n" * draw.randint(0, 1) + "\n".join(lines) + "\n"
 
@@ -216,7 +216,7 @@ def _derive(draw: random.Random, start: Symbol) -> str:
 
 @cache
 def _heights() -> dict[Symbol, int]:
-    """How many rules there are at least below each name."""
+    """Return the minimum number of rules below each name."""
     heights: dict[Symbol, int] = {}
     while True:
         count_before = len(heights)
@@ -236,7 +236,7 @@ def _height(side: Sequence[Symbol], heights: dict[Symbol, int]) -> int:
 
 @cache
 def _ends(symbol: Symbol) -> Sequence[Symbol]:
-    """The right side that ends soonest."""
+    """Return the right side that ends soonest."""
     return min(_productions()[symbol], key=lambda side: (_height(side, _heights()), len(side)))
 
 
