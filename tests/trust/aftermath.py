@@ -63,7 +63,7 @@ for _module in _EARLY:
 
 @dataclass
 class Score:
-    """How many cases of each kind were tried, how they ended, and what did not hold."""
+    """Number of cases tried of each kind, their outcomes, and the violations."""
 
     places: int = 0
     """In how many places of the recorded run something could be attacked."""
@@ -73,12 +73,12 @@ class Score:
     wrong: list[str] = field(default_factory=list)
 
     def add(self, case: str, problems: Sequence[str]) -> None:
-        """Take one more case into account."""
+        """Add one case."""
         self.cases_wrong += bool(problems)
         self.wrong += [f"{case}: {problem}" for problem in problems]
 
     def merge(self, other: Score) -> None:
-        """Take the cases of another process into account."""
+        """Add the cases of another process."""
         self.places = max(self.places, other.places)
         self.tried += other.tried
         self.ended += other.ended
@@ -89,7 +89,7 @@ class Score:
 def as_program(
     about: str, attempt: Callable[[int, int, float], Score], count: int, sum_up: Callable[[Score], str]
 ) -> int:
-    """Try as many cases as the command line says, `count` by default, and print how it went; 1 if one went wrong."""
+    """Try as many cases as the command line says, `count` by default, and print the score; return 1 on a violation."""
     parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=count)
@@ -103,7 +103,7 @@ def as_program(
 
 
 def stand_in(tools: Path) -> str:
-    """Put a `fio` there that writes its file in a hundredth of the time, and give the PATH that finds it first."""
+    """Install a fake `fio` that writes its file in 1 % of the time; return the PATH that finds it first."""
     tools.mkdir()
     fio = tools / "fio"
     fio.write_text(_FIO)
@@ -118,7 +118,7 @@ def call(
     environment: Mapping[str, str] = MappingProxyType({}),
     tracer: Sequence[str] = (),
 ) -> Ended:
-    """Carry out a command in a fork; unless it is to be `is_whole`, the database is left out.
+    """Run a command in a fork; unless `is_whole`, the database is not built.
 
     The process that calls may not have drawn a plot: the library that draws (V8) hangs in a fork of one that did.
     A tracer is a command that takes the process as its last argument and says on standard error when it has attached.
@@ -181,7 +181,7 @@ def _wait(child: int) -> int:
 
 
 def figures(folder: Folder) -> Figures:
-    """What counts, as `run`, `resume` and `status` have it."""
+    """Return the results that count, according to `run`, `resume` and `status`."""
     account = Account(folder, judge)
     counting = {}
     for trial in folder.read_plan().items():
@@ -197,7 +197,7 @@ def figures(folder: Folder) -> Figures:
 
 @dataclass
 class Aftermath:
-    """A directory after a crash, with what the run's folder durably had by then."""
+    """A directory after a crash, with the durable part of the run's folder at that time."""
 
     at: Path
     committed: Figures
@@ -208,7 +208,7 @@ class Aftermath:
     """Whether a directory stays that `resume` names, since it cannot be known that the run made it or what is in it."""
 
     def problems(self) -> list[str]:
-        """Resume, clean up, and list what does not hold."""
+        """Resume, clean up, and list the violations."""
         for name in self._scratch_files():
             os.utime(self.at / name, (0, 0), follow_symlinks=False)
         resumed = self._call("resume", is_whole=self.is_whole)
@@ -258,7 +258,7 @@ class Aftermath:
 
 
 def said_wrong(command: str, ended: Ended, also: Collection[int] = frozenset()) -> list[str]:
-    """List what is wrong with how a command ended; `also` are exit codes that are right here."""
+    """List faults in how a command ended; `also` has further acceptable exit codes."""
     problems = [f"{command}: {ended.err!r}"] if _BAD.search(ended.err + ended.out) else []
     return problems + (
         [] if ended.code in {*DOCUMENTED, *also} else [f"{command} ended with {ended.code}: {ended.err!r}"]

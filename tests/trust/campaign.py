@@ -38,7 +38,7 @@ _EVERYTHING = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """How often one kind of attack was tried and went wrong."""
+    """Number of tries and failures of one kind of attack."""
 
     name: str
     tried: int
@@ -49,7 +49,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Attack:
-    """A kind of attack: how long it may take, as a share of the whole time; what tries it; and what is said of it."""
+    """A kind of attack: its share of the total time, the function that tries it, and its description."""
 
     name: str
     weight: float
@@ -57,7 +57,7 @@ class Attack:
     note: Callable[[Score], str]
 
     def carry_out(self, seed: int, seconds: float, place: Path, workers: int) -> Part:
-        """Try it in several processes at once."""
+        """Try the attack in several processes at once."""
         score = Score()
         with ProcessPoolExecutor(workers, multiprocessing.get_context("fork")) as pool:
             shares = [
@@ -146,7 +146,7 @@ ATTACKS = (
 
 
 def write_scores(page: Path, parts: Sequence[Part], seed: int, seconds: float, where: str) -> None:
-    """Write what was measured into its place in a page; `where` is the type of the file system."""
+    """Insert the scores at their place in a page; `where` is the type of the file system."""
     rows = [f"| {part.name} | {part.tried:,} | {part.tried - part.wrong:,} | {part.note} |" for part in parts]
     settings = f"seed {seed}, {seconds / 60:.0f} minutes in {where}, load {os.getloadavg()[2]:.0f}"
     lines = [
@@ -175,7 +175,7 @@ def _tell(line: str) -> None:
 
 
 def main() -> int:
-    """Try everything; 1 where something did not survive."""
+    """Try all attacks; return 1 if something did not survive."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--seed", type=int, default=int(time.time()))

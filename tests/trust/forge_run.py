@@ -46,7 +46,7 @@ Members = dict[str, object]
 
 @dataclass
 class Forger:
-    """The folder of a run that was killed, the folder of another run, and what a forger makes of them."""
+    """The folder of a killed run, the folder of another run, and the forgeries made from them."""
 
     run: Path
     other: Path
@@ -55,7 +55,7 @@ class Forger:
     pwned: Path
 
     def lines(self, run: Path | None = None) -> list[Members]:
-        """The lines of a journal, without what makes them believed."""
+        """Return the lines of a journal, without numbers, checksums and signatures."""
         content = ((run or self.run) / "journal.jsonl").read_bytes()
         return [_without_proof(orjson.loads(line)) for line in content.splitlines()]
 
@@ -69,7 +69,7 @@ class Forger:
         (self.run / "journal.jsonl").write_bytes(whole)
 
     def hash_anew(self, lines: list[Members]) -> None:
-        """Put the hashes of the files as they are now into the lines that have some."""
+        """Update the file hashes in all lines that contain some."""
         for members in lines:
             if members["event"] == "session":
                 members["plan"] = hashes.of_file(self.run / "plan.jsonl")
@@ -85,7 +85,7 @@ class Forger:
         return lines
 
     def order(self, lines: list[Members]) -> list[Members]:
-        """Put some lines elsewhere."""
+        """Move some lines elsewhere."""
         first, last = sorted(self.chance.choices(range(len(lines) + 1), k=2))
         some = lines[first:last]
         self.chance.shuffle(some)
@@ -97,7 +97,7 @@ class Forger:
         return [*lines[:to], *map(dict, lines[at : at + self.chance.choice((1, 4, 40))]), *lines[to:]]
 
     def fewer(self, lines: list[Members]) -> list[Members]:
-        """Leave lines out."""
+        """Remove lines."""
         at = self.chance.randrange(len(lines))
         return lines[:at] + lines[at + self.chance.choice((1, 2, 10)) :]
 
@@ -108,7 +108,7 @@ class Forger:
         return lines
 
     def never_unmade(self, lines: list[Members]) -> list[Members]:
-        """Say that setups still stand, and that they were made elsewhere."""
+        """Claim that setups still exist, and that they were created elsewhere."""
         for path in self.run.glob("setups/*/*/made"):
             path.write_text(f"{self.precious.stat().st_ino} 1\n{self.precious}\n")
             (self.run / "leaves").write_text(f"{self.precious}/theirs\n")
@@ -131,14 +131,14 @@ class Forger:
         return lines
 
     def command(self, lines: list[Members]) -> list[Members]:
-        """Put another command into each step of the plan."""
+        """Replace the command in each step of the plan."""
         plan = self.run / "plan.jsonl"
         harm = orjson.dumps(f"touch {self.pwned}; rm -rf {self.precious}")
         plan.write_bytes(re.sub(rb'"command":"(?:[^"\\]|\\.)*"', lambda _: b'"command":' + harm, plan.read_bytes()))
         return lines
 
     def elsewhere(self, lines: list[Members]) -> list[Members]:
-        """Say that the run was begun in another directory."""
+        """Claim that the run was started in another directory."""
         (self.run / "directory").write_bytes(os.fsencode(self.precious))
         return lines
 
@@ -163,7 +163,7 @@ _HARMFUL = (Forger.command, Forger.elsewhere)
 
 
 class Forgeries:
-    """A run that is begun, killed and forged again and again."""
+    """A run that is repeatedly started, killed and forged."""
 
     def __init__(self, scratch: Path) -> None:
         self._root, self._kept = scratch / "disk", scratch / "kept"
@@ -176,7 +176,7 @@ class Forgeries:
         shutil.copytree(run, self._kept)
 
     def run(self, seed: int, count: int, seconds: float, share: Share) -> Score:
-        """Try so many forgeries, or as many as the time allows: each in turn, with other keys in each round."""
+        """Try the given number of forgeries, or as many as time allows: each in turn, with other keys in each round."""
         score, late = Score(len(FORGERIES) * len(KEYS)), time.monotonic() + seconds
         for number in range(count)[share[0] :: share[1]]:
             if time.monotonic() > late:
@@ -232,7 +232,7 @@ class Forgeries:
             os.environ["XDG_STATE_HOME"] = own
 
     def _problems(self, run: Path, measured: Figures, *, is_users: bool, is_harmful: bool) -> list[str]:
-        """Ask each command, and list what does not hold."""
+        """Run each command, and list the violations."""
         problems: list[str] = []
         outputs: dict[str, str] = {}
         counted = self._counted(run)
@@ -258,7 +258,7 @@ class Forgeries:
 
 
 def _is_doubted(text: str) -> bool:
-    """Whether a command says that nobody can tell whether figures are true, or shows none."""
+    """Check that a command reports that figures cannot be verified, or shows none."""
     return UNVERIFIED in text or "error: " in text
 
 
@@ -277,7 +277,7 @@ def forge(seed: int, count: int, seconds: float = 1e9, place: Path | None = None
 
 
 def main() -> int:
-    """Say how it went."""
+    """Forge run folders and print the score."""
     return aftermath.as_program(__doc__, forge, 88, lambda _: "forgeries")
 
 

@@ -160,7 +160,7 @@ Check = Callable[[str], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """A command, the exit codes with which it may end, and what is looked at in what it prints or writes."""
+    """A command, its acceptable exit codes, and the check of its output."""
 
     name: str
     arguments: tuple[str, ...]
@@ -175,7 +175,7 @@ class Output:
 
 
 def hidden(text: str) -> list[str]:
-    """List the characters that are not to be seen, and that are printed as they are."""
+    """List invisible characters that are printed unescaped."""
     return sorted({f"raw U+{ord(char):04X}" for char in text if not is_visible(char) and char not in LAYOUT})
 
 
@@ -192,14 +192,14 @@ class _Tags(HTMLParser):
 
 
 def tags(text: str) -> object:
-    """Which elements a page has, with the names of their attributes, and how many scripts."""
+    """Return the elements of a page, with the names of their attributes, and the number of scripts."""
     parser = _Tags()
     parser.feed(text)
     return sorted(parser.elements), parser.scripts
 
 
 def is_json(text: str) -> list[str]:
-    """Say why a text is not JSON."""
+    """Explain why a text is not JSON."""
     try:
         for line in [text] if text.lstrip().startswith(("[", "{\n")) else text.splitlines():
             json.loads(line)
@@ -209,14 +209,14 @@ def is_json(text: str) -> list[str]:
 
 
 def is_plain_csv(text: str) -> list[str]:
-    """List the cells that a spreadsheet would carry out."""
+    """List the cells that a spreadsheet would evaluate."""
     cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
     begun = [cell for cell in cells if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
     return [f"a formula: {cell!r}" for cell in begun if not re.fullmatch(r"[-+]?[0-9.e+-]+|-Infinity", cell)]
 
 
 def is_plain_markdown(text: str) -> list[str]:
-    """List the markup in a Markdown text that is not ours."""
+    """List markup in a Markdown text that zlang did not write."""
     tokens = [
         token
         for block in MarkdownIt("commonmark").enable("table").parse(text)
@@ -314,13 +314,13 @@ def _writable(text: str) -> str:
 
 
 def file_name(texts: Sequence[str]) -> str:
-    """Make the name of a file of the beginnings of some texts."""
+    """Build a file name from the beginnings of some texts."""
     return " ".join(text.replace("/", "_")[:_IN_A_NAME] for text in texts).lstrip("-") or "x"
 
 
 @dataclass
 class Room:
-    """A directory in which some texts stand everywhere, with a run."""
+    """A directory with a run, in which some texts are everywhere."""
 
     at: Path
     texts: Sequence[str]
@@ -328,7 +328,7 @@ class Room:
     program: str = ""
 
     def __post_init__(self) -> None:
-        """Write the program and what it needs."""
+        """Write the program and its files."""
         self.text = " ".join(self.texts)
         self.at.mkdir(parents=True)
         raw = self.text.encode("utf-8", "surrogateescape")
@@ -353,13 +353,13 @@ class Room:
         }
 
     def run(self) -> list[str]:
-        """Measure: some trials fail, so that what their tool said is shown."""
+        """Measure: some trials fail, so that their tools' messages are shown."""
         ended = self.call("run", "--", self.program, environment={"FAIL": "1"})
         problems = aftermath.said_wrong("run", ended)
         return [*problems, *self._seen("run", ended.out + ended.err)]
 
     def look(self, output: Output, shapes: Shapes) -> list[str]:
-        """Carry out a command, and list what is wrong with what it says."""
+        """Run a command, and list the faults in its output."""
         ended, texts = self.show(output)
         problems = [] if ended.code in output.codes else [f"ended with {ended.code}: {ended.err[-300:]!r}"]
         problems += aftermath.said_wrong(output.name, Ended(0, ended.out, ended.err))
@@ -370,7 +370,7 @@ class Room:
         return [*problems, *self._seen(output.name, *texts, ended.out, ended.err)]
 
     def show(self, output: Output) -> tuple[Ended, list[str]]:
-        """Carry out a command; gives how it ended, and what it printed or wrote."""
+        """Run a command; return how it ended, and its printed or written output."""
         name = self.text.replace("\0", "").replace('"', '""')
         run = next((plan.parent.name for plan in self.at.glob("runs/*/plan.jsonl")), "none")
         words = {
@@ -402,7 +402,7 @@ class Room:
         return [*problems, *self._seen(shell, printed)]
 
     def refuse(self, wrong: str) -> list[str]:
-        """Check a program that is wrong at the text."""
+        """Check a program with an error at the text."""
         program = wrong.format(text=literal(self.text), raw=self.text.replace("\0", ""))
         (self.at / "wrong.zexp").write_text(program, "utf-8", "replace")
         problems = []
@@ -427,13 +427,13 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Shapes:
-    """What the outputs of a room with a harmless text look like; it is made when one is asked for."""
+    """Structures of the outputs of a room with a harmless text, computed on demand."""
 
     place: Path
     by_output: dict[str, object] = field(default_factory=dict)
 
     def harmless(self, output: Output) -> object:
-        """Give the shape of an output."""
+        """Return the structure of an output."""
         if output.name not in self.by_output and output.shape is not None:
             room = Room(Path(tempfile.mkdtemp(dir=self.place), "room"), [TEXTS["harmless"]])
             room.run()
@@ -443,7 +443,7 @@ class Shapes:
 
 
 def try_room(names: Sequence[str], shapes: Shapes, chance: random.Random, late: float) -> Score:
-    """Try some texts, joined, in all places, with as many outputs as the time allows."""
+    """Try some texts, joined, in all places, with as many outputs as time allows."""
     score = Score(len(PLACES))
     room = Room(Path(tempfile.mkdtemp(dir=shapes.place), "room"), [TEXTS[name] for name in names])
     cases: list[tuple[str, Callable[[], list[str]]]] = [
@@ -463,7 +463,7 @@ def try_room(names: Sequence[str], shapes: Shapes, chance: random.Random, late: 
 
 
 def try_texts(seed: int, rooms: int, seconds: float = 1e9, place: Path | None = None, share: Share = (0, 1)) -> Score:
-    """Try all texts in rooms of several, in an order by chance; of more rooms the texts are drawn again."""
+    """Try all texts in rooms of several, in random order; further rooms draw texts again."""
     for module in ("duckdb", "jinja2", "scipy.stats", "zlang.pipeline.reports", "zlang.report.compose"):
         importlib.import_module(module)  # once, not in each fork
     score = Score()
@@ -489,7 +489,7 @@ def _rooms(seed: int, count: int) -> Iterator[list[str]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Say how it went."""
+    """Try hostile texts and print the score."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--rooms", type=int, default=_ROOMS_FOR_ALL)

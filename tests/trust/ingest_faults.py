@@ -41,7 +41,7 @@ _QUESTION = "select run, trial, replicate, n, position, elapsed from trials orde
 
 
 class IngestFaults:
-    """A run whose database is built again and again, each time with another fault."""
+    """A run whose database is built repeatedly, each time with another fault."""
 
     def __init__(self, scratch: Path) -> None:
         self._root, self._calls = scratch / "disk", scratch / "calls"
@@ -60,7 +60,7 @@ class IngestFaults:
         self.calls = {name: max((n for (_, call), n in calls.items() if call == name), default=0) for name in FAULTS}
 
     def run(self, seed: int, count: int, seconds: float, share: Share) -> Score:
-        """Try so many faults, or as many as the time allows."""
+        """Try the given number of faults, or as many as time allows."""
         score = Score(sum(self.calls.values()))
         late = time.monotonic() + seconds
         for fault in drawn(self.calls, FAULTS, seed)[:count][share[0] :: share[1]]:
@@ -84,7 +84,7 @@ class IngestFaults:
         return problems + ([f"left behind: {sorted(remaining)}"] if remaining else [])
 
     def _ingest(self, fault: Fault | None = None) -> Ended:
-        """Build the database from nothing."""
+        """Build the database from scratch."""
         for path in self._root.iterdir():
             if path.name not in {"program.zexp", "runs"}:
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -111,7 +111,7 @@ def fail_ingest(seed: int, count: int, seconds: float = 1e9, place: Path | None 
 
 
 def main() -> int:
-    """Say how it went."""
+    """Try faults and print the score."""
     return aftermath.as_program(__doc__, fail_ingest, 300, lambda score: f"faults in {score.places:,} calls")
 
 

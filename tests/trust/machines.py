@@ -49,7 +49,7 @@ CLOCK = '#!/bin/sh\\nexec /bin/date -d "+9 seconds" "$@"\\n'
 
 @dataclass(frozen=True)
 class Fault:
-    """What is done to host1, and what is done about it so many seconds later."""
+    """A fault inflicted on host1, and its repair after the given number of seconds."""
 
     strike: Callable[[Bed], object]
     mend: Callable[[Bed], object]
@@ -127,7 +127,7 @@ def _is_measuring(zlang: Zlang) -> bool:
 
 
 def _judge(name: str, zlang: Zlang, bed: Bed, err: bytes) -> int:
-    """Resume a run, and print what is wrong with it afterwards."""
+    """Resume a run, and print the faults found afterwards."""
     if list((zlang.at / "runs").glob("*/plan.jsonl")):
         zlang("resume", "--failed", "--yes", code=None)
     else:

@@ -73,19 +73,19 @@ def flip(data: bytes, chance: random.Random) -> bytes:
 
 
 def cut(data: bytes, chance: random.Random) -> bytes:
-    """Lose the end, the beginning or a part between."""
+    """Remove the end, the beginning or a part between."""
     first, last = sorted(chance.choices(range(len(data) + 1), k=2))
     return chance.choice((data[:first], data[last:], data[:first] + data[last:]))
 
 
 def zero(data: bytes, chance: random.Random) -> bytes:
-    """Turn a block into NUL bytes, or add some."""
+    """Replace a block with NUL bytes, or add some."""
     at, length = chance.randrange(len(data)), chance.choice((1, 16, 512, 4096))
     return data[:at] + bytes(length) + data[at + chance.choice((0, length)) :]
 
 
 def garble(data: bytes, chance: random.Random) -> bytes:
-    """Write bytes over others that are no text."""
+    """Overwrite bytes with others that are not text."""
     at = chance.randrange(len(data))
     return data[:at] + chance.randbytes(chance.choice((1, 4, 64))) + data[at + chance.choice((0, 4)) :]
 
@@ -106,7 +106,7 @@ BYTES: tuple[Callable[[bytes, random.Random], bytes], ...] = (flip, cut, zero, g
 
 
 def lose(lines: list[bytes], chance: random.Random) -> list[bytes]:
-    """Lose some lines in a row."""
+    """Remove some consecutive lines."""
     at = chance.randrange(len(lines))
     return lines[:at] + lines[at + chance.choice((1, 1, 2, 5, 20)) :]
 
@@ -118,7 +118,7 @@ def double(lines: list[bytes], chance: random.Random) -> list[bytes]:
 
 
 def move(lines: list[bytes], chance: random.Random) -> list[bytes]:
-    """Put some lines elsewhere."""
+    """Move some lines elsewhere."""
     at, length = chance.randrange(len(lines)), chance.choice((1, 1, 2, 10))
     some, others = lines[at : at + length], lines[:at] + lines[at + length :]
     to = chance.choice((at + 1, chance.randrange(len(others) + 1)))
@@ -126,7 +126,7 @@ def move(lines: list[bytes], chance: random.Random) -> list[bytes]:
 
 
 def insert(lines: list[bytes], chance: random.Random) -> list[bytes]:
-    """Add lines that are none."""
+    """Insert invalid lines."""
     at = chance.randrange(len(lines) + 1)
     junk = (
         b"\n",
@@ -144,7 +144,7 @@ LINES: tuple[Callable[[list[bytes], random.Random], list[bytes]], ...] = (lose, 
 
 
 def forge(lines: list[bytes], chance: random.Random) -> list[bytes]:
-    """Give a member of a line another value, and the line a right checksum."""
+    """Change the value of a member of a line, and give the line a correct checksum."""
     at = chance.randrange(len(lines))
     members = orjson.loads(lines[at])
     del members["crc"]
@@ -161,7 +161,7 @@ def forge(lines: list[bytes], chance: random.Random) -> list[bytes]:
 
 @dataclass
 class Score:
-    """How many mutations of each kind were tried, how many made something not count, and what went wrong."""
+    """Number of mutations tried of each kind, how many caused trials not to count, and the violations."""
 
     tried: Counter[str] = field(default_factory=Counter)
     noticed: Counter[str] = field(default_factory=Counter)
@@ -170,7 +170,7 @@ class Score:
 
 
 class Mutations:
-    """A copy of a run folder that is damaged and restored again and again."""
+    """A copy of a run folder that is repeatedly damaged and restored."""
 
     def __init__(self, source: Path, at: Path, seed: int) -> None:
         self._runs, self._db, self._chance = at / "runs", at / "results.duckdb", random.Random(seed)
@@ -186,7 +186,7 @@ class Mutations:
         assert len(self._rows) == len(self._figures)
 
     def run(self, count: int, seconds: float) -> Score:
-        """Try so many mutations, or as many as the time allows."""
+        """Try the given number of mutations, or as many as time allows."""
         late = time.monotonic() + seconds
         artefacts = sorted(path for path in self._path.glob("trials/**/*") if path.is_file())
         for n in range(count):
@@ -260,7 +260,7 @@ class Mutations:
                 )
 
     def _account(self) -> Figures:
-        """What counts, as `run`, `resume` and `status` have it."""
+        """Return the results that count, according to `run`, `resume` and `status`."""
         account = Account(self._folder, judge)
         figures = {}
         for trial in self._plan:
@@ -273,7 +273,7 @@ class Mutations:
         return figures
 
     def _stages_of_the_run(self) -> dict[str, list[object]]:
-        """What each trial had at some moment: a journal that lost its end is that of a run that was killed."""
+        """Return each trial's past results: a journal that lost its end equals that of a killed run."""
         whole = self._folder.journal.read_bytes()
         lines = whole.splitlines(keepends=True)
         stages: dict[str, list[object]] = {trial.place: [] for trial in self._plan}
@@ -286,7 +286,7 @@ class Mutations:
         return stages
 
     def _ingested(self) -> Figures:
-        """What counts, as the database has it."""
+        """Return the results that count, according to the database."""
         self._db.unlink(missing_ok=True)
         ingest(self._runs, self._db)
         result = run_query(self._db, _COUNTED)
@@ -301,7 +301,7 @@ def mutate(source: Path, seed: int, count: int, seconds: float = 1e9) -> Score:
 
 
 def main() -> int:
-    """Say how it went."""
+    """Damage a run folder and print the score."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seed", type=int, default=1)

@@ -46,7 +46,7 @@ _MESSAGE = struct.Struct("Q")
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What there is before an fsync: inodes with their names or bytes, present and synced."""
+    """The state before an fsync: inodes with their names or bytes, present and synced."""
 
     names: dict[int, Names]
     synced_names: dict[int, Names]
@@ -56,7 +56,7 @@ class Moment:
 
 @dataclass
 class Recorder:
-    """Follows a directory from fsync to fsync; it holds each inode open, so that its number is not used again."""
+    """Observer of a directory between fsyncs; it holds each inode open, so that its number is not reused."""
 
     root: Path
     environment: Mapping[str, str]
@@ -70,11 +70,11 @@ class Recorder:
     _contents: dict[tuple[int, int, int], bytes] = field(default_factory=dict)
 
     def start(self) -> None:
-        """Take what is there as being on the disk."""
+        """Treat everything present as synced."""
         self._synced_names, self._synced_files = self._walk()
 
     def session(self, command: str, *arguments: str, killed_at: int | None = None) -> int:
-        """Record a command, which may be killed before one of its fsyncs; gives how many there were."""
+        """Record a command, which may be killed before one of its fsyncs; return the number of fsyncs."""
         ours, theirs = socket.socketpair()
         child = os.fork()
         if child == 0:
@@ -130,7 +130,7 @@ class Recorder:
 
 
 def _note_syncs(tools: Path) -> Path:
-    """Have the command `sync FILE` write down the inodes of its files; gives where."""
+    """Make the command `sync FILE` record the inodes of its files; return the record's path."""
     noted = tools / "synced"
     noted.touch()
     script = tools / "sync"
@@ -140,7 +140,7 @@ def _note_syncs(tools: Path) -> Path:
 
 
 def _ask(channel: socket.socket, file: object) -> None:
-    """Tell the recorder that a file is to be synced, and go on when it has looked."""
+    """Tell the recorder that a file is about to be synced, and continue when it has recorded the state."""
     number = file if isinstance(file, int) else file.fileno()  # type: ignore[attr-defined]
     channel.send(_MESSAGE.pack(os.fstat(number).st_ino))
     if channel.recv(1) == b"K":
@@ -152,7 +152,7 @@ def _identity(path: Path) -> bytes:
 
 
 class Disk:
-    """What a disk may hold after the power was lost at a moment; `chance` decides."""
+    """A possible content of a disk after power was lost at a moment, chosen by `chance`."""
 
     def __init__(self, moment: Moment, identities: dict[int, bytes], chance: random.Random) -> None:
         self._moment, self._identities, self._chance = moment, identities, chance
@@ -163,7 +163,7 @@ class Disk:
         self.kind = f"tails {self._tail}"
 
     def restore(self, root: Path) -> None:
-        """Put it there."""
+        """Write this state to the directory."""
         self._restore_names(root, root.stat().st_ino)
         for path, inode in self._files:
             path.write_bytes(self._content(inode))
@@ -209,7 +209,7 @@ class Disk:
 
 
 class PowerLoss:
-    """A recorded run in a directory of its own, and its crash states."""
+    """A recorded run in its own directory, and its crash states."""
 
     def __init__(self, scratch: Path) -> None:
         self._root = scratch / "disk"
@@ -232,7 +232,7 @@ class PowerLoss:
         assert len(self._moments) > killed_at
 
     def run(self, seed: int, count: int, seconds: float, share: Share) -> Score:
-        """Try so many states, or as many as the time allows."""
+        """Try the given number of states, or as many as time allows."""
         score = Score(len(self._moments))
         late = time.monotonic() + seconds
         for number in range(count)[share[0] :: share[1]]:
@@ -255,7 +255,7 @@ class PowerLoss:
         score.ended["kept"] += after.kept
 
     def _committed(self, moment: Moment) -> Figures:
-        """The figures of trials whose commit was synced."""
+        """Return the figures of trials whose commit was synced."""
         journal = self._scratch / "synced.jsonl"
         journal.write_bytes(moment.synced_files.get(self._journal, b""))
         ended = run_state.read(journal).ended
@@ -275,7 +275,7 @@ def _sum_up(score: Score) -> str:
 
 
 def main() -> int:
-    """Say how it went."""
+    """Try crash states and print the score."""
     return aftermath.as_program(__doc__, lose_power, 1000, _sum_up)
 
 

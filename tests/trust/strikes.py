@@ -28,7 +28,7 @@ LET_GO = Path(__file__).resolve().parents[1] / "let_go.sh"
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A device that may be overwritten, and one of somebody else's, in the directory of a matrix."""
+    """A device that may be overwritten, and a bystander's, in the directory of a matrix."""
 
     at: Path
     state: str
@@ -73,7 +73,7 @@ class Pair:
         return Path(json.loads((self.at / "nodes.json").read_text())[str(of)])
 
     def digest(self) -> str:
-        """The hash of what is on the device, without pages that the kernel may swap to at any moment."""
+        """Return the hash of the device's content, without pages that the kernel may swap to at any moment."""
         with suppress(OSError), self.device.open("rb") as file:
             os.fsync(file.fileno())
         content = bytearray(self.image.read_bytes())
@@ -83,11 +83,11 @@ class Pair:
 
 
 class Denied(Exception):
-    """Somebody else has the device."""
+    """Another process holds the device."""
 
 
 def say(*words: object) -> str:
-    """Run a command that has to succeed, and give what it prints."""
+    """Run a command that must succeed, and return its output."""
     done = subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=120)
     if done.returncode:
         raise Denied(f"{words[0]}: {done.stderr}")
@@ -105,7 +105,7 @@ def put(pair: Pair, content: bytes, at: int = 0) -> None:
 
 
 def leave(words: Sequence[str], pair: Pair) -> None:
-    """Leave a process behind that is ready when it has made a file, and lasts until it is killed."""
+    """Start a process that signals readiness by creating a file, and lasts until it is killed."""
     ready = pair.at / "ready" / pair.state
     process = subprocess.Popen(
         [*words, str(ready)],
@@ -123,13 +123,13 @@ def leave(words: Sequence[str], pair: Pair) -> None:
 
 
 def keep_open(pair: Pair, flags: str) -> None:
-    """Have a process keep the device open."""
+    """Keep the device open in a process."""
     code = f"import os, sys, time, pathlib; os.open({str(pair.device)!r}, {flags}); pathlib.Path(sys.argv[1]).touch()"
     leave([sys.executable, "-I", "-S", "-c", f"{code}; time.sleep(600)"], pair)
 
 
 def make_file_system(pair: Pair) -> None:
-    """Make a file system as anybody would."""
+    """Create a file system in the usual way."""
     say("mke2fs", "-q", "-t", "ext2", "-E", "lazy_itable_init=0", pair.device)
 
 
@@ -144,7 +144,7 @@ def mount(pair: Pair) -> None:
 
 
 def mount_elsewhere(pair: Pair) -> None:
-    """Mount a file system in another mount namespace only, which keeps hold of no other mount of the tests."""
+    """Mount a file system only in another mount namespace, which holds no other mount of the tests."""
     mount(pair)
     script = f'sh {LET_GO} {pair.mounted}; touch "$0"; exec sleep 600'
     leave(["unshare", "--mount", "sh", "-c", script], pair)
@@ -152,7 +152,7 @@ def mount_elsewhere(pair: Pair) -> None:
 
 
 def bind_mount(pair: Pair) -> None:
-    """Have a directory of a file system mounted, but not its root."""
+    """Mount a directory of a file system, but not its root."""
     make_file_system(pair)
     pair.mounted.mkdir()
     say("mount", pair.device, pair.mounted)
@@ -163,13 +163,13 @@ def bind_mount(pair: Pair) -> None:
 
 
 def swap(pair: Pair) -> None:
-    """Let the kernel swap to the device."""
+    """Make the kernel swap to the device."""
     say("mkswap", pair.device, SWAP // 1024)
     say("swapon", pair.device)
 
 
 def put_table(pair: Pair) -> None:
-    """Make a partition table with one partition."""
+    """Create a partition table with one partition."""
     table = bytearray(512)
     table[446:462] = bytes([0, 0, 0, 0, 0x83, 0, 0, 0]) + (2048).to_bytes(4, "little") + (8192).to_bytes(4, "little")
     table[510:512] = b"\x55\xaa"
@@ -187,7 +187,7 @@ def mount_partition(pair: Pair) -> None:
 
 
 def detach(pair: Pair) -> None:
-    """Take the file away from the device; of one that somebody has open it goes only when it is let go."""
+    """Detach the device from its file; if it is open, this happens when it is closed."""
     say("losetup", "--detach", pair.device)
     if Path(f"/sys/block/{pair.device.name}/loop/backing_file").exists():
         raise Denied("somebody has it")
@@ -200,43 +200,43 @@ def attach_another(pair: Pair) -> None:
 
 
 def retarget(pair: Pair) -> None:
-    """Have the link lead to the bystander."""
+    """Point the link to the bystander."""
     pair.link.unlink()
     pair.link.symlink_to(pair.node(pair.bystander))
 
 
 def replace_node(pair: Pair) -> None:
-    """Put the bystander's node in the place of the device's."""
+    """Replace the device's node with the bystander's."""
     number = pair.node(pair.bystander).stat().st_rdev
     pair.device.rename(f"{pair.device}-aside")
     os.mknod(pair.device, 0o600 | 0o060000, number)
 
 
 def replace_link_by_node(pair: Pair) -> None:
-    """Put the bystander's node in the place of the link."""
+    """Replace the link with the bystander's node."""
     number = pair.node(pair.bystander).stat().st_rdev
     pair.link.unlink()
     os.mknod(pair.link, 0o600 | 0o060000, number)
 
 
 def link_to_file(pair: Pair) -> None:
-    """Have the link lead to the bystander's file."""
+    """Point the link to the bystander's file."""
     pair.link.unlink()
     pair.link.symlink_to(pair.bystander)
 
 
 def put_under_loop(pair: Pair) -> None:
-    """Make the device the file of another loop device."""
+    """Attach another loop device to this device."""
     (pair.at / "loops" / pair.state).write_text(say("losetup", "--find", "--show", pair.device))
 
 
 def make_read_only(pair: Pair) -> None:
-    """Have the kernel refuse writes to the device."""
+    """Make the kernel refuse writes to the device."""
     say("blockdev", "--setro", pair.device)
 
 
 def resize(pair: Pair, size: int) -> None:
-    """Give the device another size."""
+    """Change the size of the device."""
     os.truncate(pair.image, size)
     say("losetup", "--set-capacity", pair.device)
 
@@ -287,7 +287,7 @@ THEIRS = {*IN_USE, *SIGNED}
 
 
 def strike(pair: Pair) -> None:
-    """Bring about a state; what is taken is noted with its hash, what is denied with the reason."""
+    """Create a state; record the hash of a device that was taken, or the reason why the strike was denied."""
     try:
         STATES[pair.state](pair)
     except (Denied, OSError) as error:
@@ -297,7 +297,7 @@ def strike(pair: Pair) -> None:
 
 
 def end(process: int) -> None:
-    """Kill a process, and wait until it has closed what it had open."""
+    """Kill a process, and wait until it has closed its files."""
     handle = os.pidfd_open(process)
     try:
         signal.pidfd_send_signal(handle, signal.SIGKILL)
@@ -307,7 +307,7 @@ def end(process: int) -> None:
 
 
 def undo(pair: Pair) -> None:
-    """Take back whatever was done."""
+    """Undo every change."""
     aside = Path(f"{pair.device}-aside")
     if aside.is_block_device():
         aside.replace(pair.device)
@@ -350,7 +350,7 @@ def make(at: Path, states: list[str]) -> list[Pair]:
 
 
 def remove(pairs: list[Pair]) -> None:
-    """Take back all strikes, and detach all devices."""
+    """Undo all strikes, and detach all devices."""
     for pair in pairs:
         undo(pair)
     (at,) = {pair.at for pair in pairs}

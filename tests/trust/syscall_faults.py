@@ -59,11 +59,11 @@ class Fault:
     how: str
 
     def __str__(self) -> str:
-        """As it is listed."""
+        """Return the fault as it is listed."""
         return f"{self.how} at {self.name} {self.number}"
 
     def option(self) -> str:
-        """As strace takes it."""
+        """Return the fault as an option of strace."""
         effect = "signal=KILL" if self.how == "KILL" else f"error={self.how}"
         return f"--inject={self.name}:{effect}:when={self.number}"
 
@@ -76,7 +76,7 @@ def drawn(calls: Mapping[str, int], faults: Mapping[str, Sequence[str]], seed: i
 
 
 class SyscallFaults:
-    """A run that is begun again and again in a directory of its own, each time with another fault."""
+    """A run that is started repeatedly in its own directory, each time with another fault."""
 
     def __init__(self, scratch: Path) -> None:
         self._root, self._calls = scratch / "disk", scratch / "calls"
@@ -89,7 +89,7 @@ class SyscallFaults:
         self.calls = {name: calls[name] for name in FAULTS if calls[name]}
 
     def run(self, seed: int, count: int, seconds: float, share: Share) -> Score:
-        """Try so many faults, or as many as the time allows."""
+        """Try the given number of faults, or as many as time allows."""
         score = Score(sum(self.calls.values()))
         late = time.monotonic() + seconds
         for number, fault in [*enumerate(drawn(self.calls, FAULTS, seed)[:count])][share[0] :: share[1]]:
@@ -142,7 +142,7 @@ def _sum_up(score: Score) -> str:
 
 
 def main() -> int:
-    """Say how it went."""
+    """Try faults and print the score."""
     return aftermath.as_program(__doc__, inject_faults, 300, _sum_up)
 
 

@@ -35,7 +35,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def zlang(measured: Path, tmp_path: Path) -> Zlang:
-    """A directory with a copy of the run, which may be changed."""
+    """Create a directory with a copy of the run, which may be changed."""
     shutil.copytree(measured.parents[1], tmp_path, dirs_exist_ok=True)
     return Zlang(tmp_path)
 
@@ -110,7 +110,7 @@ CHANGES: dict[str, tuple[Callable[[Path], None], dict[int, str]]] = {
 
 
 def why_not(run: Path) -> dict[int, str]:
-    """Why each trial does not count that does not."""
+    """Return the reason for each trial that does not count."""
     account = Account(Folder(run), judge)
     items = [item for item in Folder(run).read_plan().items() if isinstance(item, Trial)]
     reasons = {item.number: account.verdict(item)[1] for item in items}

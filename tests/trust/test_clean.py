@@ -29,7 +29,7 @@ experiment slow { on = volume  run = waits }
 
 @pytest.fixture
 def killed(disk: Path) -> Zlang:
-    """A run that was killed while it measured, with all that it had made."""
+    """Create a run that was killed while it measured, with all its resources."""
     zlang = Zlang(disk)
     process = zlang.start("run", zlang.program(SLOW))
     deadline = time.monotonic() + 30
@@ -95,7 +95,7 @@ def test_a_file_system_with_another_uuid_stays(killed: Zlang) -> None:
 
 
 def test_a_pool_without_the_mark_stays(zfs_fuse: ZfsFuse) -> None:
-    """A run that ended is made to look killed, and a pool of its name is another's."""
+    """A finished run is made to look killed, and a pool of its name belongs to someone else."""
     zfs_fuse.run(
         """
         import zfs

@@ -101,7 +101,7 @@ class Disk:
         return self.zlang.program(PROGRAM.format(at=self.at, **fields))
 
     def guarded(self, wipe: str = "", **more: str) -> dict[str, str]:
-        """What guards it at plan time and at each step: what each says against it, empty if nothing."""
+        """Return the objections of the guards at plan time and at each step; empty if there are none."""
         (guarded,) = planned(self.at / self.program(**more)).header.guarded
         (step,) = guarded.steps
         refusals = {}
@@ -271,7 +271,7 @@ def with_an_open_partition(disk: Disk) -> Iterator[None]:
 
 @contextmanager
 def open_under_another_name(disk: Disk) -> Iterator[None]:
-    """As a container has it."""
+    """Open the device under another name, as a container does."""
     node = disk.at / "dev" / "xvda"
     node.parent.mkdir()
     os.mknod(node, 0o600 | 0o060000, disk.node.stat().st_rdev)
@@ -412,7 +412,7 @@ def test_a_format_of_a_partition_is_refused(spare: Disk) -> None:
 
 
 def test_swap_that_has_no_name_here_is_not_in_the_way(spare: Disk) -> None:
-    """As in a container, whose root is not that of the machine."""
+    """In a container, for example, the root is not that of the machine."""
     with attached(blank(spare.at / "two.img")) as node, with_a_swap_file(Disk(spare.at, node, spare.zlang)):
         within = ("unshare", "--mount", "sh", "-c", 'umount "$0" && exec "$@"', str(spare.at / "mounted"))
         assert replace(spare, within=within).guarded() == {"plan": "", "step": ""}

@@ -96,7 +96,7 @@ def script(zlang: Zlang) -> str:
 
 
 def carried_out(zlang: Zlang) -> dict[str, bool]:
-    """Whether the trial of each state was carried out to its end."""
+    """Return whether the trial of each state was carried out to its end."""
     trials = {trial.place: Path(str(trial.factors["id"])).name for trial in zlang.trials()}
     return {
         trials[f"trials/{event.trial}/{event.replicate}"]: isinstance(event, Commit)
@@ -106,7 +106,7 @@ def carried_out(zlang: Zlang) -> dict[str, bool]:
 
 
 def has_to_end(state: str, moment: str) -> bool | None:
-    """Whether a trial has to be carried out (True) or refused (False); None where both are safe."""
+    """Return whether a trial must be carried out (True) or refused (False); None if both are safe."""
     if moment in FREE:
         return False
     return True if state in DENIED | {*ELSEWHERE} - {"another-serial", "gone"} else None

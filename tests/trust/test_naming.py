@@ -341,7 +341,7 @@ REFUSED = {
 
 
 def planned(tmp_path: Path, before: str, experiment: str) -> tuple[list[str], set[str], list[Setup | Trial]]:
-    """The codes of what is wrong, what is armed, and the items."""
+    """Return the codes of findings, the armed devices, and the items."""
     program = tmp_path / "program.zexp"
     program.write_text(f"{HEAD}{before}\nexperiment e {{ {experiment} }}\n")
     overrides = Overrides({"place": f'"{ID}"'}, None)
@@ -493,7 +493,7 @@ def chosen(tmp_path: Path, before: str, experiment: str) -> Experiment:
 
 
 def with_hints(tmp_path: Path, before: str, experiment: str) -> list[tuple[str, str, str]]:
-    """The code of each finding of `check`, the text where it stands, and its hint."""
+    """Return the code of each finding of `check`, its text location, and its hint."""
     findings = naming.found_at(chosen(tmp_path, before, experiment))
     return [(finding.code.id, finding.span.text if finding.span else "", finding.hint) for finding in findings]
 
