@@ -16,7 +16,7 @@ RELEASES = os.environ.get("ZLANG_VM_RELEASES", "2.1").split()
 
 @pytest.fixture(scope="session", params=RELEASES)
 def guest(request: pytest.FixtureRequest) -> Iterator[Guest]:
-    """A running guest with kernel OpenZFS."""
+    """Start a guest with kernel OpenZFS."""
     with (
         tempfile.TemporaryDirectory(dir="/var/tmp", prefix="zlang-guest-") as at,
         booted(request.param, Path(at)) as up,
@@ -26,7 +26,7 @@ def guest(request: pytest.FixtureRequest) -> Iterator[Guest]:
 
 @pytest.fixture
 def zlang(tmp_path: Path) -> Zlang:
-    """The command, outside of the guest: it plans and ingests."""
+    """Provide the command outside the guest: it plans and ingests."""
     return Zlang(tmp_path)
 
 

@@ -94,7 +94,7 @@ class Guest:
 
 @contextmanager
 def booted(release: str, at: Path) -> Iterator[Guest]:
-    """A guest with that release of OpenZFS, built if it is not there; it is gone at the end."""
+    """Boot a guest with that release of OpenZFS, built if missing, and end it on exit."""
     made = _built(release)
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "guest", "-f", at / "key"], check=True)
     key = (at / "key.pub").read_text().split()[1]
