@@ -21,11 +21,11 @@ settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
-# A shell that starts something in the background has it ignore Ctrl-C, and so do all that it starts.
+# A shell makes its background processes ignore Ctrl-C, and their children inherit this.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-# Run folders are sealed with a key of the tests, not with that of who runs them.
+# Run folders are sealed with a key of the tests, not with the key of the user who runs them.
 _STATE = tempfile.TemporaryDirectory(prefix="zlang-state-")
 os.environ["XDG_STATE_HOME"] = _STATE.name
 

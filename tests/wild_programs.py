@@ -100,7 +100,7 @@ def formatted(text: str) -> str:
     return result.text
 
 
-# -- what they are made of
+# -- sources of programs
 
 
 @cache
@@ -148,7 +148,7 @@ def _nodes(value: Any) -> Iterator[tuple[Record, Span]]:
                 stack.extend(getattr(part, name) for name in type(part).record_fields)  # type: ignore[attr-defined]
 
 
-# -- how they are drawn
+# -- generation
 
 
 def spliced(draw: random.Random) -> str:
