@@ -213,7 +213,7 @@ def test_a_bug_gives_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert "Traceback" in log.read_text()
 
 
-# -- what is not golden, because it is this machine's or grows
+# -- output without golden files, because it depends on this machine or grows
 
 
 def test_options_that_messages_name_are_there(zlang: Zlang) -> None:
@@ -273,7 +273,7 @@ def test_what_is_suggested_can_be_typed(zlang: Zlang) -> None:
     assert suggested.endswith("zlang run program.zexp --set 'n= 3 ' --profile p --seed 4")
 
 
-# -- spaces that nobody can carry out
+# -- spaces that are too large to carry out
 
 
 def test_a_million_million_points(zlang: Zlang) -> None:

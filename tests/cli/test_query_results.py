@@ -38,7 +38,7 @@ MEANINGS = query_results.meanings(CATALOGUE, {"metric": "read_clat_p99"}, "-- un
         ("latency_percentile(l.ns, l.count, 99)", "4.1 us"),
         ('median("value")', "4.1 us"),
         ("greatest", "4.1 us"),
-        # What is not of one unit, or of no unit that is known:
+        # Columns without a single, known unit:
         ("(read_bw + elapsed)", "4096"),
         ("(read_bw / write_bw)", "4096"),
         ("(2 * read_bw)", "4096"),
