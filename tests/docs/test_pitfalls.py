@@ -14,8 +14,8 @@ from zlang.diagnostics import Lint
 from zlang.pipeline import programs
 from zlang.source import Source
 
-# A duration that is asked for, and the bytes that a disk reads or a file takes, are the same under any load.
-# Those written later are not: other tests wait for all that is dirty.
+# A requested duration, bytes read from a disk, and bytes in a file are the same under any load.
+# Bytes written back later are not: other tests wait for all dirty pages.
 HANDFUL = ["runtime-without-time_based", "jobs-share-one-file", "compression-below-sector-gain"]
 
 
@@ -36,7 +36,7 @@ def test_what_is_wrong_is_found_and_nothing_else(path: Path) -> None:
     assert names_of_findings(path, text) == []
     plain = re.sub(rf"# allow {name}:.*", "", text)
     assert (plain != text) is (name in pitfalls.NAMES)
-    # Without a `way` one measurement is answered in two ways.
+    # Without a `way`, one measurement has two answers.
     wrong, right = (only("wrong", plain), only("right", plain)) if "let way" in text else (plain, None)
     assert names_of_findings(path, wrong) == [name] * (name in pitfalls.NAMES)
     assert right is None or names_of_findings(path, right) == []

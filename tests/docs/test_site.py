@@ -68,7 +68,7 @@ def test_every_link_leads_somewhere(built: Path) -> None:
 def test_pages_are_searched_without_server_or_network(built: Path) -> None:
     requests = []
     with sync_playwright() as playwright:
-        # It will not start as root with its sandbox.
+        # Chromium does not start as root with its sandbox.
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path="/usr/bin/chromium-headless-shell", args=arguments)
         page = browser.new_page()

@@ -21,7 +21,7 @@ Capture = pytest.CaptureFixture[str]
 GOLDEN = Path(__file__).parent / "golden/studies.txt"
 RUNNABLE = studies.runnable()
 
-# What stands on the disk is as published wherever it is measured; of speeds only docs/studies.md tells.
+# Sizes on disk equal the published ones on any machine; speeds are discussed only in docs/studies.md.
 HANDFUL = ["000.3-size-on-disk", "004.2-disk-space"]
 
 
@@ -105,7 +105,7 @@ def test_a_study_is_carried_out(zfs_fuse: ZfsFuse, name: str) -> None:
     assert zfs_fuse.answers("select done = planned and valid = planned as all_count from runs") == [[True]]
     rows = results.query(zfs_fuse.place / "results.duckdb", path.with_suffix(".sql").read_text("utf-8")).rows
     assert rows
-    # The first columns are factors, the others ours and theirs.
+    # The first columns are factors, the others our results and the published ones.
     assert all(row[-2] is not None for row in rows)
     assert any(row[-1] is not None for row in rows)
     page = studies.page(zfs_fuse.place / "results.duckdb")

@@ -17,7 +17,7 @@ PROGRAMS = {
 ZLANG = Path(sys.executable).with_name("zlang")
 HOSTILE = """it's "$(touch pwned)" `touch pwned`; touch pwned & \\ * ~ $HOME"""
 
-# sshd joins the words with spaces and gives them to a shell; nothing of this side's environment is there.
+# sshd joins the words with spaces and passes them to a shell, without the client's environment.
 SSH = """#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 [ "$2" = admin@array ] || exit 255
