@@ -37,7 +37,7 @@ def test_a_run_waits_for_a_person_and_takes_the_results_afterwards(zlang: Zlang)
     lines = [line for err in outputs for line in err.splitlines()]
     requests = [line.removeprefix("manual step: ") for line in lines if line.startswith("manual step: ")]
     assert "estimate" in zlang("status", zlang.folder().name).out
-    # Nobody is asked twice for what was done before the run stopped; each fan state is asked for once.
+    # Manual steps done before the run stopped are not requested again; each fan state is requested once.
     assert sorted(requests) == sorted(
         ["switch the fan: on", "switch the fan: off"]
         + ["restart the server"] * 4
@@ -64,7 +64,7 @@ def test_a_plan_that_somebody_else_carried_out(zlang: Zlang) -> None:
     (zlang.at / "results.csv").write_text(ROWS)
     assert "4 trials" in zlang("ingest", "--csv", "results.csv", "--program", program).out
     assert zlang.rows("select count(*) as n from trials") == [{"n": 4}]
-    # The folder holds all that the database is made of.
+    # The folder holds everything from which the database is built.
     (zlang.at / "results.csv").unlink()
     (zlang.at / "results.duckdb").unlink()
     zlang("ingest")

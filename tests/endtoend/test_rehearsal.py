@@ -17,7 +17,7 @@ from zlang.readers.registry import READERS
 
 MEASURE = Step("measure", Action.MEASURE, "", "", 1)
 
-# What a round tells is a known series: it falls to 100 and stays there, or goes up and down.
+# Rounds give a known series of results: it falls to 100 and stays there, or goes up and down.
 COUNTED = """
 kind counted: workload {
   needs dir as at
@@ -55,7 +55,7 @@ def test_rehearsed_until_it_is_steady_and_so_by_the_script(zlang: Zlang) -> None
         *[0] * 9,
         1,
     ]
-    # Each round, and the measurement after them, draws by another seed.
+    # Each round, and the measurement after them, uses another seed.
     seeds = {path.read_text() for path in zlang.folder().glob("trials/*/*/a1/**/measure.out")}
     assert len(seeds) == 11
     (zlang.at / "plan.sh").write_text(zlang("plan", "program.zexp", "--emit", "sh", "--seed", "1").out, "utf-8")

@@ -44,7 +44,7 @@ def test_one_part_by_zlang_the_other_by_its_script(zlang: Zlang) -> None:
     half = zlang("run", program, "--host", "san1", "--yes", code=5)
     assert "inconclusive" in half.out
     zlang("plan", program, "--emit", "sh", "--host", "san2", "--out", "elsewhere")
-    # In the same directory of runs, where the folder of the other part must not be taken for its own.
+    # Both parts share a directory of runs; neither may mistake the other's folder for its own.
     subprocess.run(["sh", "elsewhere/plan.sh"], cwd=zlang.at, check=True, capture_output=True)
     zlang("ingest", "runs")
     rows = zlang.rows("select host, count(*) as n from trials group by all order by all")

@@ -112,7 +112,7 @@ experiment forever { on = here  run = endless }
     assert left_of(zlang.folder().name) == []
 
 
-# On a device of its own, which nobody else reads.
+# On a separate device, which nothing else reads.
 RAMPED = """
 import fio
 import linux
@@ -147,7 +147,7 @@ def test_collectors_leave_the_ramp_out(zlang: Zlang, tmp_path: Path) -> None:
     (out,) = zlang.folder().glob("trials/*/*/a1")
     window = reader_samples.read(out, "fio", "fio.json").window
     in_window, in_all = (bytes_of_loops(out, tmp_path, between) for between in (window, None))
-    # fio paces itself, and the second in which the ramp ends is divided as if it had been even.
+    # fio paces itself, and the second in which the ramp ends is split as if the rate were constant.
     nearest = min(in_window, key=lambda name: abs(in_window[name] - read))
     assert in_window[nearest] == pytest.approx(read, rel=0.25)
     assert in_all[nearest] > 1.5 * read
