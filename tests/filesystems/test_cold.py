@@ -14,7 +14,7 @@ from command_line import REPOSITORY, Zlang
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="loop devices, pools and mounting need root")
 
-# The reader that comes between: what was verified to be cold is read again before the measurement.
+# An intervening reader: data verified to be cold are read again before the measurement.
 REFILLED = """
 kind refilled: protocol {
   doc = "Empty the caches, verify it, and read everything again."
@@ -23,7 +23,7 @@ kind refilled: protocol {
   refill { sh "cat -- {at.dir}/{at.file} >{out}/refill.bin && rm {out}/refill.bin" { why = "a backup begins" } }
 }
 """
-# The reader comes while the measurement waits for its start.
+# The reader reads while the measurement waits for its start.
 INTRUDER = """
 kind intruder: collector {
   doc = "Somebody who reads the same file."
@@ -50,7 +50,7 @@ def zlang(tmp_path: Path) -> Zlang:
     return Zlang(tmp_path)
 
 
-# The load's own wrapper reads the file before or while it becomes the load.
+# The workload's own wrapper reads the file before or while it starts the workload.
 WRAPPERS = """
 kind before: wrapper {
   doc = "Read the file, and become the load."
@@ -121,16 +121,16 @@ HONEST = [
     # One pass, small blocks, past the page cache, and as a queue.
     "rw = read | randread  bs = 4KiB  direct = off | on",
     "rw = randread  bs = 4KiB  ioengine = libaio | io_uring | posixaio | mmap  iodepth = 8",
-    # A small working set is read from the device once, and from the cache ever after.
+    # A small working set is read from the device once, and then from the cache.
     "rw = randread  bs = 16KiB  time_based = on  runtime = 2s",
     "rw = read  bs = 64KiB  size = 1MiB  time_based = on  runtime = 2s  offset = 6MiB",
     "rw = randread  bs = 16KiB  ramp_time = 1s  time_based = on  runtime = 1s",
     "rw = read  bs = 64KiB  numjobs = 2  offset = 1MiB  offset_increment = 2MiB",
-    # Workers find what others have read.
+    # Workers find data in the cache that others have read.
     "rw = read | randread  bs = 64KiB  numjobs = 4",
     "rw = read  bs = 64KiB  numjobs = 4  size = 2MiB  offset_increment = 2MiB",
     "rw = read  bs = 64KiB  numjobs = 8  time_based = on  runtime = 1s",
-    # Blocks that are drawn again and again, and those that were just written.
+    # Blocks that are selected repeatedly, and those that were just written.
     'rw = randread  bs = 4KiB  random_distribution = "zipf:1.2"  io_size = 32MiB',
     "rw = randread  bs = 4KiB  norandommap = on  io_size = 32MiB",
     "rw = randrw  bs = 16KiB  rwmixread = 70%",

@@ -53,7 +53,7 @@ fio reads {{ rw = read  bs = 64KiB }}
 experiment one {{ on = data  run = reads  cache = cold }}
 """
 
-# What is measured stands still in `sleep`, so that the run can be stopped in the midst of it.
+# The measured command blocks in `sleep`, so that the run can be stopped during the measurement.
 SLOW = """
 import filesystems
 

@@ -63,7 +63,7 @@ def test_a_treatment_is_verified_and_lasts_as_long_as_what_it_was_done_to() -> N
     outputs = treated()
     assert all(text == OUTPUTS[kind] for kind in OUTPUTS for text in outputs[kind])
     assert 59 <= float(outputs["fill"][0].split()[0]) <= 61
-    # A file is laid out for every trial, because it is written to; all else is made once for each state.
+    # A file is laid out for every trial, because it is written to; all else is created once for each state.
     events = journal.Lines(Path("runs", last_run(), "journal.jsonl"))
     made = Counter(event.key for event in events if isinstance(event, Made))
     assert made["data"] == 12
