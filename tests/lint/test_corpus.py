@@ -30,7 +30,7 @@ CORPUS = [
     ("ZL035", HOME + TWO + "fio io { rw = randread  direct = on }", "on = log  run = io  cache = cold", False),
     ("ZL035", POOL + "dataset db on fast\nfile log on db { size = 1GiB }\nfio io { rw = read | randread  direct = on }",
      "on = log  run = io  cache = cold", True),
-    # A dataset that makes every write stable.
+    # A dataset that makes every write synchronous.
     ("ZL049", POOL + "dataset db on fast { sync = always }\nfile log on db { size = 1GiB }\nfio io { rw = randwrite }",
      "on = log  run = io", False),
     ("ZL049", POOL + "dataset all on fast { sync = always }\ndataset db on all\nfile log on db { size = 1GiB }\n"
@@ -56,7 +56,7 @@ CORPUS = [
      "file log on db { size = 1GiB }\nfio io { rw = randread }", "on = log  run = io  cache = cold", False),
     ("ZL023", DISK % "sector = 512B" + "pool fast on drive { ashift = 9 }\ndataset db on fast\n"
      "file log on db { size = 1GiB }\nfio io { rw = randread }", "on = log  run = io  cache = cold", False),
-    # What a dataset has from the one that it is in.
+    # A property that a dataset inherits from its parent.
     ("ZL021", POOL + "dataset all on fast { recordsize = 16KiB }\ndataset db on all\nfile log on db { size = 1GiB }\n"
      "fio io { rw = randread  bs = 16KiB }", "on = log  run = io  cache = cold", False),
     ("ZL021", POOL + "dataset all on fast { recordsize = 1MiB }\ndataset db on all\nfile log on db { size = 1GiB }\n"
