@@ -70,7 +70,7 @@ def test_what_changes_its_target_makes_it_stale() -> None:
     assert trial_of("experiment e { on = here  run = naps  during = changes {} }").invalidates == ("here",)
 
 
-# What `timeout` does where a signal comes while it forks, or is lost before the shell becomes `timeout`.
+# Imitates `timeout` when a signal arrives while it forks, or is lost before the shell becomes `timeout`.
 TIMEOUT = """#!/usr/bin/python3
 import os, signal, subprocess, sys
 seen = []
@@ -103,7 +103,7 @@ def test_an_event_without_an_end_ends_with_the_workloads(tmp_path: Path, shell: 
     assert (event / "start.out").read_text() == "started\n"
     assert (event / "over").exists()
     assert float((event / "began").read_text()) < float((stream / "ended").read_text())
-    # Its processes have the signal, and end when the machine has time for them.
+    # Its processes have received the signal, and end when the machine schedules them.
     wait_for(lambda: processes.marked({"ZLANG_STEP": str(tmp_path)}) == [])
     assert not (tmp_path / "out/gate").exists()
 

@@ -81,7 +81,7 @@ def test_the_parts_of_all_hosts_are_the_plan() -> None:
     parts = {trial.number: (trial.identity, trial.host) for plan in (a, b) for trial in trials(plan)}
     assert whose == parts
     assert {trial.host for trial in trials(a)} == {"a"}
-    # Two machines of which the same is known are two machines.
+    # Two machines with identical properties are still two machines.
     assert not {t.identity for t in trials(a)} & {t.identity for t in trials(b)}
 
 

@@ -135,7 +135,7 @@ def of_steps(steps: tuple[Step, ...], seeds: set[str]) -> Iterator[Hashable]:
     for step in steps:
         words = [("SEED" if word in seeds else word) for word in step.command.split(" ")]
         read = step.reader
-        # A collector without a name of its own is called after the experiment.
+        # A collector without its own name is named after the experiment.
         reader = orjson.dumps([read.name, read.artefact.replace("other.", "e."), read.args]) if read else None
         yield step.action, " ".join(words), step.expect, reader
 

@@ -47,7 +47,7 @@ def test_an_order_can_be_entered_anywhere(
     sizes = plots if how.has_plots else [sum(plots)]
     start = draw.draw(st.integers(0, sum(plots) * repeat * levels))
     rounds = bisection.rounds(levels)
-    # What is too long to be shuffled has plots of one size.
+    # A plan too long to be shuffled has plots of equal size.
     with mock.patch.object(order, "LONGEST_SHUFFLE", 4 if len(set(sizes)) == 1 else 1000):
         whole, tail = (
             list(order.order(Layout(len(sizes), sizes.__getitem__, repeat, 1, rounds=rounds), how, at))

@@ -178,7 +178,7 @@ def of(place: str, work: str, past: Past = Past()) -> PlanEstimate:  # noqa: B00
 
 def test_what_is_stated_is_added_up() -> None:
     estimate = of("speed = 1GiB/s", "time = 9s  amount = 2GiB")
-    # Each of ten trials writes, so that the data are laid out ten times.
+    # Each of ten trials writes, so the data are laid out ten times.
     assert estimate.seconds["measuring"] == pytest.approx(10 * 10, rel=0.01)
     assert estimate.seconds["writing data"] == pytest.approx(5 * 1 + 5 * 3, rel=0.1)
     assert estimate.written == {"place disk": (5 * 1 + 5 * 3 + 10 * 2) << 30}
