@@ -49,7 +49,7 @@ def test_a_part_has_the_operations_that_the_raw_log_has(measured: Path) -> None:
     assert reading.intervals is not None
     assert reading.window is not None
     begin, _ = reading.window
-    # The edges lie in pauses, so it does not matter how exactly both clocks agree.
+    # The edges are in pauses, so the exact agreement of both clocks does not matter.
     edges = [every[0] - 0.5, *((instant + other) / 2 for instant, other in pairwise(every) if other - instant > 0.8)]
     for first, last in combinations(edges, 2):
         cut = reading.intervals.cut([(begin + first, begin + last)]).metrics

@@ -178,7 +178,7 @@ def test_collectors_are_read_for_what_fio_measured(out: Path) -> None:
     assert (begin, end) == (103 - runtime, 103)
     assert verdict.metrics["device_reads"] == pytest.approx(runtime)
     assert all(103 - runtime < sample.t <= 103.5 for sample in verdict.samples)
-    # A clock that is not ours says nothing.
+    # A clock other than that of the run is ignored.
     assert judge(samples.trial(collector, MEASURE), out, (1.0, 2.0)).window == (1.0, 2.0)
 
 
@@ -245,7 +245,7 @@ def test_data_that_a_cold_load_read_came_from_devices(
 ) -> None:
     """Every counter must show at least half of the expected amount."""
     if fetched is not None:
-        # A wrapper that became the shell had read 7,000 bytes before fio began.
+        # A wrapper in place of the shell had read 7,000 bytes before fio started.
         counts = (f"rchar: 9\nread_bytes: {7000 + read}\nwrite_bytes: 0\n" for read in (0, fetched))
         (out / "io").write_text("".join(counts))
     (out / "verify-1.out").write_text("0")

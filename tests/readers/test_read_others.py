@@ -146,7 +146,7 @@ def test_a_real_sysstat_however_it_is_ended(tmp_path: Path) -> None:
         assert reading.metrics
         is_whole = path.read_text().count("{") == path.read_text().count("}")
         assert is_whole == (ending_name == "SIGINT")
-        # What is torn in the middle of a report has one fewer.
+        # A file torn in the middle of a report has one report fewer.
         text = path.read_text()
         path.write_text(text[: text.rindex('"timestamp"') + 60])
         assert len({sample.t for sample in samples.read(tmp_path, tool, path.name).samples}) == len(times) - 1
@@ -161,7 +161,7 @@ def test_what_iostat_says_of_disks_and_what_stands_on_them(tmp_path: Path) -> No
         template.format(*words) for words in (("loop0", 9, 9, 9, 9), ("sda", 10, 40, 1, 20), ("sdb", 30, 60, 5, 70))
     ]
     report = f'{{"timestamp": "2026-11-21T00:00:01+0000", "disk": [{", ".join(disks)}]}}'
-    # It was begun just before midnight.
+    # The collector was started just before midnight.
     (tmp_path / "i").write_text(f'@ 1795219199.75\n{{"sysstat": {{"statistics": [{report}')
     reading = samples.read(tmp_path, "iostat", "i", interval=1)
     assert reading.problems == ()
@@ -209,7 +209,7 @@ def test_a_filers_sysstat_whatever_its_head(tmp_path: Path) -> None:
 
 # --- smartctl
 
-# In the shape of smartctl 7, what matters of two disks.
+# The relevant output of smartctl 7 for two disks.
 NVME = """{{"device": {{"name": "/dev/nvme0"}}, "logical_block_size": 512, "temperature": {{"current": 36}},
  "power_on_time": {{"hours": 2401}}, "nvme_smart_health_information_log": {{"temperature": 36, "percentage_used": 1,
  "data_units_read": 900, "data_units_written": {}, "media_errors": 0}}}}""".replace("\n", "")

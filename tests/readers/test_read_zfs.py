@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from zlang.readers.reading import Sample
 
 POOL = ["pool_alloc_bytes", "pool_free_bytes", "pool_read_iops", "pool_write_iops", "pool_read_bw", "pool_write_bw"]
-# Two reports of OpenZFS 2.1, as -T u and -H -p print them.
+# Two reports of OpenZFS 2.1 in the format of -T u and -H -p.
 FIRST = "1795235177\ntm\t1802240\t1004830720\t0\t85\t35164\t659183\n"
 SECOND = "1795235178\ntm\t1802240\t1004830720\t0\t164\t0\t7000665\n"
 
