@@ -47,7 +47,7 @@ FACTORS = (
 PLAIN: dict[str, Scalar] = {"target": "plain", "content": None}
 ZEROS: dict[str, Scalar] = {"target": "soft", "content": "zeros"}
 HALF: dict[str, Scalar] = {"target": "soft", "content": "compressible(50%)"}
-# read_iops by target, block size and share of reads; what is not a number is a trial that failed.
+# read_iops by target, block size and share of reads; NaN marks a failed trial.
 MEASURED = (
     (PLAIN, 4096, 70, (100.0, 110.0)),
     (PLAIN, 65536, 70, (10.0, 14.0)),

@@ -26,7 +26,7 @@ REACHABLE = "a[href], summary, [tabindex='0']"
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        # It will not start as root with its sandbox; the page's own policy is what is tested.
+        # Chromium does not start as root with its sandbox; this tests the page's own policy.
         arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
         started = playwright.chromium.launch(executable_path="/usr/bin/chromium-headless-shell", args=arguments)
         yield started

@@ -20,7 +20,7 @@ from zlang.store.ingest import ingest
 
 pytestmark = pytest.mark.usefixtures("judged_by_print")
 
-# Nanoseconds and how many operations, by block size and replicate.
+# Latencies in nanoseconds and numbers of operations, by block size and replicate.
 BINS = {
     (4096, 1): {1000: 50, 3000: 50},
     (4096, 2): {1000: 150, 5000: 50},
