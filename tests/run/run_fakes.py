@@ -210,7 +210,7 @@ def background_run(folder: Folder) -> subprocess.Popen[bytes]:
 
 
 def _main() -> int:
-    # What the CLI will do, without the CLI.
+    # Does what the CLI would do.
     from zlang.run.stop import Interrupted
 
     where = folder.find(Path(), sys.argv[1])

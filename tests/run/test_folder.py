@@ -92,7 +92,7 @@ def test_a_start_that_was_killed_leaves_a_folder_that_is_known(tmp_path: Path) -
     assert whole.path.parent == runs
     assert runs_of_the_product.remove_unbegun(runs, killed.name) == [killed.name]
     assert not killed.path.exists()
-    # The power was lost before the name of `source` was on the disk.
+    # Power was lost before the name of `source` reached the disk.
     (starting.path / "source").rmdir()
     (starting.path / "directory").rename(starting.path / ".zlang-new-01234567")
     (runs / "mine-1-2-abcd").mkdir()

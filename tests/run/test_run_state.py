@@ -272,7 +272,7 @@ def test_what_stood_is_known_by_its_making() -> None:
     assert stood(Unmade(1.0, "pool", "q")) == {"d": 3}
 
 
-# -- what is asked of an account
+# -- queries of a run state
 
 OUT = "trials/t/1/a1"
 

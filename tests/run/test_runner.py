@@ -656,7 +656,7 @@ def test_a_run_whose_plan_was_changed_does_not_go_on(tmp_path: Path) -> None:
         list(fake_run(folder, FakeExecutor()))
 
 
-# -- what is said, word by word
+# -- messages, word for word
 
 
 def refused(events: Iterator[Event]) -> tuple[str, str]:
@@ -990,7 +990,7 @@ def test_lanes_of_machines_that_share_no_trial(tmp_path: Path) -> None:
     assert run_state.read(folder.journal).is_finished
 
 
-# -- what earlier sessions left
+# -- leftovers of earlier sessions
 
 
 def test_what_the_journal_has_lost_is_unmade_in_the_order_of_the_plan(tmp_path: Path) -> None:
