@@ -473,7 +473,7 @@ def test_any_factors_and_metrics_give_the_same_rows_twice(
     assert len(run_query(tmp / "a.duckdb", "from trials").rows) == 2
 
 
-# What stands in the way --------------------------------------------------------------------------------------------
+# Obstacles to ingest -----------------------------------------------------------------------------------------------
 
 
 def test_no_runs(runs: Path, db: Path) -> None:
