@@ -133,7 +133,7 @@ def _note_of_texts(score: Score) -> str:
     return f"{len(score.tried):,} texts, each in {score.places:,} places; {looked:,} outputs were looked at"
 
 
-# By what a case costs of CPU: a power cut 0.16 s, a failing call 0.44 s, one of ingest 1.2 s, a damaged folder 0.02 s,
+# By CPU time of a case: a power cut 0.16 s, a failing call 0.44 s, one of ingest 1.2 s, a damaged folder 0.02 s,
 # a forged folder 2 s, an output 0.22 s.
 ATTACKS = (
     Attack("power cut", 0.46, cut_power, _note_of_power),

@@ -171,7 +171,7 @@ class Output:
     """What has to be as it is of a harmless text."""
 
 
-# -- what is looked at
+# -- checks of output
 
 
 def hidden(text: str) -> list[str]:

@@ -56,7 +56,7 @@ class IngestFaults:
         ended = self._ingest()
         assert ended.code == 0, ended.err
         calls = Counter(_CALL.findall(self._calls.read_text("utf-8", "replace")))
-        # strace counts the calls of each process and thread on its own.
+        # strace counts the calls of each process and thread separately.
         self.calls = {name: max((n for (_, call), n in calls.items() if call == name), default=0) for name in FAULTS}
 
     def run(self, seed: int, count: int, seconds: float, share: Share) -> Score:

@@ -156,7 +156,7 @@ def forge(lines: list[bytes], chance: random.Random) -> list[bytes]:
     return [*lines[:at], b'%b,"crc":%d}\n' % (body, journal.cksum(body)), *lines[at + 1 :]]
 
 
-# -- what is said
+# -- reported results
 
 
 @dataclass

@@ -779,7 +779,7 @@ def test_another_link_and_another_node_after_the_guard_lead_nowhere_else(disk: P
             if swapped:
                 aside.replace(node)
         assert swapped
-        # What is another device meanwhile is left as it is, and removed once it is itself again.
+        # While the name refers to another device, it is left as it is; it is removed once the original is back.
         spare.zlang("clean", code=None)
         say("sync", bystander)
         with (disk / "two.img").open("rb") as file:

@@ -441,7 +441,7 @@ def test_it_is_guarded(tmp_path: Path, way: str) -> None:
             assert guards
             holds = way.startswith(("through one", "through a kind that hands it on and", "beside"))
             assert not holds or any(step.name == "hold-fast" for step in item.steps)
-            # Nothing of the trial names it before it is guarded, but what makes and removes its links.
+            # Before the guard, only commands that create and remove its links name the device.
             before = steps[: steps.index(guards[0])]
             assert all("dd of" not in step.command for step in before)
 

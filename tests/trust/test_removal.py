@@ -93,7 +93,7 @@ def program(act: str) -> str:
     return text
 
 
-# The script carries out the same commands; what differs is how it holds on to the directory that was made.
+# The script runs the same commands; it differs only in how it keeps hold of the created directory.
 BY_SCRIPT = [
     "a mount in it",
     "a file",
