@@ -83,7 +83,7 @@ class Guest:
             "LogLevel=ERROR",
             "BatchMode=yes",
             "ConnectTimeout=10",
-            # The emulated processor takes seconds for the keys of a connection, so all commands share one.
+            # A key exchange takes seconds on the emulated processor, so all commands share one connection.
             "ControlMaster=auto",
             "ControlPersist=600",
             f"ControlPath={self.at / 'connection'}",
@@ -100,11 +100,11 @@ def booted(release: str, at: Path) -> Iterator[Guest]:
     key = (at / "key.pub").read_text().split()[1]
     guest = Guest(at, _free_port())
     words: list[str | Path] = [*FIRST, "qemu-system-x86_64"]
-    # Measured: one plain processor is up to twice as fast as two that can do all that QEMU knows.
+    # Measured: one plain processor is up to twice as fast as two with all features of QEMU.
     words += ["-accel", "tcg", "-cpu", "Nehalem", "-smp", "1"]
     words += ["-m", "1536", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]
     words += ["-serial", f"file:{at / 'console'}", "-kernel", made / "vmlinuz", "-initrd", made / "initrd"]
-    # Without no_timer_check a kernel gives up that misses ticks while it boots, as on a busy machine.
+    # Without no_timer_check, a kernel that misses ticks during boot, as on a busy machine, gives up.
     kernel = "console=ttyS0 root=LABEL=guest rw init=/sbin/guest panic=-1 mitigations=off no_timer_check"
     # QEMU translates code again where it lies at another address: a fork and an exec take 28 ms, and 8 without that.
     kernel += " nokaslr norandmaps"

@@ -456,7 +456,7 @@ def carry_out_study(
     carry_out(guest, zlang, text, "--profile", "small", "--seed", str(seed), *sets)
     rows = zlang.rows("select * from all_trials")
     assert [(row["valid"], row["why_not"]) for row in rows] == [(True, "")] * points
-    # Ours stands beside theirs.
+    # Our results are beside the published ones.
     assert results.query(zlang.at / "results.duckdb", (STUDIES / f"{study}.sql").read_text("utf-8")).rows
     return rows
 
