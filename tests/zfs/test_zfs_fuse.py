@@ -57,7 +57,7 @@ file data on volume { size = 4MiB  content = random | zeros }
 experiment sizes { on = data  collect = [capacity {}, zfs_capacity {}] }
 """
 
-# What is measured stands still in `sleep`, so that the run can be stopped in the midst of it.
+# The measured command blocks in `sleep`, so that the run can be stopped during the measurement.
 SLOW = """
 import zfs
 
