@@ -128,7 +128,7 @@ NAMESPACES = {
 
 @pytest.mark.parametrize("namespaces", NAMESPACES)
 def test_a_copy_of_the_folder_harms_no_live_run(tmp_path: Path, namespaces: str) -> None:
-    """Whoever sees the processes of the run sees that it is carried out; for others its directory is locked."""
+    """A user who sees the run's processes knows that it is live; for others its directory is locked."""
     zlang = Zlang(tmp_path)
     program = """
     dir here { path = "." }

@@ -48,7 +48,7 @@ def test_the_table_after_again_is_of_the_new_run(zlang: Zlang) -> None:
 
 
 def test_questions_are_answered_while_the_database_is_built(zlang: Zlang) -> None:
-    """Several at once replace it; each question has the database of before or after, and the answer is the same."""
+    """Several processes replace it at once; each query sees the old or new database, with the same answer."""
     zlang.run(PROGRAM)
     table = zlang("table", "elapsed by n").out
     for _ in range(2):
@@ -67,7 +67,7 @@ def test_questions_are_answered_while_the_database_is_built(zlang: Zlang) -> Non
 
 @pytest.fixture
 def aborting(zlang: Zlang) -> Zlang:
-    """A database library that aborts as soon as it is loaded."""
+    """Install a database library that aborts as soon as it is loaded."""
     fake = zlang.at / "fake"
     fake.mkdir()
     (fake / "duckdb.py").write_text(ABORTS)
@@ -108,7 +108,7 @@ def test_a_plan_does_without_a_database_that_aborts(aborting: Zlang) -> None:
 @pytest.mark.parametrize("command", ["table", "ingest", "run program.zexp --again", "sql select"])
 @pytest.mark.parametrize("number", [5, 7, 9, 12, 16])
 def test_few_descriptors(zlang: Zlang, command: str, number: int) -> None:
-    """Whatever cannot be opened: it ends in a sentence, never in an abort or a bug."""
+    """Whichever file cannot be opened, zlang ends with a message, never with an abort or a reported bug."""
     zlang.run(PROGRAM)
     done = subprocess.run(
         ["bash", "-c", f"ulimit -n {number}; exec {' '.join(COMMAND)} {command}"],
@@ -150,7 +150,7 @@ def test_a_working_directory_that_is_gone(zlang: Zlang, command: str) -> None:
 
 
 def test_a_plan_does_not_load_the_database_library_itself(zlang: Zlang) -> None:
-    """Also where there is a database, as `make demo` leaves one."""
+    """A database exists, as after `make demo`."""
     zlang.run(PROGRAM)
     program = (
         "import sys; from zlang.cli.app import guarded; code = guarded(['plan', 'program.zexp']); "

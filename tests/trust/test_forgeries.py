@@ -75,7 +75,7 @@ def test_whoever_asks_for_forged_figures_is_told(measured: Zlang) -> None:
 
 
 def test_members_behind_the_signature_are_not_believed() -> None:
-    """Of two members of a name the last counts, so one behind the signature would replace a signed one."""
+    """The last of duplicate members counts, so one after the signature would replace a signed one."""
 
     def sign(body: bytes) -> str:
         return f"{journal.cksum(body):032x}"

@@ -80,7 +80,7 @@ def blank(image: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """A loop device with a directory of links to it, and the `zlang` that is to keep off it."""
+    """A loop device with a directory of links to it, and the `zlang` that must not write to it."""
 
     at: Path
     node: Path
@@ -463,7 +463,7 @@ def test_every_mode_that_writes_is_guarded_and_no_other(spare: Disk) -> None:
 
 
 def test_a_device_that_changes_between_plan_and_step_is_not_written(spare: Disk) -> None:
-    """The link leads to another device of the same size when the run begins to make its own links."""
+    """The link points to another device of the same size when the run starts to create its own links."""
     with attached(blank(spare.at / "two.img")) as other:
         Tools(spare.zlang).wrap(
             "mkdir", f'case $* in *-spare*) ln -sfn {other} {spare.link} ;; esac; exec {{real}} "$@"'
@@ -527,7 +527,7 @@ def test_two_ids_that_lead_to_one_device_are_refused(spare: Disk) -> None:
 
 @pytest.mark.parametrize("command", ["head -c 1M /dev/zero >{node}", "cd /dev && head -c 1M /dev/zero >{name}"])
 def test_a_command_that_names_an_armed_device_by_its_node_is_not_run(spare: Disk, command: str) -> None:
-    """Its link leads there, which only this machine knows."""
+    """Its link points to that node, which only this machine knows."""
     before = spare.digest()
     text = command.format(node=spare.node, name=spare.node.name)
     more = f'dir here {{ path = "{spare.at}" }}\nshell writes {{ command = "{text}" }}\n'
@@ -675,7 +675,7 @@ def test_data_without_a_signature_are_not_overwritten(spare: Disk, case: str) ->
 
 
 def test_what_a_run_wrote_is_its_own_and_both_ends_are_blank_afterwards(spare: Disk) -> None:
-    """Two trials write all of the device; nothing of that is in the way of the second, or of a later run."""
+    """Two trials write the whole device; this data blocks neither the second trial nor a later run."""
     program = spare.program(rw="write | rw")
     path = spare.at / program
     path.write_text(path.read_text().replace("io_size = 1MiB", "io_size = 32MiB"))
@@ -688,7 +688,7 @@ def test_what_a_run_wrote_is_its_own_and_both_ends_are_blank_afterwards(spare: D
 
 @pytest.mark.parametrize("is_overwritten", [True, False])
 def test_what_is_there_when_the_run_was_killed_is_kept_and_named(spare: Disk, is_overwritten: bool) -> None:
-    """Whether the run wrote it, or somebody else since, is not known."""
+    """It is unknown whether the run or somebody else wrote it."""
     program = spare.program(rw="write")
     path = spare.at / program
     path.write_text(path.read_text().replace("end_fsync = on", "runtime = 60s  time_based = on"))
@@ -758,7 +758,7 @@ USES = {
 
 @pytest.mark.parametrize("tool", USES)
 def test_another_link_and_another_node_after_the_guard_lead_nowhere_else(disk: Path, tool: str) -> None:
-    """Just before a tool begins, the link and the node in /dev that the program names become those of a bystander."""
+    """Just before a tool starts, the link and the node in /dev in the program are replaced with a bystander's."""
     size = 400 * MIB
     before = set(Path("/dev").glob("zlang-one-*-spare"))  # a run that was killed on this machine may have left some
     (disk / "by-id").mkdir()

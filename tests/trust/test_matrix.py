@@ -64,7 +64,7 @@ def pairs(disk: Path) -> Iterator[list[Pair]]:
 
 
 def plan_strike(at: Path, moment: str) -> None:
-    """Write the script that strikes if it is called at this moment."""
+    """Write a script that strikes if it is called at this moment."""
     called = shlex.quote(moment)
     (at / "strike").write_text(
         f'test "$1" = {called} || exit 0\nshift\nexec {sys.executable} -S {strikes.__file__} {at} "$@"\n'
@@ -72,19 +72,19 @@ def plan_strike(at: Path, moment: str) -> None:
 
 
 def strike_all(at: Path) -> None:
-    """Strike at all devices before the run."""
+    """Strike all devices before the run."""
     moment = (at / "strike").read_text().split("'")[1]
     subprocess.run(["sh", at / "strike", moment, *STATES], check=True)
 
 
 def start(zlang: Zlang, *words: str) -> str:
-    """Carry out a command, however long it takes, and give what it says of what is wrong."""
+    """Run a command without a time limit, and return its complaints."""
     _, output = zlang.start(*words).communicate(timeout=_MOST_SECONDS)
     return output.decode()
 
 
 def script(zlang: Zlang) -> str:
-    """Carry out the script, armed as it asks for, and give what it says of what is wrong."""
+    """Run the script, armed as it requires, and return its complaints."""
     words = ["sh", "plan.sh"]
     refused = subprocess.run(words, cwd=zlang.at, env=zlang.variables(), capture_output=True, text=True, check=False)
     armed = refused.stderr[refused.stderr.index("ZLANG_ARM='") :].split("'")[1]
@@ -122,7 +122,7 @@ def test_nothing_of_others_changes(pairs: list[Pair], moment: str, by: str) -> N
 
 
 def carry_out(pairs: list[Pair], moment: str, by: str) -> Iterator[str]:
-    """Carry out the plan while others strike at one moment; says what should not have been."""
+    """Carry out the plan while others strike at one moment; return what should not have happened."""
     (at,) = {pair.at for pair in pairs}
     zlang = Zlang(at)
     theirs = {pair.state: hashlib.sha256(pair.bystander.read_bytes()).hexdigest() for pair in pairs}

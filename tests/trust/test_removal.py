@@ -65,7 +65,7 @@ def place(disk: Path) -> Iterator[Zlang]:
 
 
 def _undo(disk: Path) -> None:
-    """Take away what somebody did, so that only what the run made is there."""
+    """Undo what others did, so that only the run's own resources exist."""
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         target = line.split()[4].replace("\\040", " ").replace("\\134", "\\")
         if target.startswith(f"{disk}/"):
@@ -170,7 +170,7 @@ def _link_in_their_directory(at: Path) -> None:
 
 
 def _link_within_an_access_list(at: Path) -> None:
-    """A directory of root's and root's group that a list permits another user to write to."""
+    """Create a directory of root and root's group that an access list lets another user write to."""
     (at / "listed").mkdir()
     (at / "listed" / "link").symlink_to("../place")
     (at / "link").symlink_to("listed/link")
@@ -182,7 +182,7 @@ def _link_within_an_access_list(at: Path) -> None:
 def test_root_measures_nowhere_behind_a_link_that_others_can_replace(
     tmp_path: Path, make: Callable[[Path], None]
 ) -> None:
-    """The way through the link is taken again by each command."""
+    """Each command resolves the link again."""
     (tmp_path / "place").mkdir()
     make(tmp_path)
     zlang = Zlang(tmp_path)
@@ -199,7 +199,7 @@ def test_root_measures_nowhere_behind_a_link_that_others_can_replace(
 
 
 def test_root_makes_nothing_in_a_directory_of_another_user_that_is_given(tmp_path: Path) -> None:
-    """They could replace the file by a link while it is written; what they have there can be read."""
+    """That user could replace a file with a link while it is written; existing files there can be read."""
     there = tmp_path / "there"
     there.mkdir()
     (there / "old").write_bytes(bytes(4096))

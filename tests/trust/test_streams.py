@@ -57,7 +57,7 @@ def waits(zlang: Zlang) -> str:
 
 
 def shell(zlang: Zlang, line: str) -> int:
-    """The exit code of the `zlang` (in `$zlang`) that a line of the shell starts."""
+    """Return the exit code of the `zlang` (in `$zlang`) that a shell line starts."""
     environment = {**zlang.variables(), "zlang": " ".join(COMMAND)}
     done = subprocess.run(["bash", "-c", f"{line}; exit ${{PIPESTATUS[0]}}"], cwd=zlang.at, env=environment, timeout=90)
     return done.returncode
@@ -134,7 +134,7 @@ def test_a_terminal_that_hangs_up_stops_the_run(zlang: Zlang) -> None:
 
 
 def test_a_terminal_that_hangs_up_ends_a_query(zlang: Zlang) -> None:
-    """Of a session that zlang leads, as in `ssh -t HOST zlang sql …`, only zlang itself is told."""
+    """If zlang leads the session, as in `ssh -t HOST zlang sql …`, only zlang itself is signalled."""
     zlang.run(FAILS_AT_FIRST, code=1)
     child, terminal = pty.fork()
     if child == 0:
@@ -169,7 +169,7 @@ def test_nohup_goes_on_when_the_terminal_hangs_up(zlang: Zlang) -> None:
 
 
 def test_after_a_second_ctrl_c_what_stands_is_named(zlang: Zlang) -> None:
-    """What is made cannot be removed while its removal hangs; the message says so, and `clean` removes it."""
+    """Resources cannot be removed while their removal hangs; the message says so, and `clean` removes them."""
     name = zlang.program(waits(zlang).replace("touch", "trap '' TERM; touch"))
     process = zlang.start("run", name)
     while not (zlang.at / "begun").exists():
