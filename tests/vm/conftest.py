@@ -32,7 +32,7 @@ def zlang(tmp_path: Path) -> Zlang:
 
 @pytest.fixture
 def nfs_server(guest: Guest) -> Iterator[None]:
-    """The guest's NFS server runs; the guest starts no services by itself."""
+    """Start the guest's NFS server; the guest starts no services by itself."""
     guest(
         "modprobe nfsd && mount -t nfsd nfsd /proc/fs/nfsd && mkdir -p /etc/exports.d"
         " && rpcbind -w && rpc.mountd && rpc.nfsd 2"
@@ -43,7 +43,7 @@ def nfs_server(guest: Guest) -> Iterator[None]:
 
 @pytest.fixture
 def carried_out(guest: Guest, zlang: Zlang) -> Iterator[Zlang]:
-    """Afterwards nothing that a script made is left in the guest."""
+    """Check afterwards that no resource of a script is left in the guest."""
     before = guest(LIST_WHAT_REMAINS).stdout
     yield zlang
     guest("rm -rf /var/tmp/here")

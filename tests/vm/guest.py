@@ -128,7 +128,7 @@ def booted(release: str, at: Path) -> Iterator[Guest]:
 
 
 def _built(release: str) -> Path:
-    """The directory of what a guest boots from. Two that need the same at the same time build it once."""
+    """Return the directory of boot files. Two processes that need the same files at the same time build them once."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -17,7 +17,7 @@ experiment stepped { on = here  run = io  cache = as_is }
 
 
 def test_a_trial_in_which_the_clock_was_set_does_not_count(guest: Guest, carried_out: Zlang) -> None:
-    """Forth by an hour in one trial, back in another."""
+    """The clock moves forward by an hour in one trial, and back in another."""
     carry_out(guest, carried_out, PROGRAM)
     rows = carried_out.rows("select n, valid, why_not, elapsed, position from all_trials order by n")
     assert [row["valid"] for row in rows] == [True, False, True, False, True]

@@ -102,7 +102,7 @@ def others(guest: Guest) -> Iterator[dict[str, str]]:
 
 
 def content(guest: Guest) -> list[str]:
-    """What is on the disks of the guest, as this machine sees it: where there is anything but zeros, and what."""
+    """Return where the disks of the guest, seen from this machine, contain anything but zeros, and the content."""
     guest("sync")
     return [digest(guest.at / f"disk{number}") for number in range(1, DISKS + 1)]
 
@@ -135,7 +135,7 @@ def carry_out(guest: Guest, zlang: Zlang, program: str, wipe: str, code: int) ->
 
 
 def test_what_others_use_is_refused_and_not_changed(guest: Guest, others: dict[str, str], carried_out: Zlang) -> None:
-    """Physical and logical volumes, an array and its member, partitions, vdevs of pools: the reason is said of each."""
+    """Physical and logical volumes, an array and its member, partitions, vdevs: each refusal has its reason."""
     cases = {**IN_USE, **NOT_EMPTY}
     devices = [f'("{name}", "{others.get(of, of)}", {size}MiB)' for name, (of, size, _) in cases.items()]
     before = content(guest)
@@ -173,7 +173,7 @@ experiment carried { on = data  run = load  cache = cold }
 
 
 def test_what_is_armed_and_blank_carries_an_array_and_a_pool(guest: Guest, carried_out: Zlang) -> None:
-    """One after the other on the same two disks, each of which has to find them blank; no other disk changes."""
+    """Both use the same two disks in turn, and each must find them blank; no other disk changes."""
     before = content(guest)
     carry_out(guest, carried_out, CARRYING, "", code=0)
     rows = carried_out.rows("select valid, why_not, cache_state from all_trials")

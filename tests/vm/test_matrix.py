@@ -74,7 +74,7 @@ experiment one { on = target  run = writes {} }
 
 
 def carry_out(guest: Guest, zlang: Zlang, program: str) -> None:
-    """Carry out the script, armed as it asks for."""
+    """Run the script, armed as it requires."""
     hand_over(guest, zlang, program)
     stderr = guest(START, check=False).stderr
     armed = stderr[stderr.index("ZLANG_ARM='") :].split("'")[1]

@@ -32,7 +32,7 @@ BEGUN = 'cat /var/tmp/here/runs/*/journal.jsonl 2>/dev/null | grep -c \'"event":
 
 @pytest.fixture
 def on_a_disk(guest: Guest, carried_out: Zlang) -> Iterator[Zlang]:
-    """What is beneath /var/tmp/here lies on a disk that stays when the power is cut."""
+    """Keep /var/tmp/here on a disk that survives the power cut."""
     guest("mkfs.ext4 -q /dev/vdb && mkdir -p /var/tmp/here && mount /dev/vdb /var/tmp/here")
     yield carried_out
     guest("umount /var/tmp/here && blkdiscard --zeroout /dev/vdb")
@@ -65,6 +65,6 @@ def test_a_script_goes_on_after_the_power_was_cut(guest: Guest, on_a_disk: Zlang
 
 
 def committed(guest: Guest) -> list[tuple[str, str]]:
-    """The trials that are committed, in order."""
+    """Return the committed trials, in order."""
     stdout = guest(COMMITTED, check=False).stdout
     return re.findall(r'"trial":"(\w+)","replicate":(\d+)', stdout)

@@ -13,7 +13,7 @@ from zlang.pipeline import results
 
 
 def carry_out(guest: Guest, zlang: Zlang, program: str, *options: str, code: int = 0) -> None:
-    """Plan outside, run the script inside, bring the run folder out, and build the database from it."""
+    """Plan outside, run the script in the guest, copy the run folder out, and build the database from it."""
     hand_over(guest, zlang, program, *options)
     done = guest(START, check=False)
     assert done.returncode == code, done.stdout + done.stderr
@@ -24,14 +24,14 @@ START = "! command -v python3 zlang && cd /var/tmp/here && sh script/plan.sh"
 
 
 def hand_over(guest: Guest, zlang: Zlang, program: str, *options: str) -> None:
-    """Plan outside, and put the script inside."""
+    """Plan outside, and copy the script into the guest."""
     zlang("plan", zlang.program(program), "--emit", "sh", "--out", "script", *options)
     guest("mkdir -p /var/tmp/here")
     guest.put(zlang.at / "script", "/var/tmp/here/script")
 
 
 def bring_back(guest: Guest, zlang: Zlang) -> None:
-    """Bring the run folder out, and build the database from it."""
+    """Copy the run folder out, and build the database from it."""
     guest.get("/var/tmp/here/runs", zlang.at / "runs")
     zlang("ingest", "runs")
 
@@ -97,7 +97,7 @@ experiment volume { on = disk  run = reads  cache = cold }
 
 
 def test_a_pool_of_many_parts_hot_and_a_volume_cold(guest: Guest, carried_out: Zlang) -> None:
-    """What zfs-fuse cannot: special devices, volumes, and the ARC as the only cache of a file."""
+    """Covers features that zfs-fuse lacks: special devices, volumes, and the ARC as a file's only cache."""
     carry_out(guest, carried_out, LAYERS, "--experiment", "hot")
     columns = "arc_data_hit_ratio > 99 as hits, after_logicalused_bytes > 4e6 as used, after_du_bytes > 4e6 as du"
     hot = carried_out.rows(f"select valid, why_not, cache_state, cache_evidence, {columns} from all_trials")
@@ -142,7 +142,7 @@ experiment cold { on = data  run = reads  cache = cold }
 
 
 def test_a_workload_is_rehearsed_until_the_arc_is_warm(guest: Guest, carried_out: Zlang) -> None:
-    """The rounds, judged in the guest by its shell and awk, from an empty ARC on."""
+    """The guest's shell and awk judge the rounds, starting from an empty ARC."""
     text = ON_DEVICES.replace("cache = cold", "cache = warm { window = 3 }").replace(
         "io_size = 64KiB", "io_size = 1MiB"
     )
@@ -238,7 +238,7 @@ experiment meanwhile { on = data  run = reads  during = event }
 
 
 def test_an_array_is_rebuilt_and_checked_meanwhile(guest: Guest, carried_out: Zlang) -> None:
-    """Its device is replaced by the spare, and is the spare afterwards: so the array is as it was made."""
+    """The spare replaces its device, which becomes the spare: so the array is as it was created."""
     carry_out(guest, carried_out, MEANWHILE)
     phases = "phase_rebuild_read_iops > 0 as rebuilt, phase_check_read_iops > 0 as checked"
     rows = carried_out.rows(f"select event, valid, why_not, {phases} from all_trials order by event")
@@ -273,7 +273,7 @@ ls -d runs/*/trials/*/*/a*/event* | wc -l >events
 def test_a_script_that_is_ended_while_an_array_is_busy_makes_it_anew(
     guest: Guest, carried_out: Zlang, event: str
 ) -> None:
-    """Killed, it leaves the busy array to its next start; told to stop, it removes the array itself."""
+    """If killed, it leaves the busy array to its next start; if told to stop, it removes the array itself."""
     changed = MEANWHILE[: MEANWHILE.index("let event")] + f"let event = {event}\n"
     hand_over(guest, carried_out, changed + "experiment meanwhile { on = data  run = reads  during = event }")
     guest("echo 0 >/var/tmp/here/events")
@@ -317,7 +317,7 @@ experiment held_back { on = here  run = looks  during = hog { under = scope { cp
 
 @pytest.fixture
 def control_groups(guest: Guest) -> Iterator[None]:
-    """Control groups of version 2 with their controllers on, as systemd has them."""
+    """Provide control groups of version 2 with their controllers enabled, as systemd does."""
     guest("mount -t cgroup2 none /sys/fs/cgroup && echo +io +cpu +memory >/sys/fs/cgroup/cgroup.subtree_control")
     yield
     guest("echo -io -cpu -memory >/sys/fs/cgroup/cgroup.subtree_control && umount /sys/fs/cgroup")
@@ -325,7 +325,7 @@ def control_groups(guest: Guest) -> Iterator[None]:
 
 @pytest.mark.usefixtures("control_groups")
 def test_a_control_group_limits_a_workload(guest: Guest, carried_out: Zlang) -> None:
-    """The workload reads its limits in its group, which is gone afterwards, with what the workload left running."""
+    """The workload reads its limits in its group; afterwards the group and any leftover processes are gone."""
     carry_out(guest, carried_out, LIMITED)
     rows = carried_out.rows("select under, trial, valid from all_trials")
     outputs = {
@@ -433,7 +433,7 @@ experiment worn_out { on = data  run = load  cache = cold  repeat = 2 }
 
 
 def test_a_device_that_begins_to_fail(guest: Guest, carried_out: Zlang) -> None:
-    """What fails is recorded, the script comes to its end, and all is taken apart although no request succeeds."""
+    """Failures are recorded, the script ends, and everything is dismantled although every request fails."""
     carry_out(guest, carried_out, FLAKY, "--seed", "1", code=1)
     rows = carried_out.rows("select load, valid, why_not from all_trials")
     assert len(rows) == 4
@@ -448,7 +448,7 @@ STUDIES = REPOSITORY / "examples/studies"
 def carry_out_study(
     guest: Guest, zlang: Zlang, study: str, points: int, seed: int, *given: str
 ) -> list[dict[str, object]]:
-    """Carry out so many points of a study, each once; gives what is known of its trials."""
+    """Carry out the given number of points of a study, once each; return the data of its trials."""
     (zlang.at / "published").symlink_to(STUDIES / "published")
     text = re.sub(r"(?m)^  repeat +=.*\n", "", (STUDIES / f"{study}.zexp").read_text("utf-8"))
     text = re.sub(r"(?m)^  on +=.*$", rf"\g<0>\n  design = sample({points})", text)
@@ -503,7 +503,7 @@ def test_a_study(
 
 @pytest.fixture
 def compiler(guest: Guest) -> Iterator[None]:
-    """The compiler with which the modules of ZFS were made gets the name by which make knows one."""
+    """Provide the compiler that built the ZFS modules under the name that make uses."""
     guest("ln -s gcc-12 /usr/bin/cc")
     yield
     guest("rm /usr/bin/cc")
