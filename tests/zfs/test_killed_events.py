@@ -54,7 +54,7 @@ def write_program(zfs_fuse: ZfsFuse, pool: str, events: str) -> str:
 
 
 def kill_meanwhile(zfs_fuse: ZfsFuse, command: list[str], moments: Sequence[str], tool: str = HOLDS) -> None:
-    """Start a command with tools that stand still, and kill it when all of them do."""
+    """Start a command whose tools block, and kill it when all of them do."""
     tools = zfs_fuse.place / "tools"
     tools.mkdir()
     for name in ("zfs", "zpool"):
@@ -95,7 +95,7 @@ def test_nothing_is_left_of_a_run_that_was_killed(zfs_fuse: ZfsFuse) -> None:
 
 @pytest.mark.parametrize("ends", ["clean", "resume"])
 def test_nothing_is_left_of_a_run_that_was_killed_while_a_part_was_received(zfs_fuse: ZfsFuse, ends: str) -> None:
-    """What still receives is ended, so the copy can be destroyed; a trial that goes on is counted once."""
+    """A running receive is ended, so the copy can be destroyed; the resumed trial is counted once."""
     program = write_program(zfs_fuse, MADE, "backup")
     command = [sys.executable, "-m", "zlang.cli.app", "run", program, "--yes"]
     kill_meanwhile(zfs_fuse, command, ["part"], RECEIVES_PART)

@@ -120,7 +120,7 @@ def test_the_script_of_the_sweep(zfs_fuse: ZfsFuse) -> None:
 
 
 def test_a_cache_on_a_device_of_its_own(zfs_fuse: ZfsFuse) -> None:
-    """The device is made before the pool that names it, emptied with it, and removed after it."""
+    """The device is created before the pool that names it, emptied with it, and removed after it."""
     text = program_with("cache = none | stripe(fast)").replace("import zfs", "import filesystems\nimport zfs")
     text = text.replace("pool tank", "loop fast on here { size = 64MiB  allocation = sparse }\npool tank")
     zfs_fuse.run(text)
@@ -130,7 +130,7 @@ def test_a_cache_on_a_device_of_its_own(zfs_fuse: ZfsFuse) -> None:
 
 
 def test_a_scrub_and_snapshots_meanwhile(zfs_fuse: ZfsFuse) -> None:
-    """Both go on while it is measured, and nothing of them is left; only snapshots change the dataset."""
+    """Both run during the measurement, and nothing of them is left; only snapshots change the dataset."""
     text = program_with().replace("cache = cold", "during = scrub {} | snapshots { every = 1s }")
     zfs_fuse.run(text.replace("rw = read  bs = 64KiB", "rw = read  bs = 64KiB  time_based = on  runtime = 10s"))
     assert zfs_fuse.failed() == []
@@ -138,7 +138,7 @@ def test_a_scrub_and_snapshots_meanwhile(zfs_fuse: ZfsFuse) -> None:
 
 
 def test_a_resilver_and_a_backup_meanwhile(zfs_fuse: ZfsFuse) -> None:
-    """A device is replaced and the pool is whole again, so it stays; what was sent and received is removed."""
+    """A device is replaced and the pool is whole again, so it is kept; the sent and received data are removed."""
     text = program_with(pool="layout = mirror").replace(
         "cache = cold", "during = resilver { device = 2 } | send { receive = on }"
     )
@@ -148,7 +148,7 @@ def test_a_resilver_and_a_backup_meanwhile(zfs_fuse: ZfsFuse) -> None:
 
 
 def test_a_trial_of_each_example_with_events(zfs_fuse: ZfsFuse) -> None:
-    """The first trial of each counts, and nothing that happened is left."""
+    """The first trial of each example counts, and nothing of its events is left."""
     small = ["--set", "time=3s", "--set", "volume=16MiB", "--set", "device=128MiB"]
     for name, settings in (("rebuilding", ["--profile", "smoke"]), ("snapshots", small)):
         shutil.copy(REPOSITORY / f"examples/streams/{name}.zexp", zfs_fuse.place)
@@ -319,7 +319,7 @@ def test_a_pool_of_the_machine_is_imported_with_what_was_set(zfs_fuse: ZfsFuse) 
 
 
 def started(zfs_fuse: ZfsFuse, *words: str) -> subprocess.Popen[str]:
-    """A run that is in the midst of its measurement."""
+    """Start a run and wait until it is measuring."""
     for marker in markers(zfs_fuse):
         marker.unlink()
     run = subprocess.Popen(zfs_fuse.zlang_command(*words), stderr=subprocess.PIPE, text=True)
@@ -332,12 +332,12 @@ def started(zfs_fuse: ZfsFuse, *words: str) -> subprocess.Popen[str]:
 
 
 def markers(zfs_fuse: ZfsFuse) -> list[Path]:
-    """What a measurement leaves; the file systems are mounted for the daemon only, so it is seen through its root."""
+    """List the files of a measurement; file systems are mounted for the daemon only, so its root is used."""
     return list(Path(f"/proc/{zfs_fuse.pid}/root{zfs_fuse.place}").glob("zlang-*/*/*/running"))
 
 
 def end_workers(zfs_fuse: ZfsFuse) -> None:
-    """What a killed run was measuring goes on in its place."""
+    """End the measured processes of a killed run, which go on in its place."""
     for process in Path("/proc").glob("[0-9]*"):
         try:
             at = (process / "cwd").readlink()
@@ -348,7 +348,7 @@ def end_workers(zfs_fuse: ZfsFuse) -> None:
 
 
 def export(zfs_fuse: ZfsFuse, pool: str) -> None:
-    """A pool is busy for about a second after its last I/O."""
+    """Export a pool, which is busy for about a second after its last I/O."""
     deadline = time.monotonic() + 20
     while subprocess.run(zfs_fuse.command("zpool", "export", pool), capture_output=True).returncode != 0:
         assert time.monotonic() < deadline
