@@ -1,6 +1,6 @@
 """Compare the commands of plans for FreeBSD, illumos and ONTAP, which no machine here can run, with golden files.
 
-`BLESS=1 pytest tests/emit` writes the files anew.
+`BLESS=1 pytest tests/emit` rewrites the files.
 """
 
 from __future__ import annotations
