@@ -123,7 +123,7 @@ def test_the_rule_is_that_of_snia(rule: str, series: list[int], window: int, poi
 
 
 def test_a_workload_of_fio_tells_what_zlang_reads(zlang: Zlang) -> None:
-    """What a round says is what the reader of fio finds in the same report."""
+    """A round reports the figures that the fio reader finds in the same report."""
     zlang.run(
         """
     import fio

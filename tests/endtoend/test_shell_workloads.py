@@ -154,7 +154,7 @@ def test_collectors_leave_the_ramp_out(zlang: Zlang, tmp_path: Path) -> None:
 
 
 def bytes_of_loops(out: Path, scratch: Path, window: Window | None) -> dict[str, float]:
-    """What was read of each loop device, as if it were a disk."""
+    """Return the bytes read from each loop device, as if it were a disk."""
     lines = (out / "ramped.collect.diskstats.out").read_text().splitlines(keepends=True)
     amounts = {}
     for loop in {line.split()[2] for line in lines if " loop" in line}:
@@ -165,7 +165,7 @@ def bytes_of_loops(out: Path, scratch: Path, window: Window | None) -> dict[str,
 
 
 def number(row: Mapping[str, object], name: str) -> float:
-    """A number of the database."""
+    """Return a number from the database."""
     value = row[name]
     assert isinstance(value, int | float), name
     return float(value)
@@ -197,7 +197,7 @@ experiment sizes { on = data  collect = [capacity {}, btrfs_capacity {}] }
 
 
 def test_an_experiment_about_capacity_alone(zlang: Zlang) -> None:
-    """To du a compressed extent of btrfs is as large as what is in it; compsize knows better."""
+    """To du, a compressed extent of btrfs is as large as its content; compsize reports the real size."""
     zlang.run(SIZES)
     size = 16 * 2**20
     columns = "after_du_bytes, after_apparent_bytes, before_du_bytes, after_compsize_uncompressed_bytes"
@@ -241,7 +241,7 @@ experiment watched { on = data  run = reads with { under = counts {}  time_based
 
 
 def test_what_starts_a_workload_has_metrics_beside_its_own(zlang: Zlang) -> None:
-    """A number that is not there counts against the trial, as one of the workload does."""
+    """A missing number invalidates the trial, like a missing number of the workload."""
     zlang("run", zlang.program(COUNTED), "--experiment", "counted", code=1)
     rows = zlang.rows("select under, words, read_iops > 0 as measured, valid, why_not from all_trials order by under")
     assert [list(row.values()) for row in rows] == [
@@ -252,7 +252,7 @@ def test_what_starts_a_workload_has_metrics_beside_its_own(zlang: Zlang) -> None
 
 
 def test_whether_processors_were_held_back_is_counted(zlang: Zlang) -> None:
-    """Neither the machine nor the cgroup of the tests may count it, which is said."""
+    """If neither the machine nor the tests' cgroup can count throttling, zlang reports this."""
     zlang.run(COLLECTED.replace("[vmstat { interval = 1s }, diskstats { interval = 1s }]", "throttling {}"), code=None)
     (trial,) = zlang.rows("select throttles, why_not from all_trials")
     problems = [row["problem"] for row in zlang.rows("select problem from problems")]

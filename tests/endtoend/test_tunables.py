@@ -39,7 +39,7 @@ experiment tuned {{ on = here  with = one  run = look }}
 
 @pytest.fixture
 def queue(tmp_path: Path) -> Iterator[Path]:
-    """The settings of a block device of the test's own."""
+    """Return the settings of a private block device."""
     image = tmp_path / "image"
     image.write_bytes(bytes(1 << 20))
     made = subprocess.run(["losetup", "--find", "--show", image], capture_output=True, text=True, check=True)
@@ -49,7 +49,7 @@ def queue(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def ahead(queue: Path) -> Iterator[Path]:
-    """One of them, as before once the test is over, with nothing of it saved any more."""
+    """Provide one of them; after the test it has its old value, and nothing of it is saved any more."""
     file = queue / "read_ahead_kb"
     before = file.read_text()
     yield file
@@ -58,7 +58,7 @@ def ahead(queue: Path) -> Iterator[Path]:
 
 
 def seen(zlang: Zlang) -> list[tuple[object, str]]:
-    """What each trial asked for and found."""
+    """Return the requested and observed value of each trial."""
     trials = [(trial, zlang.folder() / trial.place / "a1" / "measure.out") for trial in zlang.trials()]
     return [(trial.factors["value"] or trial.factors["set"], out.read_text().strip()) for trial, out in trials]
 
@@ -130,7 +130,7 @@ def test_what_cannot_be_set(zlang: Zlang, knob: str, value: str, why: str) -> No
 
 
 def test_one_of_several_words_and_a_pair(zlang: Zlang, queue: Path) -> None:
-    """A scheduler stands in brackets; of `dirty_bytes` and `dirty_ratio` the kernel takes one."""
+    """A scheduler is in brackets; the kernel accepts only one of `dirty_bytes` and `dirty_ratio`."""
     scheduler = queue / "scheduler"
     before = scheduler.read_text()
     zlang.run(PROGRAM.format(knob=f'file("{scheduler}")', value='"none"', command="true"))
