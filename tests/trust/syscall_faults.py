@@ -52,7 +52,7 @@ _CALL = re.compile(r"^(\w+)\(", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The call of that name and number fails."""
+    """A failure of the call with that name and number."""
 
     name: str
     number: int
@@ -69,7 +69,7 @@ class Fault:
 
 
 def drawn(calls: Mapping[str, int], faults: Mapping[str, Sequence[str]], seed: int) -> list[Fault]:
-    """Every fault of every call, in an order by seed; `calls` says how many there are of each name."""
+    """Return every fault of every call, in seeded order; `calls` has the number of calls of each name."""
     every = [Fault(name, n + 1, how) for name, most in calls.items() for n in range(most) for how in faults[name]]
     random.Random(seed).shuffle(every)
     return every
@@ -118,7 +118,7 @@ class SyscallFaults:
         (self._root / "program.zexp").write_text(PROGRAM)
 
     def _committed(self) -> Figures:
-        """What counts right after the fault, without whatever can be said only when the run has ended."""
+        """Return the results that count right after the fault, without anything known only after the run has ended."""
         committed: dict[str, object] = {}
         for plan in self._root.glob("runs/*/plan.jsonl"):
             try:

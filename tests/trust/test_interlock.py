@@ -590,7 +590,7 @@ def test_the_script_is_armed_for_its_plan_and_this_boot(spare: Disk) -> None:
 
 
 def test_a_script_knows_the_directory_of_links_that_it_makes_again(spare: Disk) -> None:
-    """Also where another directory of that name has another inode, as in /dev."""
+    """Another directory of that name may have another inode, as in /dev."""
     spare.zlang("plan", spare.program(rw="write | randwrite"), "--emit", "sh", "--out", ".")
     words = ["sh", "plan.sh"]
     stderr = subprocess.run(words, cwd=spare.at, capture_output=True, text=True, timeout=60, check=False).stderr
