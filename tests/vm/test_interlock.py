@@ -125,7 +125,7 @@ def digest(image: Path) -> str:
 
 
 def carry_out(guest: Guest, zlang: Zlang, program: str, wipe: str, code: int) -> None:
-    """As the script asks for it: what it writes to is armed by what it says when nothing is."""
+    """Run the script as it requires: arm the devices that it names when nothing is armed."""
     hand_over(guest, zlang, program)
     stderr = guest(START, check=False).stderr
     armed = stderr[stderr.index("ZLANG_ARM='") :].split("'")[1]

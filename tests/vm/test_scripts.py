@@ -157,7 +157,7 @@ def test_a_workload_is_rehearsed_until_the_arc_is_warm(guest: Guest, carried_out
 
 
 def test_a_pool_on_block_devices(guest: Guest, carried_out: Zlang) -> None:
-    """What zfs-fuse cannot: each part on a device of its own, of two sizes, exported and imported by their nodes."""
+    """Covers what zfs-fuse lacks: each part on its own device, of two sizes, exported and imported by nodes."""
     carry_out(guest, carried_out, ON_DEVICES)
     rows = carried_out.rows("select valid, why_not, cache_state, cache_evidence from all_trials")
     zfs = "nothing of it in the ARC, no header of the L2ARC"
@@ -209,7 +209,7 @@ experiment arrays { on = data  run = reads  cache = cold }
 
 
 def test_arrays_and_logical_volumes(guest: Guest, carried_out: Zlang) -> None:
-    """What they were made with is read back from mdadm and lvs; a file system stands on each, and is cold."""
+    """Their settings are read back from mdadm and lvs; each holds a file system, which is cold."""
     carry_out(guest, carried_out, ARRAYS)
     rows = carried_out.rows("select under, valid, why_not, cache_evidence from all_trials order by all")
     above = "volume: no superblock in memory; data: 0 bytes resident"
@@ -492,7 +492,7 @@ def test_a_study(
     factors: list[str],
     state: str,
 ) -> None:
-    """What it sets is read back, and where it is to begin cold arcstats told that no data were in the ARC."""
+    """Settings are read back, and for a cold start arcstats showed no data in the ARC."""
     rows = carry_out_study(guest, carried_out, study, *drawn, *given)
     for factor in factors:
         assert len({row[factor] for row in rows}) > 1, factor
@@ -511,7 +511,7 @@ def compiler(guest: Guest) -> Iterator[None]:
 
 @pytest.mark.usefixtures("nfs_server", "compiler")
 def test_a_program_is_compiled_over_nfs(guest: Guest, carried_out: Zlang) -> None:
-    """As the study of it did, on ext4 and on ZFS: both ends of the mount are cold."""
+    """As in the original study, on ext4 and on ZFS, both ends of the mount are cold."""
     rows = carry_out_study(guest, carried_out, "004.1-compiling", 2, 2, "files=4", "over_nfs=on")
     assert {row["store"] for row in rows} == {"ext4", "dataset"}
     for row in rows:
