@@ -50,6 +50,19 @@ experiment sweep { on = dat  run = reads }
 
 TWO = SHORT + "experiment second { on = here  run = says }\n"
 
+BRANCHES = """\
+import filesystems
+dir here { path = "/mnt/disk" }
+loop drive on here { size = 1GiB }
+let store = ext4 on drive {} | xfs on drive {}
+file log on store { size = 1MiB }
+file data on store { size = 1MiB }
+shell appends on log { command = "sleep 1" }
+shell reads on data { command = "sleep 1"  writes = off }
+let both = [appends, reads]
+experiment branches { on = log  run = appends | both  repeat = 3 }
+"""
+
 
 @dataclass(frozen=True)
 class Case:
@@ -75,6 +88,7 @@ CASES = [
     case("check-missing", "", "check", "missing.zexp", code=1),
     case("check-directory", SWEEP, "check", "."),
     case("plan", SWEEP, "plan", "program.zexp"),
+    case("plan-branches", BRANCHES, "plan", "program.zexp"),
     case("plan-as-said", SWEEP, "plan", "program.zexp", "--set", "size=8MiB", "--profile", "small", "--seed", "7"),
     case("plan-trials", SWEEP, "plan", "program.zexp", "--trials"),
     case("plan-trials-json", SWEEP, "plan", "program.zexp", "--trials", "--json"),

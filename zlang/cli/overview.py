@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -115,13 +115,18 @@ def _print_missing(tools: Mapping[str, str], untried: Container[str]) -> None:
 
 def _creations(setups: list[Setup]) -> list[tuple[int, str]]:
     """The resources of a plan as a tree: depth and text, each below the resource that it is on."""
-    result: dict[tuple[str | None, str, str], tuple[int, str]] = {}
-    depths: dict[str | None, int] = {None: -1}
+    keys = {setup.key for setup in setups}
+    below: dict[str | None, dict[tuple[str, str], None]] = {}
     for setup in setups:
-        depth = depths[setup.key] = depths.get(setup.parent, -1) + bool(setup.creates)
-        if setup.creates:
-            result.setdefault((setup.parent, setup.key, setup.creates), (depth, setup.creates))
-    return list(result.values()) or [(0, "nothing")]
+        below.setdefault(setup.parent if setup.parent in keys else None, {})[setup.key, setup.creates] = None
+
+    def walk(parent: str | None, depth: int) -> Iterator[tuple[int, str]]:
+        for key, creates in below.pop(parent, {}):
+            if creates:
+                yield depth, creates
+            yield from walk(key, depth + bool(creates))
+
+    return [*walk(None, 0)] or [(0, "nothing")]
 
 
 def _print_tree(lines: list[tuple[int, str]]) -> None:
