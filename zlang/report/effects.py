@@ -53,11 +53,7 @@ class Effect:
     df: int
     p: float | None
     is_of_setups: bool = False
-
-    @property
-    def factors(self) -> tuple[str, ...]:
-        """The factors of a main effect or an interaction; else the name of the source."""
-        return tuple(self.name.split(_TIMES))
+    factors: tuple[str, ...] = ()
 
     @property
     def tested_against(self) -> str:
@@ -90,9 +86,17 @@ def effects(design: Design) -> list[Effect]:
         squares, df = model.added(term, terms)
         if df:
             p, is_of_setups = strata.chance(term)
-            name = _TIMES.join(names[i] for i in term)
+            factors = tuple(names[i] for i in term)
             result.append(
-                Effect(metric=design.metric, name=name, share=squares / total, df=df, p=p, is_of_setups=is_of_setups)
+                Effect(
+                    metric=design.metric,
+                    name=_TIMES.join(factors),
+                    share=squares / total,
+                    df=df,
+                    p=p,
+                    is_of_setups=is_of_setups,
+                    factors=factors,
+                )
             )
     result.sort(key=lambda item: -item.share)
     if rest_df > cells_df:
@@ -124,7 +128,7 @@ def notes(design: Design, all_effects: Sequence[Effect]) -> list[str]:
     elif once:
         result.append(f"{', '.join(f'`{name}`' for name in once)}: set up once, so not tested; {wording.SET_UP_AGAIN}")
     is_crossed = len(design.factors) > 1 and not any(level is None for row in design.rows for level in row.levels)
-    if is_crossed and not any(_TIMES in item.name for item in all_effects):
+    if is_crossed and not any(len(item.factors) > 1 for item in all_effects):
         why = "these combinations cannot show more; `design = full` measures all"
         result.append(f"each factor is tested as if it had the same effect at all levels of the others: {why}")
     excess = math.fsum(item.share for item in all_effects) - 1
