@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from zlang.cli import progress
+from zlang.cli import progress, words
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from zlang.cli import progress
 )
 def test_a_median_stays_on_one_line(columns: int, lines: list[str]) -> None:
     assert (
-        progress.folded("last: xfs randread 4KiB 16:", "median read_iops 16,606 (n = 2)", columns).split("\n") == lines
+        words.folded("last: xfs randread 4KiB 16: ", ["median read_iops 16,606 (n = 2)"], columns).split("\n") == lines
     )
 
 

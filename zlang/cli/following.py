@@ -104,4 +104,4 @@ class _Watcher:
 def _print(text: str, whole: str = "") -> None:
     """Print a text and items that must not be broken, on several lines if the terminal is too narrow."""
     columns = shutil.get_terminal_size((80, 24)).columns
-    print(progress.folded(visible(text), whole, columns), flush=True)
+    print(words.folded(f"{visible(text)} ", [whole], columns), flush=True)

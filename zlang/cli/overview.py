@@ -206,7 +206,7 @@ def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
     print(f"estimate: {subject}{about}{words.duration(estimate.total)}{most}{commands}")
     if estimate.lanes:
         took = [f"{visible(lane)} {words.duration(spent)}" for lane, spent in estimate.lanes.items()]
-        print(words.in_lines("  lanes, which work at the same time: ", took))
+        print(words.folded("  lanes, which work at the same time: ", took, indent="    "))
     if estimate.unknown_seconds:
         print(f"  not included: {words.setups_and_trials(round(estimate.unknown_seconds))} of unknown duration")
     free = costs.free(header)

@@ -11,13 +11,12 @@ import math
 import select
 import statistics
 import sys
-import textwrap
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from zlang.cli import render
+from zlang.cli import render, words
 from zlang.plan.pace import Pace
 from zlang.plan.plan import Trial
 from zlang.run.events import Ask, Begin, Event, Fail, Interrupt, LeftBehind, Next, Outcome, Skip, Start
@@ -35,7 +34,6 @@ _OTHER_LINES = 6
 """Lines of a terminal that are not for lanes: the bar, the last point, and what was printed before."""
 """Seconds between looks at whether the run is to stop while somebody is waited for."""
 _THEN = ", then press Enter"
-_NO_BREAK = "\N{NO-BREAK SPACE}"
 _MOST_TRIALS_READ = 5000
 """The most trials for which the plan is read before the run to predict its duration."""
 
@@ -138,13 +136,6 @@ def watch(
     return failures
 
 
-def folded(text: str, whole: str, columns: int) -> str:
-    """A text and items that must not be broken, on several lines if there are too few columns."""
-    unbroken = f"{text} {whole.replace(' ', _NO_BREAK)}".rstrip(" ")
-    lines = textwrap.wrap(unbroken, columns, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-    return "\n".join(lines).replace(_NO_BREAK, " ")
-
-
 def of_every_lane(under_way: Mapping[str, str]) -> list[str]:
     """The points that are being measured, by machine: `san1: 4KiB 32`."""
     return [f"{host}: {levels}" if host else levels for host, levels in sorted(under_way.items())]
@@ -156,7 +147,7 @@ def in_lines(lanes: Sequence[str], columns: int, lines: int) -> str:
     if len(one_line) <= columns:
         return one_line
     if len(lanes) == 1:
-        return folded(one_line, "", columns)
+        return words.folded(one_line, [], columns)
     hidden = len(lanes) - max(lines, 1)
     return "\n".join([*lanes[: max(lines, 1)], *([f"and {hidden} more"] if hidden > 0 else [])])
 
@@ -277,7 +268,7 @@ class _Bar(_Quiet):
         """Draw at most ten times a second: drawing must not disturb the measurement."""
         levels, median = map(render.visible, self.last)
         console = self.progress.console
-        last = [folded(f"last: {levels}:", median, console.width)] if median else []
+        last = [words.folded(f"last: {levels}: ", [median], console.width)] if median else []
         lanes = in_lines(self.lanes, console.width, console.height - _OTHER_LINES)
         self.progress.update(self.task, description="\n".join([lanes, *last]))
         if time.monotonic() - self.drawn > 0.1:  # noqa: PLR2004

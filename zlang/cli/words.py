@@ -33,14 +33,12 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' if count != 1 else ''}"
 
 
-def in_lines(text: str, items: Iterable[str]) -> str:
-    """A text and a list, on lines of at most 80 columns that break only between items."""
+def folded(text: str, items: Iterable[str], columns: int = _COLUMNS, indent: str = "  ") -> str:
+    """A text and a list, on lines that break within the text or between items, but not within an item."""
     import textwrap
 
-    unbroken = ", ".join(item.replace(" ", _NO_BREAK) for item in items)
-    lines = textwrap.wrap(
-        text + unbroken, _COLUMNS, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
-    )
+    unbroken = text + ", ".join(item.replace(" ", _NO_BREAK) for item in items)
+    lines = textwrap.wrap(unbroken, columns, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines).replace(_NO_BREAK, " ")
 
 
