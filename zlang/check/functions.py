@@ -10,9 +10,9 @@ from zlang import units
 from zlang.check import types
 from zlang.check.instances import each_member, first_members
 from zlang.check.program import ABSENT, Absent, Instance, Joined, Value, Variable
-from zlang.check.rendering import check_length, joined, known_pieces
+from zlang.check.rendering import check_length, joined
 from zlang.check.types import COUNT, STRING, Type, is_group
-from zlang.check.values import ValueProblem, plain, quote, show
+from zlang.check.values import ValueProblem, known_pieces, plain, quote, show
 from zlang.record import Record
 from zlang.units import Quantity
 

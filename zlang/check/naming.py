@@ -18,7 +18,7 @@ from zlang.check import hosts, streams, values
 from zlang.check.factors import FirstLevels
 from zlang.check.instances import Frame, chain, leaves_changed, places
 from zlang.check.program import Absent, Axis, ChangingValue, Experiment, Instance, Joined, Symbol, Value, Variable
-from zlang.check.rendering import known_pieces
+from zlang.check.values import known_pieces
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.record import Record
 from zlang.source import Span

@@ -37,9 +37,10 @@ from zlang.check.program import (
     merge_axes,
     reached_axes,
 )
-from zlang.check.rendering import is_outside_name, known_pieces
+from zlang.check.rendering import is_outside_name
 from zlang.check.typed import resolve_condition
 from zlang.check.types import NOTHING, Type
+from zlang.check.values import known_pieces
 from zlang.diagnostics import Code
 from zlang.source import Span
 from zlang.suggest import Hint, did_you_mean

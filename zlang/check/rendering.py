@@ -29,17 +29,6 @@ def joined(parts: list[Value]) -> Value:
     return "".join(values.plain(part) for part in flat)
 
 
-def known_pieces(text: Value) -> list[str]:
-    """Return the parts of a text that are known before the run; a single part if the whole text is known."""
-    pieces = [""]
-    for part in text.parts if isinstance(text, Joined) else (text,):
-        if isinstance(part, Variable):
-            pieces.append("")
-        else:
-            pieces[-1] += values.plain(part)
-    return pieces
-
-
 def is_outside_name(part: str, text: Value) -> bool:
     """Whether a part can occur only in the known pieces of a text: the rest is the run's name, `[a-z0-9-]+`."""
     variables = text.parts if isinstance(text, Joined) else (text,)

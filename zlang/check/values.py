@@ -36,6 +36,17 @@ def quote(text: str) -> str:
     return "'" + text.replace("'", "'\"'\"'") + "'"
 
 
+def known_pieces(text: Value) -> list[str]:
+    """Return the parts of a text that are known before the run; a single part if the whole text is known."""
+    pieces = [""]
+    for part in text.parts if isinstance(text, Joined) else (text,):
+        if isinstance(part, Variable):
+            pieces.append("")
+        else:
+            pieces[-1] += plain(part)
+    return pieces
+
+
 def plain(value: Value) -> str:
     """Return the text of a value for a tool: integers for numbers, 1 and 0 for on and off."""
     if isinstance(value, str):
