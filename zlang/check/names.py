@@ -101,7 +101,8 @@ def report_unknown_name(
     """Report an unknown name, with the name that was probably meant, or else with the `candidates`."""
     words = [word.name for word in expected.words] if expected else []
     if words and expected == Type(words=expected.words if expected else ()) and context.property_name:
-        reason = context.kind.without.get(name, "") if context.kind else ""
+        reasons = context.kind.without if context.kind else {}
+        reason = reasons.get(f"{context.property_name}={name}") or reasons.get(name)
         hint: str = reason or did_you_mean(name, words) or f"it can be {expected}"
         context.report(Code.NOT_ALLOWED.at(node.span, name=context.property_name, value=f"`{name}`", hint=hint))
         return unknown(node.span, ())
