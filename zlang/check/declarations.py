@@ -512,7 +512,7 @@ def _checked(context: Context, definition: PropertyDef, resolved: Expr, node: tr
             result = f"./{result}"
         return Expr(resolved.span, type_, lambda _: result, is_constant=True)
     is_measured = bool(definition.type.scalars & {"size", "duration", "rate"})
-    is_limited = definition.allow is not None or definition.type.is_limited
+    is_limited = definition.allow is not None or definition.type.is_limited or bool(definition.options)
     is_any = not is_limited and definition.unit is None and not is_path and not is_measured
     plain = is_any and type_ == resolved.type
     all_constant = all(option.is_constant for option in resolved.alternatives) if resolved.alternatives else False

@@ -558,15 +558,35 @@ def checked_value(definition: PropertyDef, value: Value, span: Span) -> None:
         assert isinstance(limits, tuple)
         _require_within(definition.name, value, limits, definition.allow_text, span)
     _words_within(definition.type, value, span)
-    if definition.is_line and not all(map(_is_line, value if isinstance(value, tuple) else (value,))):
+    texts = value if isinstance(value, tuple) else (value,)
+    if definition.is_line and not all(map(_is_line, texts)):
         hint = "it is one line, and not empty"
         raise ProgramError(Code.NOT_ALLOWED.at(span, name=definition.name, value=values.show(value), hint=hint))
+    for text in texts if definition.options else ():
+        _require_permitted(definition, text, span)
     if isinstance(value, str) and "version" in definition.type.scalars and not versions.is_version(value):
         hint = 'write a version as `"2.1.11"`'
         raise ProgramError(Code.NOT_ALLOWED.at(span, name=definition.name, value=values.show(value), hint=hint))
     _paths_named(definition.name, definition.type, value, span)
     if isinstance(value, str) and "\0" in value:
         raise ProgramError(Code.NOT_ALLOWED.at(span, name=definition.name, value="a text with a NUL character"))
+
+
+def _require_permitted(definition: PropertyDef, text: Value, span: Span) -> None:
+    """Raise ProgramError if a text, `NAME` or `NAME=VALUE`, names an option that the kind leaves out.
+
+    The beginning of a name is refused too: getopt_long(3) takes it for the option.
+    """
+    first, *others = values.known_pieces(text)
+    named, sign = first.partition("=")[0].strip(), "=" in first
+    whole = next((name for name in definition.options if name.startswith(named)), named)
+    reason = definition.options.get(first) or definition.options.get(named)
+    if reason is None and whole != named:
+        reason = f"write an option in full: `{named}` may be read as `{whole}`"
+    if others and not sign:
+        reason = "write the name of an option as text"
+    if reason:
+        raise ProgramError(Code.NOT_ALLOWED.at(span, name=definition.name, value=values.show(text), hint=reason))
 
 
 def _is_line(value: Value) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 from zlang import units
 from zlang.cache import Cache
 from zlang.check import digests, values
-from zlang.check.kind_declarations import Declared, Report, names_in
+from zlang.check.kind_declarations import Declared, Report, left_out, names_in
 from zlang.check.lazy import LazyMapping
 from zlang.check.program import ABSENT, Absent, Expr, Instance, PropertyDef, Value, Variable
 from zlang.check.property_types import type_of
@@ -61,6 +61,7 @@ class KindScope(NoScope):
         self.nodes, self.role = declared.nodes, node.role.text
         self.target = next((item.name.text for item in node.items if isinstance(item, tree.Needs)), "")
         self.lists = names_in(node, "lists")
+        self.left_out = dict(left_out(node))
         fields = {item.name.text for item in node.items if isinstance(item, tree.Field)}
         self.own_forms = tuple(name for form, name in _LISTS_OF_FORMS.items() if form in fields)
         self.context = new_context(self, report)
@@ -75,6 +76,10 @@ class KindScope(NoScope):
         self._own_options = cache(self._own_form)
         self._options_of = Cache[tuple[str, int], tuple[Value, Value]]()
         self._last_options: tuple[object, tuple[Value, ...]] = (None, ())
+
+    def options_of_tool(self) -> dict[str, str]:
+        """Return the options of the kind's tool, each with the reason why it is left out; empty for a property."""
+        return dict.fromkeys(self.nodes, "") | self.left_out
 
     def lookup(self, name: str, span: Span) -> Expr | None:
         """Return the value of a name in a template; None if there is none."""

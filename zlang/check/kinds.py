@@ -8,7 +8,7 @@ from fractions import Fraction
 from zlang.check import kind_checks, remembered
 from zlang.check.expressions import constant, resolve, unknown
 from zlang.check.kind_actions import Readers, read_metrics, resolve_action
-from zlang.check.kind_declarations import Declared, Report, declared_in, is_field, is_on, left_out, names_in
+from zlang.check.kind_declarations import Declared, Report, declared_in, is_field, is_on, names_in
 from zlang.check.kind_scope import CONTEXT, KindScope
 from zlang.check.lazy import LazyMapping
 from zlang.check.program import ABSENT, Assertion, Expr, Kind, KindAction, PropertyDef, Symbol
@@ -131,7 +131,7 @@ class _KindBuilder:
             traits=LazyMapping({i.name.text: i for i in node.items if isinstance(i, tree.Trait)}, self._trait),
             own_traits=tuple(i.name.text for i in node.items if isinstance(i, tree.Trait) and i.type),
             armed=resolve(self.context, fields["armed"].value) if "armed" in fields else None,
-            without=dict(left_out(node)),
+            without=self.scope.left_out,
             asserts=tuple([self._assertion(item) for item in node.items if isinstance(item, tree.Assert)]),
             is_copied=self._may_be_copied(actions),
             section=resolve(self.context, fields["section"].value) if "section" in fields else None,

@@ -300,7 +300,8 @@ class PropertyDef(Record):
     command that prints the value, if the property is a fact of a machine; `ask` is an instruction for a person, if it
     is `manual`. `lists` are the words that it adds to its kind's lists where it is given.
     A text that `is_line` is a single line and not empty. `role` is that of the things that it can be. `scheduled` is
-    its value in a part of a schedule.
+    its value in a part of a schedule. If its texts are
+    names of options, `options` are those of the kind, each with the reason why it is left out; empty if it is not.
     """
 
     name: str
@@ -320,6 +321,7 @@ class PropertyDef(Record):
     is_line: bool = False
     role: str = ""
     scheduled: Expr | None = None
+    options: Mapping[str, str] = MappingProxyType({})
 
     def own_form(self, name: str) -> Expr | None:
         """Return the words that the property itself adds to a list such as `options`; None if it has no such form."""

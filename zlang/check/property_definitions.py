@@ -20,7 +20,7 @@ from zlang.units import Quantity
 
 ATTRIBUTES = (
     *("default", "allow", "unit", "cost", "since", "doc", "required", "only", "probe", "ask", "one_line"),
-    "scheduled",
+    *("scheduled", "names_options"),
 )
 
 
@@ -71,6 +71,7 @@ def define(scope: KindScope, tool: str, node: tree.Property) -> PropertyDef:
         ask=_ask(scope, node, cost, attributes.get("ask")),
         scheduled=_scheduled(scope, attributes.get("scheduled")),
         is_line="one_line" in attributes and is_on(attributes["one_line"]),
+        options=scope.options_of_tool() if "names_options" in attributes and is_on(attributes["names_options"]) else {},
     )
     if definition.default is not None and definition.default.is_constant:
         try:
