@@ -33,8 +33,8 @@ UNSAID = (*_TARGET, *ORDER, "name", "description", "pre_read", "invalidate", "ne
 _MOST_BYTES = 2**63
 _ENOUGH = 2**30
 """The size of a file if the options state none."""
-_DECIDED = (PATTERN, "readwrite", "filename", "directory", "exec_")
-"""Beginnings of options that say where the data are, what is done to them, or what else is run."""
+_DECIDED = (PATTERN, "readwrite", "filename", "directory", "exec_", "ioengine")
+"""Beginnings of options that say where the data are, what is done to them, by which engine, or what else is run."""
 _PLAIN_NAME = re.compile(r"\w[\w-]*")
 _MICROSECOND = Fraction(1, 10**6)
 _DIGITS = re.compile("[0-9]+")
@@ -107,8 +107,11 @@ def is_property(option: Option) -> bool:
 
 def obstacle(options: Mapping[str, Option]) -> str:
     """The reason why a job cannot be measured; empty if it can."""
-    engine = value_of(options, "ioengine").partition(":")[0]
-    return kind().without.get(f"the engine {engine}", "")
+    option = options.get("ioengine")
+    if option is None or option.missing or _line(option) is not None:
+        return ""
+    engine = (option.value or "").partition(":")[0]
+    return kind().without.get(f"ioengine={engine}", f"zlang does not know where the engine `{engine}` writes")
 
 
 class Settings:
@@ -236,9 +239,9 @@ def _remark(option: Option) -> list[str]:
     """The reason why an option is not in the program."""
     if option.missing:
         return writing.comment(f"{option.written}: the environment has no {', '.join(option.missing)}")
-    for name in (own_name(option.name), _engine(option)):
-        if name in kind().without:
-            return writing.comment(f"{option.written}: {kind().without[name]}")
+    name = own_name(option.name)
+    if name in kind().without:
+        return writing.comment(f"{option.written}: {kind().without[name]}")
     return writing.comment(f"{option.written}: this is not an option of {NAME}")
 
 
@@ -269,20 +272,15 @@ def lines_of(options: Mapping[str, Option], every: Mapping[str, Option]) -> Iter
         yield f"extra = [{', '.join(map(_as_written, passed_on))}]"
 
 
-def _engine(option: Option) -> str:
-    """The name under which the library says why it omits an engine."""
-    return f"the engine {(option.value or '').partition(':')[0]}" if option.name == "ioengine" else ""
-
-
 def _is_passed_on(name: str, option: Option) -> bool:
     """Whether an option is passed to fio as written: there is no property for it, and no reason why not."""
     is_known = name in UNSAID or name in kind().without or option.missing or name.startswith(_DECIDED)
-    is_left_out = f"{name}={option.value}" in kind().without or _engine(option) in kind().without
+    is_left_out = f"{name}={option.value}" in kind().without
     return not is_known and not is_left_out and bool(_PLAIN_NAME.fullmatch(option.name)) and _line(option) is None
 
 
 def _as_written(option: Option) -> str:
-    return writing.quoted(option.name + ("" if option.value is None else f"={option.value}"))
+    return writing.quoted(own_name(option.name) + ("" if option.value is None else f"={option.value}"))
 
 
 def _pattern(option: Option) -> Iterator[str]:
