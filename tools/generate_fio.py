@@ -104,6 +104,12 @@ LEFT_OUT_ENGINES = {
     "exec": "declare a `shell` workload, so that the plan shows the program",
     "e4defrag": "choose another engine: this one swaps blocks with a file that zlang did not create",
     "external": "choose another engine: this one loads code from a path",
+    "rbd": "map the image with `rbd map`, and declare its device as a `disk`: zlang cannot guard an image",
+    "nbd": "attach it with `nbd-client`, and declare its device as a `disk`: zlang cannot guard a server",
+    "rados": "declare a `shell` workload with `rados bench`: zlang cannot guard objects",
+    "gfapi": "mount the volume, and declare a `dir` in it: zlang cannot guard a volume",
+    "gfapi_async": "mount the volume, and declare a `dir` in it: zlang cannot guard a volume",
+    "mtd": "choose another engine: zlang cannot guard flash memory",
 }
 """Engines that are no words of `ioengine`; their private options are left out with them."""
 
@@ -364,7 +370,7 @@ def left_out(options: Options) -> list[tuple[str, str]]:
     engines = []
     for engine, reason in LEFT_OUT_ENGINES.items():
         private = [option["name"] for option in options.private if engine in option["engines"]]
-        engines.append((", ".join([f"the engine {engine}", *private]), reason))
+        engines.append((", ".join([f"ioengine={engine}", *private]), reason))
     return general + engines
 
 
