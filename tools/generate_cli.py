@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tools.generated import write_or_check  # noqa: E402 - found only by the line above
-from zlang.cli import app, commands  # noqa: E402
+from zlang.cli import app, command_line, commands  # noqa: E402
 
 DOCUMENT = ROOT / "docs/cli.md"
 INTRODUCTION = """\
@@ -70,7 +70,7 @@ def _printed(words: list[str]) -> str:
     """The output of Typer for these words."""
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
-        commands.carry_out(words)
+        command_line.carry_out(words)
     return output.getvalue()
 
 

@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT))
 from tools.generate_cli import help_of  # noqa: E402 - found only by the line above
 from tools.generated import write_or_check  # noqa: E402
 from zlang import __version__  # noqa: E402
-from zlang.cli import app, commands  # noqa: E402
+from zlang.cli import app, command_line, commands  # noqa: E402
 
 SHARE = ROOT / "packaging/share"
 COMPLETIONS = {
@@ -39,8 +39,8 @@ def man_page() -> str:
     """The page zlang(1)."""
     os.environ["COLUMNS"] = "100"
     parts = [f'.TH ZLANG 1 "" "zlang {__version__}" "User Commands"', ".SH NAME", "zlang \\- storage experiments"]
-    parts += [".SH SYNOPSIS", ".B zlang", "COMMAND [OPTIONS] [ARGUMENTS]", ".SH DESCRIPTION", roff(commands.HELP)]
-    parts += [".PP", roff(commands.EPILOG), ".SH COMMANDS"]
+    parts += [".SH SYNOPSIS", ".B zlang", "COMMAND [OPTIONS] [ARGUMENTS]", ".SH DESCRIPTION", roff(command_line.HELP)]
+    parts += [".PP", roff(command_line.EPILOG), ".SH COMMANDS"]
     for command in commands.COMMANDS:
         parts += [f".SS {command.__name__}", ".nf", roff(help_of(command.__name__).rstrip()), ".fi"]
     parts += [".SH EXIT STATUS"]

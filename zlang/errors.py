@@ -14,6 +14,18 @@ class ReportedError(Exception):
     """Ends a command whose program has errors that are already printed."""
 
 
+class UsageError(Exception):
+    """A wrong use of the command line. `option` is the option or the argument that is wrong, as users type it."""
+
+    def __init__(self, message: str, *, option: str | None = None) -> None:
+        super().__init__(message)
+        self.message, self.option = message, option
+
+
+class NotConfirmed(Exception):
+    """Ends a command because its user said no to its question, or gave no answer."""
+
+
 class RunError(Exception):
     """An error outside the program that stopped the work: one sentence, and what to do about it."""
 

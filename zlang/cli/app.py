@@ -12,7 +12,7 @@ from pathlib import Path
 
 from zlang import __version__
 from zlang.cli import streams
-from zlang.errors import ReportedError, RunError, failed_import, is_out_of_memory, reason_of
+from zlang.errors import NotConfirmed, ReportedError, RunError, failed_import, is_out_of_memory, reason_of
 from zlang.sink import Unwritable
 
 EXIT_CODES = {
@@ -109,6 +109,9 @@ def _ended(words: list[str]) -> int:
         return 1
     except ReportedError:
         return 1
+    except NotConfirmed:
+        print("nothing was done", file=sys.stderr)
+        return 130
     except RunError as error:
         return _fail(error)
     except KeyboardInterrupt:
@@ -152,9 +155,9 @@ def _carried_out(words: list[str]) -> object:
             from zlang.cli import status
 
             return status.status(next(iter(run), None))
-    from zlang.cli import commands
+    from zlang.cli import command_line
 
-    return commands.carry_out(words)
+    return command_line.carry_out(words)
 
 
 def _is_lost() -> bool:

@@ -12,7 +12,7 @@ from zlang.check.check import Checked, Overrides
 from zlang.check.program import Instance
 from zlang.cli import render, streams, words
 from zlang.diagnostics import Diagnostic, Severity
-from zlang.errors import ReportedError, RunError
+from zlang.errors import ReportedError, RunError, UsageError
 from zlang.pipeline import plans, programs
 from zlang.source import Source
 from zlang.text import as_unicode
@@ -37,9 +37,7 @@ def overrides(settings: list[str] | None, profile: str | None) -> Overrides:
     for setting in settings or ():
         name, equals, value = setting.partition("=")
         if not equals or not name:
-            import typer
-
-            raise typer.BadParameter(f"`{setting}` is not NAME=VALUE", param_hint="--set")
+            raise UsageError(f"`{setting}` is not NAME=VALUE", option="--set")
         if setting != as_unicode(setting):
             raise RunError(f"`--set {as_unicode(setting)}` is not UTF-8 text")
         values[name.strip()] = value

@@ -1,242 +1,57 @@
-"""The commands with their arguments and options, as Typer reads them.
+"""The commands: their arguments, their options, and what each calls.
 
-Commands import what they need when they are called, so that each starts fast.
+An annotation says how Typer reads an argument or an option. Annotations are evaluated only for a command line that is
+read with Typer (`zlang/cli/command_line.py`). Commands import what they need when they are called.
 """
 
 from __future__ import annotations
 
-import io
-import re
-import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from zlang import __version__, text
 from zlang.cli.words import DATABASE, RUNS
-from zlang.diagnostics import Code
-from zlang.emit.registry import EMITTERS
-from zlang.errors import RunError
-from zlang.importing import FILES, POOL_OPTION
-from zlang.readers import REPORTS_OF
+from zlang.errors import UsageError
 
-HELP = "Storage experiments: vary hardware, file system properties and workloads, and query the results in SQL."
-_COMMENT = re.compile(r"--[\w-]*\s")  # no option has a space in its name
-_PLAIN = re.compile(r"[\w.%/-]+")
-EPILOG = "Start with `zlang init`, then `zlang plan FILE`, `zlang run FILE`, `zlang sql QUERY`."
+if TYPE_CHECKING:
+    import typer
 
+    from zlang.cli.options import (
+        Again,
+        Allow,
+        Arm,
+        Database,
+        Deny,
+        File,
+        Form,
+        FormJson,
+        Host,
+        Json,
+        Limit,
+        Metric,
+        OfRun,
+        Order,
+        Profile,
+        Reached,
+        Readable,
+        Run,
+        Runs,
+        Seed,
+        Set,
+        Trust,
+        Warn,
+        Wear,
+        Which,
+        Wipe,
+        complete_code,
+        complete_kind,
+        complete_run,
+    )
+    from zlang.emit.registry import EMITTERS
+    from zlang.importing import FILES, POOL_OPTION
+    from zlang.readers import REPORTS_OF
 
-def _kinds(incomplete: str) -> list[str]:
-    """The kinds that a shell completes."""
-    from zlang.check import library
-
-    return [name for name in library.load().names() if name.startswith(incomplete)]
-
-
-def _explained(incomplete: str) -> list[str]:
-    """The codes of errors and rules, the names of rules, and the kinds, that a shell completes."""
-    from zlang.lint.levels import LINTS
-
-    codes = sorted(name for name in {*(code.id for code in Code), *LINTS} if name.startswith(incomplete))
-    return [*codes, *_kinds(incomplete)]
-
-
-def _run_names(incomplete: str) -> list[str]:
-    """The runs in the usual place that a shell completes."""
-    try:
-        return sorted(path.name for path in RUNS.iterdir() if path.is_dir() and path.name.startswith(incomplete))
-    except OSError:
-        return []
-
-
-def _rules(incomplete: str) -> list[str]:
-    """The names of the rules that a shell completes."""
-    from zlang.lint.levels import LINTS
-
-    return sorted({lint.name for lint in LINTS.values() if lint.name.startswith(incomplete)})
-
-
-def _profiles(context: typer.Context) -> list[str]:
-    """The profiles of the program on the command line."""
-    return _declared(context)["Profile"]
-
-
-def _experiments(context: typer.Context) -> list[str]:
-    """The experiments of the program on the command line."""
-    return _declared(context)["ExperimentDef"]
-
-
-def _hosts(context: typer.Context) -> list[str]:
-    """The hosts of the program on the command line."""
-    return _declared(context)["host"]
-
-
-def _params(context: typer.Context) -> list[str]:
-    """The params of the program on the command line, ready for a value, and each with the value that it has.
-
-    Of two completions with the same beginning, shells take the beginning, and no space behind it.
-    """
-    return [text for param in _declared(context)["Param"] for text in (param[: param.index("=") + 1], param)]
-
-
-def _declared(context: typer.Context) -> dict[str, list[str]]:
-    """Names in the program that is on the command line, by what declares them; of kinds, only hosts."""
-    from zlang.pipeline import programs
-    from zlang.syntax import parse, tree
-
-    names: dict[str, list[str]] = {"Profile": [], "ExperimentDef": [], "Param": [], "host": []}
-    # Behind an option that has no value yet, the program is still among the words that are not read.
-    words = [*context.args, *(value for value in context.params.values() if isinstance(value, str))]
-    file = next((word for word in words if word.endswith(".zexp")), "")
-    try:
-        entries = parse.program(programs.read(file)).tree.entries
-    except RunError:
-        return names
-    for entry in entries:
-        match entry:
-            case tree.Param():
-                value = entry.value.span.text
-                names["Param"].append(f"{entry.name.text}={value if _PLAIN.fullmatch(value) else 'VALUE'}")
-            case tree.Profile() | tree.ExperimentDef():
-                names[type(entry).__name__].append(entry.name.text)
-            case tree.Declaration() if str(entry.kind) == "host":
-                names["host"].append(entry.name.text)
-            case _:
-                pass
-    return names
-
-
-File = Annotated[str, typer.Argument(metavar="FILE", help="program, a .zexp file", show_default=False)]
-Readable = Annotated[
-    str, typer.Argument(metavar="FILE", help="program, a .zexp file, or `-` for standard input", show_default=False)
-]
-Set = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="set a parameter of the program; can be repeated",
-        autocompletion=_params,
-    ),
-]
-Profile = Annotated[
-    str | None,
-    typer.Option("--profile", metavar="P", help="use the parameter values of this profile", autocompletion=_profiles),
-]
-Which = Annotated[
-    str | None,
-    typer.Option(
-        "--experiment",
-        "-e",
-        metavar="NAME",
-        help="experiment to use, if the program has several",
-        autocompletion=_experiments,
-    ),
-]
-Seed = Annotated[
-    int | None, typer.Option("--seed", metavar="N", help="seed for the order and for the offsets of workloads")
-]
-Order = Annotated[
-    str | None,
-    typer.Option(
-        "--order", metavar="ORDER", help="order of the trials: planned (the default), blocked, random or as-written"
-    ),
-]
-Deny = Annotated[
-    list[str] | None,
-    typer.Option("--deny", metavar="RULE", help="report findings of this rule as errors", autocompletion=_rules),
-]
-Warn = Annotated[
-    list[str] | None,
-    typer.Option("--warn", metavar="RULE", help="report findings of this rule as warnings", autocompletion=_rules),
-]
-Allow = Annotated[
-    list[str] | None,
-    typer.Option("--allow", metavar="RULE", help="suppress this rule", autocompletion=_rules),
-]
-Host = Annotated[
-    str | None,
-    typer.Option(
-        "--host",
-        metavar="NAME",
-        help="only the trials of this host; type the command on that machine",
-        autocompletion=_hosts,
-    ),
-]
-Reached = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--reach",
-        metavar="NAME=ADDRESS",
-        help="reach this host by ssh at USER@HOST, or as this machine: NAME=local; can be repeated",
-    ),
-]
-Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="directory of the run folders")]
-Database = Annotated[Path, typer.Option("--db", metavar="FILE", help="results database")]
-Arm = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--arm",
-        metavar="DEVICE",
-        help="permit zlang to overwrite this device, named as in the program; can be repeated",
-    ),
-]
-Wipe = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--wipe",
-        metavar="DEVICE",
-        help="permit zlang to overwrite this device even if it is not empty; can be repeated",
-    ),
-]
-_MOST_PARTS = 1000
+MOST_PARTS = 1000
 """Tasks that a job array can have where Slurm is set up as it comes: MaxArraySize is 1,001."""
-Wear = Annotated[bool, typer.Option("--wear", help="permit zlang to write more to a device than its stated endurance")]
-Limit = Annotated[
-    int | None, typer.Option("--limit", metavar="N", help="permit a run of up to N trials; default: 10,000")
-]
-Again = Annotated[bool, typer.Option("--again", help="measure again what earlier runs have measured")]
-Form = Annotated[
-    str,
-    typer.Option("--format", metavar="FORMAT", help="table, csv, json, ndjson, markdown or latex", show_default=True),
-]
-Run = Annotated[
-    str | None,
-    typer.Option("--run", metavar="RUN", help="default: the latest run", show_default=False, autocompletion=_run_names),
-]
-OfRun = Annotated[
-    str | None,
-    typer.Argument(metavar="[RUN]", help="default: the latest run", show_default=False, autocompletion=_run_names),
-]
-Metric = Annotated[
-    str | None,
-    typer.Option(
-        "--metric",
-        "-m",
-        metavar="METRIC",
-        help="metric to use, a column of `trials`; default: the primary metric of the experiment",
-    ),
-]
-Trust = Annotated[
-    bool,
-    typer.Option(
-        "--trust",
-        help="run the commands of this folder even if its seal does not show that you created it on this machine",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="print JSON instead of text")]
-FormJson = Annotated[bool, typer.Option("--json", help="short for `--format json`")]
-
-
-def top(
-    *,
-    version: Annotated[bool, typer.Option("--version", help="print the version", is_eager=True)] = False,
-) -> None:
-    """Measure storage: small programs say what to vary."""
-    if version:
-        print(f"zlang {__version__}")
-        raise typer.Exit
 
 
 def check(
@@ -258,13 +73,13 @@ def check(
     deny: Deny = None,
     warn: Warn = None,
     allow: Allow = None,
-) -> None:
+) -> int:
     """Report all problems of programs, with their locations."""
     from zlang.cli import checking
 
     form = "json" if as_json else form
     rules = {"deny": deny or [], "warn": warn or [], "allow": allow or []}
-    raise typer.Exit(checking.check(files, settings, profile, form, rules, fix=fix, diff=diff))
+    return checking.check(files, settings, profile, form, rules, fix=fix, diff=diff)
 
 
 def explain(
@@ -274,17 +89,17 @@ def explain(
             metavar="[CODE]",
             help="a code such as E203, a rule, a metric, a kind or KIND.PROPERTY; default: list all codes",
             show_default=False,
-            autocompletion=_explained,
+            autocompletion=complete_code,
         ),
     ] = None,
-) -> None:
+) -> int:
     """Explain a finding, a metric, a kind or a property.
 
     The page of an error or a warning has a wrong and a corrected program.
     """
     from zlang.cli import explaining
 
-    raise typer.Exit(explaining.explain(code))
+    return explaining.explain(code)
 
 
 def fmt(
@@ -300,11 +115,11 @@ def fmt(
         bool, typer.Option("--check", help="list files that would change, and exit with 1 if there are any")
     ] = False,
     diff: Annotated[bool, typer.Option("--diff", help="show what would change, and change nothing")] = False,
-) -> None:
+) -> int:
     """Format programs. Comments stay where they are."""
     from zlang.cli import formatting
 
-    raise typer.Exit(formatting.fmt(files, check=check, diff=diff))
+    return formatting.fmt(files, check=check, diff=diff)
 
 
 def plan(
@@ -337,37 +152,35 @@ def plan(
     reach: Reached = None,
     *,
     as_json: Json = False,
-) -> None:
+) -> int:
     """Show what a run would do. Nothing is run, and nothing is changed.
 
     The estimate leaves out trials whose results `run` would reuse from earlier runs. For plans of more than 10,000
     trials, `plan` may not look for such results, and says so.
     """
     if out is not None and emit is None:
-        raise typer.BadParameter("say what to write there: add --emit sh, or another format", param_hint="--out")
+        raise UsageError("say what to write there: add --emit sh, or another format", option="--out")
     views = {"--trials": trials, "--steps": steps, "--trial": trial is not None, "--emit": emit is not None}
     given = [option for option, is_given in views.items() if is_given]
     if len(given) > 1:
-        raise typer.BadParameter(f"each shows the plan in its own way: give one of {', '.join(given)}")
+        raise UsageError(f"each shows the plan in its own way: give one of {', '.join(given)}")
     if as_json and given not in ([], ["--trials"]):
-        raise typer.BadParameter(f"omit {given[0]}: the JSON has all trials and steps", param_hint="--json")
+        raise UsageError(f"omit {given[0]}: the JSON has all trials and steps", option="--json")
     from zlang.cli import planning
 
-    raise typer.Exit(
-        planning.plan(
-            file,
-            settings,
-            profile,
-            experiment,
-            seed,
-            host,
-            order,
-            runs,
-            db,
-            planning.View(trials=trials, steps=steps, trial=trial, emit=emit, out=out, as_json=as_json),
-            reach=reach or (),
-            again=again,
-        )
+    return planning.plan(
+        file,
+        settings,
+        profile,
+        experiment,
+        seed,
+        host,
+        order,
+        runs,
+        db,
+        planning.View(trials=trials, steps=steps, trial=trial, emit=emit, out=out, as_json=as_json),
+        reach=reach or (),
+        again=again,
     )
 
 
@@ -383,7 +196,7 @@ def diff(
     order: Order = None,
     *,
     as_json: Json = False,
-) -> None:
+) -> int:
     """Compare two programs or plans.
 
     The comparison lists trials that are added, removed or changed, and their commands. The exit code is 6 if anything
@@ -394,7 +207,7 @@ def diff(
     """
     from zlang.cli import differing
 
-    raise typer.Exit(differing.diff(old, new, settings, profile, experiment, seed, order, as_json=as_json))
+    return differing.diff(old, new, settings, profile, experiment, seed, order, as_json=as_json)
 
 
 def snapshot(
@@ -409,7 +222,7 @@ def snapshot(
         bool, typer.Option("--validate", help="compare with the saved plan, and write nothing")
     ] = False,
     as_json: Json = False,
-) -> None:
+) -> int:
     """Save the plan of a program as PROGRAM.plan.jsonl.
 
     The file is beside the program. With `--validate` the command fails if the plan has changed since it was saved.
@@ -420,7 +233,7 @@ def snapshot(
     from zlang.cli import differing
 
     given = (file, settings, profile, experiment, seed, order)
-    raise typer.Exit(differing.snapshot(*given, validate=validate, as_json=as_json))
+    return differing.snapshot(*given, validate=validate, as_json=as_json)
 
 
 def run(
@@ -448,7 +261,7 @@ def run(
         int | None,
         typer.Option("--lanes", metavar="N", min=1, help="use at most N groups of machines at a time; default: all"),
     ] = None,
-) -> None:
+) -> int:
     """Run the plan of a program, and show the results.
 
     All output is kept in a run folder.
@@ -464,7 +277,7 @@ def run(
     armed = Armed(tuple(arm or ()), tuple(wipe or ()))
     given = (file, settings, profile, experiment, runs, db, seed, host, order, armed)
     wishes = running.Wishes(only=only, limit=limit, yes=yes, failed=failed, again=again, wear=wear)
-    raise typer.Exit(running.run(*given, wishes, reach=reach or [], lanes=lanes or 0))
+    return running.run(*given, wishes, reach=reach or [], lanes=lanes or 0)
 
 
 def submit(
@@ -483,8 +296,8 @@ def submit(
     *,
     slurm: Annotated[bool, typer.Option("--slurm", help="submit a job array of Slurm")] = False,
     parts: Annotated[
-        int, typer.Option("--parts", metavar="N", min=1, max=_MOST_PARTS, help="divide the plan into at most N parts")
-    ] = _MOST_PARTS,
+        int, typer.Option("--parts", metavar="N", min=1, max=MOST_PARTS, help="divide the plan into at most N parts")
+    ] = MOST_PARTS,
     lanes: Annotated[
         int | None, typer.Option("--lanes", metavar="N", min=1, help="run at most N parts at a time; default: all")
     ] = None,
@@ -494,7 +307,7 @@ def submit(
         bool, typer.Option("--failed", help="also submit parts with failed trials, which are measured again")
     ] = False,
     again: Again = False,
-) -> None:
+) -> int:
     """Submit the plan of a program to Slurm as a job array.
 
     Each task runs one part of the plan. A part consists of whole plots. If tasks were killed or lost, type the same
@@ -504,10 +317,10 @@ def submit(
     from zlang.cli import submitting
 
     if not slurm:
-        raise typer.BadParameter("add --slurm; zlang supports no other batch system", param_hint="--slurm")
+        raise UsageError("add --slurm; zlang supports no other batch system", option="--slurm")
     program = (file, settings, profile, experiment, runs, db, seed, order)
     wishes = submitting.Submission(parts=parts, lanes=lanes or 0, limit=limit, wear=wear, failed=failed, again=again)
-    raise typer.Exit(submitting.submit(*program, options or [], wishes))
+    return submitting.submit(*program, options or [], wishes)
 
 
 def hosts(
@@ -520,14 +333,14 @@ def hosts(
     reach: Reached = None,
     *,
     as_json: Json = False,
-) -> None:
+) -> int:
     """List the hosts of a program, and how each is reached.
 
     It does not connect to them; `zlang doctor FILE` does.
     """
     from zlang.cli import hosting
 
-    raise typer.Exit(hosting.hosts(file, reach or [], as_json=as_json))
+    return hosting.hosts(file, reach or [], as_json=as_json)
 
 
 def resume(
@@ -547,7 +360,7 @@ def resume(
     no_ingest: Annotated[
         bool, typer.Option("--no-ingest", help="do not add the results to a database, and do not show them")
     ] = False,
-) -> None:
+) -> int:
     """Continue a run where it stopped."""
     from zlang.cli import running
     from zlang.run.arming import Armed
@@ -555,10 +368,9 @@ def resume(
     armed = Armed(tuple(arm or ()), tuple(wipe or ()))
     given = (run_name, runs, db, armed)
     is_answered = not no_ingest
-    code = running.resume(
+    return running.resume(
         *given, only=only, failed=failed, yes=yes, trust=trust, reach=reach or [], is_answered=is_answered
     )
-    raise typer.Exit(code)
 
 
 def clean(
@@ -568,19 +380,19 @@ def clean(
     as_json: Json = False,
     trust: Trust = False,
     reach: Reached = None,
-) -> None:
+) -> int:
     """Remove what a killed run left behind.
 
     Nothing is measured, and only what the run created is removed.
     """
     from zlang.cli import running
 
-    raise typer.Exit(running.clean(run_name, runs, as_json=as_json, trust=trust, reach=reach or []))
+    return running.clean(run_name, runs, as_json=as_json, trust=trust, reach=reach or [])
 
 
 def status(
     run_name: Annotated[
-        str | None, typer.Argument(metavar="[RUN]", help="default: all runs", autocompletion=_run_names)
+        str | None, typer.Argument(metavar="[RUN]", help="default: all runs", autocompletion=complete_run)
     ] = None,
     runs: Runs = RUNS,
     *,
@@ -591,13 +403,13 @@ def status(
             "--follow", help="watch a run (default: the latest) while it runs, for example in another terminal"
         ),
     ] = False,
-) -> None:
+) -> int:
     """Show the progress of runs, and what failed and why."""
     if follow and as_json:
-        raise typer.BadParameter("omit --follow: it prints no JSON", param_hint="--json")
+        raise UsageError("omit --follow: it prints no JSON", option="--json")
     from zlang.cli import status as statuses
 
-    raise typer.Exit(statuses.follow(run_name, runs) if follow else statuses.status(run_name, runs, as_json=as_json))
+    return statuses.follow(run_name, runs) if follow else statuses.status(run_name, runs, as_json=as_json)
 
 
 def ingest(
@@ -628,7 +440,7 @@ def ingest(
     experiment: Which = None,
     seed: Seed = None,
     order: Order = None,
-) -> None:
+) -> int:
     """Rebuild the results database from run folders.
 
     It then has the runs in DIR, and no others.
@@ -638,12 +450,10 @@ def ingest(
     if csv is not None:
         ingesting.import_csv(directory, csv, run_name, program, settings, profile, experiment, seed, order)
     elif run_name is not None or program is not None:
-        raise typer.BadParameter(
-            "it is only for --csv: add --csv FILE", param_hint="--run" if run_name else "--program"
-        )
+        raise UsageError("it is only for --csv: add --csv FILE", option="--run" if run_name else "--program")
     if reports is not None:
         ingesting.import_reports(directory, reports)
-    raise typer.Exit(ingesting.ingest(directory, db))
+    return ingesting.ingest(directory, db)
 
 
 def sql(
@@ -691,7 +501,7 @@ def sql(
     unsafe: Annotated[
         bool, typer.Option("--unsafe", help="permit statements to use files, the network and settings")
     ] = False,
-) -> None:
+) -> int:
     """Query the results with SQL.
 
     For example: `zlang sql "select FACTOR, median(METRIC) from trials group by all order by all"`. Without a query, on
@@ -702,7 +512,7 @@ def sql(
     query_options = query_results.QueryOptions(
         form="json" if as_json else form, out=out, partition=tuple(partition or ()), raw=raw, write=write, unsafe=unsafe
     )
-    raise typer.Exit(querying.sql(query, file, params or (), db, query_options))
+    return querying.sql(query, file, params or (), db, query_options)
 
 
 def expect(
@@ -714,14 +524,14 @@ def expect(
     ] = None,
     *,
     as_json: Json = False,
-) -> None:
+) -> int:
     """Judge the expectations of an experiment.
 
     The exit code is 0 if all of them pass, 4 if one fails, and 5 if one is inconclusive.
     """
     from zlang.cli import answering
 
-    raise typer.Exit(answering.expect(run_name, db, against, as_json=as_json))
+    return answering.expect(run_name, db, against, as_json=as_json)
 
 
 def _joined(words: list[str] | None) -> str | None:
@@ -739,7 +549,7 @@ def table(
     form: Form = "table",
     *,
     as_json: FormJson = False,
-) -> None:
+) -> int:
     """Print results with their intervals.
 
     Without a clause, it prints the tables that the experiment declares, or one of all points if there are none.
@@ -748,7 +558,7 @@ def table(
     """
     from zlang.cli import answering
 
-    raise typer.Exit(answering.table(_joined(clause), run_name, db, "json" if as_json else form))
+    return answering.table(_joined(clause), run_name, db, "json" if as_json else form)
 
 
 def plot(
@@ -771,7 +581,7 @@ def plot(
         bool, typer.Option("--heat", help="draw a heat map of two factors: `… over FACTOR by FACTOR`")
     ] = False,
     log: Annotated[bool, typer.Option("--log", help="use a logarithmic axis for the measures")] = False,
-) -> None:
+) -> int:
     """Draw results with their intervals.
 
     Without a clause, it draws the plots that the experiment declares. `zlang plot 'METRIC over FACTOR1 by FACTOR2,
@@ -782,7 +592,7 @@ def plot(
     """
     from zlang.cli import answering
 
-    raise typer.Exit(answering.plot(_joined(clause), run_name, db, out, heat=heat, is_log=log))
+    return answering.plot(_joined(clause), run_name, db, out, heat=heat, is_log=log)
 
 
 def report(
@@ -806,14 +616,14 @@ def report(
     bundle: Annotated[
         bool, typer.Option("--bundle", help="write report.zip: the page and the raw files to which it links")
     ] = False,
-) -> None:
+) -> int:
     """Write a report of a run.
 
     It is one HTML page that needs no network, or Markdown, or all tables as CSV.
     """
     from zlang.cli import reporting
 
-    raise typer.Exit(reporting.report(run_name, runs, db, form, out, is_bundle=bundle))
+    return reporting.report(run_name, runs, db, form, out, is_bundle=bundle)
 
 
 def compare(
@@ -834,14 +644,14 @@ def compare(
     form: Form = "table",
     *,
     as_json: FormJson = False,
-) -> None:
+) -> int:
     """Compare levels or runs.
 
     The result has ratios with intervals, verdicts and caveats.
     """
     from zlang.cli import comparing
 
-    raise typer.Exit(comparing.compare(pair or (), by, run_name, metric, db, "json" if as_json else form))
+    return comparing.compare(pair or (), by, run_name, metric, db, "json" if as_json else form)
 
 
 def effects(
@@ -851,14 +661,14 @@ def effects(
     form: Form = "table",
     *,
     as_json: FormJson = False,
-) -> None:
+) -> int:
     """Say how much of the variance each factor explains.
 
     The analysis of variance has main effects, two-factor interactions and replication.
     """
     from zlang.cli import comparing
 
-    raise typer.Exit(comparing.effects(run_name, metric, db, "json" if as_json else form))
+    return comparing.effects(run_name, metric, db, "json" if as_json else form)
 
 
 def findings(
@@ -866,23 +676,23 @@ def findings(
     db: Database = DATABASE,
     *,
     as_json: Json = False,
-) -> None:
+) -> int:
     """List reasons to doubt the results of a run.
 
     Examples are drift, outliers, and queues that were not full.
     """
     from zlang.cli import comparing
 
-    raise typer.Exit(comparing.findings(run_name, db, as_json=as_json))
+    return comparing.findings(run_name, db, as_json=as_json)
 
 
 def init(
     file: Annotated[Path, typer.Argument(metavar="[FILE]", help="file to write")] = Path("experiment.zexp"),
-) -> None:
+) -> int:
     """Write a commented first program for this directory."""
     from zlang.cli import teaching
 
-    raise typer.Exit(teaching.init(file))
+    return teaching.init(file)
 
 
 def import_(
@@ -902,20 +712,20 @@ def import_(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="write to this file instead of standard output")
     ] = None,
-) -> None:
+) -> int:
     """Turn a file of another tool into a program.
 
     It also writes declarations of what this machine has. What a program cannot express becomes a comment.
     """
     from zlang.cli import importing
 
-    raise typer.Exit(importing.import_into(file, form, out, pool, mounts=mounts, host=host))
+    return importing.import_into(file, form, out, pool, mounts=mounts, host=host)
 
 
 import_.__name__ = "import"
 
 
-def lsp() -> None:
+def lsp() -> int:
     """Run the language server for editors.
 
     It uses standard input and output.
@@ -923,6 +733,7 @@ def lsp() -> None:
     from zlang.cli import serving
 
     serving.serve()
+    return 0
 
 
 def kinds(
@@ -932,16 +743,16 @@ def kinds(
             metavar="[KIND]",
             help="a kind, or KIND.PROPERTY; default: list all kinds",
             show_default=False,
-            autocompletion=_kinds,
+            autocompletion=complete_kind,
         ),
     ] = None,
     *,
     as_json: Json = False,
-) -> None:
+) -> int:
     """List what the standard library offers."""
     from zlang.cli import teaching
 
-    raise typer.Exit(teaching.kinds(name, as_json=as_json))
+    return teaching.kinds(name, as_json=as_json)
 
 
 def doctor(
@@ -955,7 +766,7 @@ def doctor(
     reach: Reached = None,
     *,
     as_json: Json = False,
-) -> None:
+) -> int:
     """List installed and missing tools.
 
     The list has their versions, and how to install them.
@@ -965,7 +776,7 @@ def doctor(
     """
     from zlang.cli import doctoring
 
-    raise typer.Exit(doctoring.doctor(file, save, reach or [], as_json=as_json))
+    return doctoring.doctor(file, save, reach or [], as_json=as_json)
 
 
 COMMANDS = (
@@ -996,42 +807,3 @@ COMMANDS = (
     hosts,
     doctor,
 )
-
-
-def application(arguments: list[str]) -> typer.Typer:
-    """The command line. Typer takes a millisecond for each command, so one that is named first is alone in it."""
-    app = typer.Typer(
-        name="zlang",
-        help=HELP,
-        epilog=EPILOG,
-        no_args_is_help=True,
-        rich_markup_mode=None,
-        context_settings={"help_option_names": ["--help", "-h"]},
-        pretty_exceptions_enable=False,
-    )
-    app.callback(invoke_without_command=True)(top)
-    named = [command for command in COMMANDS if arguments[:1] == [command.__name__]]
-    for command in named or COMMANDS:
-        app.command()(command)
-    return app
-
-
-def carry_out(arguments: list[str]) -> object:
-    """Carry out a command; what comes back is the code that `typer.Exit` was raised with."""
-    try:
-        return application(arguments)(args=_typed(arguments), prog_name="zlang", standalone_mode=False)
-    except typer.TyperException as error:
-        output = io.StringIO()
-        error.show(file=output)  # type: ignore[attr-defined]  # all that Typer raises of it can
-        sys.stderr.write(text.visible(output.getvalue(), text.LAYOUT))
-        return error.exit_code
-    except typer.Abort:
-        print("nothing was done", file=sys.stderr)
-        return 130
-
-
-def _typed(arguments: list[str]) -> list[str]:
-    """The arguments, changed so that SQL that begins with a comment (`-- …`) is not read as an option."""
-    if arguments[:1] != ["sql"]:
-        return arguments
-    return [f"\n{word}" if _COMMENT.match(word) else word for word in arguments]

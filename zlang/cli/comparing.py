@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from zlang.cli import render, result_notes, streams, tables, words
+from zlang.errors import UsageError
 from zlang.pipeline import results
 
 if TYPE_CHECKING:
@@ -23,11 +22,9 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
     words.form_of_rows(form)
     if len(pair) not in {0, 2}:
         message = "give two levels, two runs, or nothing; `--by FACTOR` and `--metric METRIC` choose what is compared"
-        raise typer.BadParameter(message, param_hint="[A B]")
+        raise UsageError(message, option="[A B]")
     if pair and by is None and run is not None:
-        raise typer.BadParameter(
-            "two runs are compared; to compare levels of this run, add --by FACTOR", param_hint="--run"
-        )
+        raise UsageError("two runs are compared; to compare levels of this run, add --by FACTOR", option="--run")
     result, result_findings, others = results.compare(db, tuple(pair), by, run, metric)
     result_notes.warn_of_damage(db, *results.compared_runs(db, tuple(pair), by, run))
     if form != "table":

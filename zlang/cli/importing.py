@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from zlang.cli import checking, render, words
-from zlang.errors import RunError, unwritable
+from zlang.errors import RunError, UsageError, unwritable
 from zlang.importing import POOL_OPTION
 from zlang.pipeline import importing
 
@@ -16,9 +16,7 @@ def import_into(
 ) -> int:
     """Print or write the program for another tool's file or this machine's resources; no file is overwritten."""
     if (file is not None) + (pool is not None) + mounts + host != 1:
-        import typer
-
-        raise typer.BadParameter(f"name one file, or one of {POOL_OPTION}, --mounts and --host", param_hint="FILE")
+        raise UsageError(f"name one file, or one of {POOL_OPTION}, --mounts and --host", option="FILE")
     if pool is not None:
         text = importing.import_pool(pool)
     elif file is not None:

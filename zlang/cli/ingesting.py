@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import typer
-
 from zlang.cli import checking, render, result_notes, words
-from zlang.errors import RunError
+from zlang.errors import RunError, UsageError
 from zlang.pipeline import outside, plans, programs, results, runs
 
 
@@ -40,7 +38,7 @@ def import_csv(
     """Import results of another tool from a CSV file, for a run or for a program that was run without zlang."""
     words.ordered(order)
     if (run_name is None) == (program is None):
-        raise typer.BadParameter("say what the results belong to: add --run RUN or --program FILE", param_hint="--csv")
+        raise UsageError("say what the results belong to: add --run RUN or --program FILE", option="--csv")
     if program is None:
         folder = runs.find(runs_dir, run_name)
     else:

@@ -17,7 +17,7 @@ from zlang.cli import checking, streams, words
 from zlang.cli.overview import justified, print_overview
 from zlang.cli.render import visible
 from zlang.emit.registry import EMITTERS
-from zlang.errors import RunError, reason_of, unwritable
+from zlang.errors import RunError, UsageError, reason_of, unwritable
 from zlang.files import write_output
 from zlang.pipeline import arming, costs, machines, plans, programs, runs
 from zlang.pipeline.plans import Planned
@@ -146,9 +146,7 @@ def _in_full(planned: Planned, number: int) -> None:
     """Print a trial in full: its levels, its place in the order, its setups, and every command."""
     header = planned.plan.header
     if not 1 <= number <= header.trials:
-        import typer
-
-        raise typer.BadParameter(f"the plan has trials 1 to {header.trials:,}", param_hint="--trial")
+        raise UsageError(f"the plan has trials 1 to {header.trials:,}", option="--trial")
     trial, setups = plans.trial(planned, number)
     print(f"trial {trial.number:,} of {header.trials:,}: {trial.identity}, replicate {trial.replicate}")
     plot = f", whole plot {trial.whole_plot:,}" if trial.whole_plot else ""

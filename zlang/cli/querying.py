@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from zlang.cli import query_results, render, result_notes, streams, words
 from zlang.cli.query_results import QueryOptions
-from zlang.errors import RunError, reason_of, unwritable
+from zlang.errors import RunError, UsageError, reason_of, unwritable
 from zlang.files import write_output
 from zlang.pipeline import results
 
@@ -23,14 +21,14 @@ def sql(query: str | None, file: Path | None, params: Sequence[str], db: Path, q
     """Run one query; without one, on a terminal, start the interactive prompt."""
     words.form_of_rows(query_options.form, "parquet")
     if query_options.partition and query_options.form != "parquet":
-        raise typer.BadParameter("only parquet is partitioned: add --format parquet", param_hint="--partition")
+        raise UsageError("only parquet is partitioned: add --format parquet", option="--partition")
     if query is not None and file is not None:
-        raise typer.BadParameter("the query is given both as an argument and with --file", param_hint="--file")
+        raise UsageError("the query is given both as an argument and with --file", option="--file")
     if query == "@":
         return query_results.list_saved()
     if query is None and file is None:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
-            raise typer.BadParameter("give a query, or `-` for standard input", param_hint="QUERY")
+            raise UsageError("give a query, or `-` for standard input", option="QUERY")
         from zlang.cli import repl
 
         return repl.converse(db, query_options)
@@ -64,13 +62,13 @@ def _param(assignment: str) -> tuple[str, object]:
 
     name, equals, text = assignment.partition("=")
     if not equals or not name.isidentifier():
-        raise typer.BadParameter(f"`{assignment}` is not NAME=VALUE", param_hint="--param")
+        raise UsageError(f"`{assignment}` is not NAME=VALUE", option="--param")
     return name, value(text)
 
 
 def _parquet(db: Path, text: str, given: Mapping[str, object], query_options: QueryOptions) -> int:
     if query_options.out is None:
-        raise typer.BadParameter("parquet needs a file: add --out FILE", param_hint="--format")
+        raise UsageError("parquet needs a file: add --out FILE", option="--format")
     count = results.write_parquet(db, text, given, query_options.out, query_options.partition)
     print(f"{render.visible(str(query_options.out))}: {count:,} rows", file=sys.stderr)
     with results.session(db, write=False, unsafe=False) as session:

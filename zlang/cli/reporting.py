@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
-
 from zlang.cli import render, result_notes, words
+from zlang.errors import UsageError
 from zlang.pipeline import reports
 from zlang.report.page import FORMATS
 
@@ -16,7 +15,7 @@ def report(run: str | None, runs: Path, db: Path, form: str, out: Path | None, *
     words.one_of("--format", form, FORMATS)
     if is_bundle:
         if form != "html":
-            raise typer.BadParameter("only the HTML report can be bundled", param_hint="--bundle")
+            raise UsageError("only the HTML report can be bundled", option="--bundle")
         archive = out or Path("report.zip")
         reports.write_bundle(db, run, runs, archive)
         print(f"written: {render.visible(str(archive))}")

@@ -10,10 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from zlang.cli import answering, checking, progress, render, result_notes, words
-from zlang.errors import RunError
+from zlang.errors import NotConfirmed, RunError, UsageError
 from zlang.pipeline import arming, costs, machines, plans, programs, results, runs, verdicts
 from zlang.run.arming import Armed
 from zlang.run.folder import Folder
@@ -201,8 +199,14 @@ def _confirm(trials: int, header: Header, *, yes: bool) -> None:
         return
     some = ("at most " if header.is_sequential else "") + words.counted(trials, "trial")
     question = f"{header.experiment}: run {some}? `zlang plan` shows them"
-    if not typer.confirm(question, default=True, err=True):
-        raise typer.Abort
+    import typer
+
+    try:
+        is_confirmed = typer.confirm(question, default=True, err=True)
+    except typer.Abort:  # Ctrl-C, or the end of the input
+        is_confirmed = False
+    if not is_confirmed:
+        raise NotConfirmed
 
 
 def resume(
@@ -234,7 +238,7 @@ def resume(
 def _require_trial(number: int | None, header: Header) -> None:
     """Refuse an `--only` trial that the plan does not have."""
     if number is not None and not 1 <= number <= header.trials:
-        raise typer.BadParameter(f"the plan has trials 1 to {header.trials:,}", param_hint="--only")
+        raise UsageError(f"the plan has trials 1 to {header.trials:,}", option="--only")
 
 
 def _arm_again(folder: Folder, armed: Armed, line: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from zlang.check.values import quote
 from zlang.cli import streams
 from zlang.cli.render import visible
+from zlang.errors import UsageError
 from zlang.suggest import did_you_mean
 from zlang.text import LAYOUT, is_visible
 
@@ -120,10 +121,8 @@ def one_of(option: str, given: str, names: Iterable[str]) -> None:
     """Raise a usage error if a word is not one of `names`."""
     listed = list(names)
     if given not in listed:
-        import typer
-
         hint = did_you_mean(given, listed) or "use " + " or ".join(filter(None, (", ".join(listed[:-1]), listed[-1])))
-        raise typer.BadParameter(f"`{given}`: {hint}", param_hint=option)
+        raise UsageError(f"`{given}`: {hint}", option=option)
 
 
 def ordered(given: str | None) -> None:
