@@ -98,6 +98,14 @@ def _declared(context: typer.Context) -> dict[str, list[str]]:
     return names
 
 
+def read_number(text: str) -> int:
+    """The value of an option that takes a number."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"`{text}` is not a whole number") from None
+
+
 File = Annotated[str, typer.Argument(metavar="FILE", help="program, a .zexp file", show_default=False)]
 Readable = Annotated[
     str, typer.Argument(metavar="FILE", help="program, a .zexp file, or `-` for standard input", show_default=False)
@@ -128,7 +136,8 @@ Which = Annotated[
     ),
 ]
 Seed = Annotated[
-    int | None, typer.Option("--seed", metavar="N", help="seed for the order and for the offsets of workloads")
+    int | None,
+    typer.Option("--seed", metavar="N", parser=read_number, help="seed for the order and for the offsets of workloads"),
 ]
 Order = Annotated[
     str | None,
@@ -187,7 +196,8 @@ Wipe = Annotated[
 ]
 Wear = Annotated[bool, typer.Option("--wear", help="permit zlang to write more to a device than its stated endurance")]
 Limit = Annotated[
-    int | None, typer.Option("--limit", metavar="N", help="permit a run of up to N trials; default: 10,000")
+    int | None,
+    typer.Option("--limit", metavar="N", parser=read_number, help="permit a run of up to N trials; default: 10,000"),
 ]
 Again = Annotated[bool, typer.Option("--again", help="measure again what earlier runs have measured")]
 Form = Annotated[
