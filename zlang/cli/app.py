@@ -1,6 +1,6 @@
 """The entry point: dispatch of the command line to a command, and of its outcome to an exit code.
 
-Typer, which reads options, takes a third of the time of `zlang check`, so it is imported only if there are options.
+Typer takes longer to import than most commands, so it is imported only for help, completion and errors.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from zlang import __version__
 from zlang.cli import streams
-from zlang.errors import NotConfirmed, ReportedError, RunError, failed_import, is_out_of_memory, reason_of
+from zlang.errors import NotConfirmed, ReportedError, RunError, UsageError, failed_import, is_out_of_memory, reason_of
 from zlang.sink import Unwritable
 
 EXIT_CODES = {
@@ -141,23 +141,20 @@ def _known_text(words: list[str]) -> str | None:
 
 
 def _carried_out(words: list[str]) -> object:
-    """Run a command. `zlang check FILE…`, `plan FILE` and `status RUN` have no options and skip the option parser."""
-    match words:
-        case ["check", _, *_] if not any(word.startswith("-") for word in words):
-            from zlang.cli import checking
+    """Carry out a command. Typer reads the words only if they are not plain, and shows wrong uses."""
+    from zlang.cli import plain_options
 
-            return checking.check(words[1:])
-        case ["plan", file] if not file.startswith("-"):
-            from zlang.cli import planning
+    failure = None
+    if (plain := plain_options.read(words)) is not None:
+        from zlang.cli import commands
 
-            return planning.plan(file)
-        case ["status", *run] if len(run) <= 1 and not any(word.startswith("-") for word in run):
-            from zlang.cli import status
-
-            return status.status(next(iter(run), None))
+        try:
+            return commands.named(plain[0])(**plain[1])
+        except UsageError as error:
+            failure = error
     from zlang.cli import command_line
 
-    return command_line.carry_out(words)
+    return command_line.carry_out(words, failure)
 
 
 def _is_lost() -> bool:

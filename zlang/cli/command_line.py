@@ -60,8 +60,12 @@ def top(
         raise typer.Exit
 
 
-def application(arguments: list[str]) -> typer.Typer:
-    """The command line. Typer takes a millisecond for each command, so one that is named first is alone in it."""
+def application(arguments: list[str], failure: UsageError | None = None) -> typer.Typer:
+    """The command line. Typer takes a millisecond for each command, so one that is named first is alone in it.
+
+    It is without the other options of `zlang`, then: for their values, Typer imports pydantic, in 50 ms.
+    """
+    named = [command for command in commands.COMMANDS if arguments[:1] == [command.__name__]]
     app = typer.Typer(
         name="zlang",
         help=HELP,
@@ -70,15 +74,16 @@ def application(arguments: list[str]) -> typer.Typer:
         rich_markup_mode=None,
         context_settings={"help_option_names": ["--help", "-h"]},
         pretty_exceptions_enable=False,
+        add_completion=not named,
+        add_help_option=not named,
     )
     app.callback(invoke_without_command=True)(top)
-    named = [command for command in commands.COMMANDS if arguments[:1] == [command.__name__]]
     for command in named or commands.COMMANDS:
-        app.command(cls=_Command)(_readable(command))
+        app.command(cls=_Command)(_readable(command, failure))
     return app
 
 
-def _readable(command: Callable[..., int]) -> Callable[..., int]:
+def _readable(command: Callable[..., int], failure: UsageError | None) -> Callable[..., int]:
     """Return a command with evaluated annotations, whose usage errors Typer shows."""
     command.__annotations__ = get_type_hints(
         command, {**vars(options), **vars(commands), **_NAMES}, include_extras=True
@@ -87,6 +92,8 @@ def _readable(command: Callable[..., int]) -> Callable[..., int]:
     @wraps(command)
     def carried_out(**arguments: object) -> int:
         try:
+            if failure is not None:
+                raise failure
             return command(**arguments)
         except UsageError as error:
             raise typer.BadParameter(error.message, param_hint=error.option) from None
@@ -94,10 +101,10 @@ def _readable(command: Callable[..., int]) -> Callable[..., int]:
     return carried_out
 
 
-def carry_out(arguments: list[str]) -> object:
-    """Carry out a command, and return its exit code."""
+def carry_out(arguments: list[str], failure: UsageError | None = None) -> object:
+    """Carry out a command, and return its exit code. With the `failure` of a command, only show it, with the usage."""
     try:
-        return application(arguments)(args=_typed(arguments), prog_name="zlang", standalone_mode=False)
+        return application(arguments, failure)(args=_typed(arguments), prog_name="zlang", standalone_mode=False)
     except typer.TyperException as error:
         output = io.StringIO()
         error.show(file=output)  # type: ignore[attr-defined]  # all that Typer raises of it can

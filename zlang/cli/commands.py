@@ -6,6 +6,7 @@ read with Typer (`zlang/cli/command_line.py`). Commands import what they need wh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
         complete_code,
         complete_kind,
         complete_run,
+        read_number,
     )
     from zlang.emit.registry import EMITTERS
     from zlang.importing import FILES, POOL_OPTION
@@ -131,7 +133,9 @@ def plan(
     steps: Annotated[
         bool, typer.Option("--steps", help="print all commands in order, with the reason for each")
     ] = False,
-    trial: Annotated[int | None, typer.Option("--trial", metavar="N", help="show one trial in full")] = None,
+    trial: Annotated[
+        int | None, typer.Option("--trial", metavar="N", parser=read_number, help="show one trial in full")
+    ] = None,
     emit: Annotated[
         str | None,
         typer.Option(
@@ -247,7 +251,9 @@ def run(
     host: Host = None,
     order: Order = None,
     wear: Wear = False,
-    only: Annotated[int | None, typer.Option("--only", metavar="N", help="run only this trial")] = None,
+    only: Annotated[
+        int | None, typer.Option("--only", metavar="N", parser=read_number, help="run only this trial")
+    ] = None,
     limit: Limit = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask for confirmation")] = False,
     failed: Annotated[
@@ -347,7 +353,9 @@ def resume(
     run_name: Annotated[str | None, typer.Argument(metavar="[RUN]", help="default: the latest run")] = None,
     runs: Runs = RUNS,
     db: Database = DATABASE,
-    only: Annotated[int | None, typer.Option("--only", metavar="N", help="run only this trial")] = None,
+    only: Annotated[
+        int | None, typer.Option("--only", metavar="N", parser=read_number, help="run only this trial")
+    ] = None,
     failed: Annotated[bool, typer.Option("--failed", help="measure trials again that failed or do not count")] = False,
     arm: Arm = None,
     wipe: Wipe = None,
@@ -807,3 +815,8 @@ COMMANDS = (
     hosts,
     doctor,
 )
+
+
+def named(name: str) -> Callable[..., int]:
+    """Return the command of that name."""
+    return next(command for command in COMMANDS if command.__name__ == name)

@@ -1,0 +1,298 @@
+"""The options and arguments of each command: name, form, and of an argument whether it is required.
+
+Generated from zlang/cli/commands.py by tools/generate_cli.py: do not edit. Options whose values have bounds are not
+listed.
+"""
+
+OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
+    "check": {
+        "--set": ("settings", "texts"),
+        "--profile": ("profile", "text"),
+        "--format": ("form", "text"),
+        "--json": ("as_json", "flag"),
+        "--fix": ("fix", "flag"),
+        "--diff": ("diff", "flag"),
+        "--deny": ("deny", "texts"),
+        "--warn": ("warn", "texts"),
+        "--allow": ("allow", "texts"),
+    },
+    "explain": {},
+    "fmt": {
+        "--check": ("check", "flag"),
+        "--diff": ("diff", "flag"),
+    },
+    "plan": {
+        "--set": ("settings", "texts"),
+        "--profile": ("profile", "text"),
+        "--experiment": ("experiment", "text"),
+        "-e": ("experiment", "text"),
+        "--trials": ("trials", "flag"),
+        "--steps": ("steps", "flag"),
+        "--trial": ("trial", "number"),
+        "--emit": ("emit", "text"),
+        "--out": ("out", "path"),
+        "--seed": ("seed", "number"),
+        "--host": ("host", "text"),
+        "--order": ("order", "text"),
+        "--runs": ("runs", "path"),
+        "--db": ("db", "path"),
+        "--again": ("again", "flag"),
+        "--reach": ("reach", "texts"),
+        "--json": ("as_json", "flag"),
+    },
+    "diff": {
+        "--set": ("settings", "texts"),
+        "--profile": ("profile", "text"),
+        "--experiment": ("experiment", "text"),
+        "-e": ("experiment", "text"),
+        "--seed": ("seed", "number"),
+        "--order": ("order", "text"),
+        "--json": ("as_json", "flag"),
+    },
+    "snapshot": {
+        "--set": ("settings", "texts"),
+        "--profile": ("profile", "text"),
+        "--experiment": ("experiment", "text"),
+        "-e": ("experiment", "text"),
+        "--seed": ("seed", "number"),
+        "--order": ("order", "text"),
+        "--validate": ("validate", "flag"),
+        "--json": ("as_json", "flag"),
+    },
+    "run": {
+        "--set": ("settings", "texts"),
+        "--profile": ("profile", "text"),
+        "--experiment": ("experiment", "text"),
+        "-e": ("experiment", "text"),
+        "--runs": ("runs", "path"),
+        "--db": ("db", "path"),
+        "--seed": ("seed", "number"),
+        "--host": ("host", "text"),
+        "--order": ("order", "text"),
+        "--wear": ("wear", "flag"),
+        "--only": ("only", "number"),
+        "--limit": ("limit", "number"),
+        "--yes": ("yes", "flag"),
+        "-y": ("yes", "flag"),
+        "--failed": ("failed", "flag"),
+        "--again": ("again", "flag"),
+        "--arm": ("arm", "texts"),
+        "--wipe": ("wipe", "texts"),
+        "--reach": ("reach", "texts"),
+    },
+    "submit": {
+        "--set": ("settings", "texts"),
+        "--profile": ("profile", "text"),
+        "--experiment": ("experiment", "text"),
+        "-e": ("experiment", "text"),
+        "--runs": ("runs", "path"),
+        "--db": ("db", "path"),
+        "--seed": ("seed", "number"),
+        "--order": ("order", "text"),
+        "--slurm": ("slurm", "flag"),
+        "--limit": ("limit", "number"),
+        "--wear": ("wear", "flag"),
+        "--failed": ("failed", "flag"),
+        "--again": ("again", "flag"),
+    },
+    "resume": {
+        "--runs": ("runs", "path"),
+        "--db": ("db", "path"),
+        "--only": ("only", "number"),
+        "--failed": ("failed", "flag"),
+        "--arm": ("arm", "texts"),
+        "--wipe": ("wipe", "texts"),
+        "--yes": ("yes", "flag"),
+        "-y": ("yes", "flag"),
+        "--trust": ("trust", "flag"),
+        "--reach": ("reach", "texts"),
+        "--no-ingest": ("no_ingest", "flag"),
+    },
+    "clean": {
+        "--runs": ("runs", "path"),
+        "--json": ("as_json", "flag"),
+        "--trust": ("trust", "flag"),
+        "--reach": ("reach", "texts"),
+    },
+    "status": {
+        "--runs": ("runs", "path"),
+        "--json": ("as_json", "flag"),
+        "--follow": ("follow", "flag"),
+    },
+    "ingest": {
+        "--db": ("db", "path"),
+        "--csv": ("csv", "text"),
+        "--fio": ("reports", "path"),
+        "--run": ("run_name", "text"),
+        "--program": ("program", "text"),
+        "--set": ("settings", "texts"),
+        "--profile": ("profile", "text"),
+        "--experiment": ("experiment", "text"),
+        "-e": ("experiment", "text"),
+        "--seed": ("seed", "number"),
+        "--order": ("order", "text"),
+    },
+    "sql": {
+        "--file": ("file", "path"),
+        "-f": ("file", "path"),
+        "--param": ("params", "texts"),
+        "--db": ("db", "path"),
+        "--format": ("form", "text"),
+        "--out": ("out", "path"),
+        "-o": ("out", "path"),
+        "--partition": ("partition", "texts"),
+        "--json": ("as_json", "flag"),
+        "--raw": ("raw", "flag"),
+        "--write": ("write", "flag"),
+        "--unsafe": ("unsafe", "flag"),
+    },
+    "expect": {
+        "--db": ("db", "path"),
+        "--against": ("against", "text"),
+        "--json": ("as_json", "flag"),
+    },
+    "table": {
+        "--run": ("run_name", "text"),
+        "--db": ("db", "path"),
+        "--format": ("form", "text"),
+        "--json": ("as_json", "flag"),
+    },
+    "plot": {
+        "--run": ("run_name", "text"),
+        "--db": ("db", "path"),
+        "--out": ("out", "path"),
+        "-o": ("out", "path"),
+        "--heat": ("heat", "flag"),
+        "--log": ("log", "flag"),
+    },
+    "report": {
+        "--format": ("form", "text"),
+        "--out": ("out", "path"),
+        "-o": ("out", "path"),
+        "--runs": ("runs", "path"),
+        "--db": ("db", "path"),
+        "--bundle": ("bundle", "flag"),
+    },
+    "compare": {
+        "--by": ("by", "text"),
+        "--run": ("run_name", "text"),
+        "--metric": ("metric", "text"),
+        "-m": ("metric", "text"),
+        "--db": ("db", "path"),
+        "--format": ("form", "text"),
+        "--json": ("as_json", "flag"),
+    },
+    "effects": {
+        "--metric": ("metric", "text"),
+        "-m": ("metric", "text"),
+        "--db": ("db", "path"),
+        "--format": ("form", "text"),
+        "--json": ("as_json", "flag"),
+    },
+    "findings": {
+        "--db": ("db", "path"),
+        "--json": ("as_json", "flag"),
+    },
+    "init": {},
+    "import": {
+        "--format": ("form", "text"),
+        "--zfs": ("pool", "text"),
+        "--mounts": ("mounts", "flag"),
+        "--host": ("host", "flag"),
+        "--out": ("out", "path"),
+        "-o": ("out", "path"),
+    },
+    "lsp": {},
+    "kinds": {
+        "--json": ("as_json", "flag"),
+    },
+    "hosts": {
+        "--reach": ("reach", "texts"),
+        "--json": ("as_json", "flag"),
+    },
+    "doctor": {
+        "--save": ("save", "path"),
+        "--reach": ("reach", "texts"),
+        "--json": ("as_json", "flag"),
+    },
+}
+ARGUMENTS: dict[str, list[tuple[str, str, bool]]] = {
+    "check": [
+        ("files", "texts", True),
+    ],
+    "explain": [
+        ("code", "text", False),
+    ],
+    "fmt": [
+        ("files", "texts", True),
+    ],
+    "plan": [
+        ("file", "text", True),
+    ],
+    "diff": [
+        ("old", "text", True),
+        ("new", "text", True),
+    ],
+    "snapshot": [
+        ("file", "text", True),
+    ],
+    "run": [
+        ("file", "text", True),
+    ],
+    "submit": [
+        ("file", "text", True),
+        ("options", "texts", False),
+    ],
+    "resume": [
+        ("run_name", "text", False),
+    ],
+    "clean": [
+        ("run_name", "text", False),
+    ],
+    "status": [
+        ("run_name", "text", False),
+    ],
+    "ingest": [
+        ("directory", "path", False),
+    ],
+    "sql": [
+        ("query", "text", False),
+    ],
+    "expect": [
+        ("run_name", "text", False),
+    ],
+    "table": [
+        ("clause", "texts", False),
+    ],
+    "plot": [
+        ("clause", "texts", False),
+    ],
+    "report": [
+        ("run_name", "text", False),
+    ],
+    "compare": [
+        ("pair", "texts", False),
+    ],
+    "effects": [
+        ("run_name", "text", False),
+    ],
+    "findings": [
+        ("run_name", "text", False),
+    ],
+    "init": [
+        ("file", "path", False),
+    ],
+    "import": [
+        ("file", "text", False),
+    ],
+    "lsp": [],
+    "kinds": [
+        ("name", "text", False),
+    ],
+    "hosts": [
+        ("file", "text", False),
+    ],
+    "doctor": [
+        ("file", "text", False),
+    ],
+}
