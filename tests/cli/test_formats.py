@@ -13,7 +13,8 @@ from zlang.cli.app import guarded
 from zlang.emit.registry import EMITTERS
 from zlang.report import formats, page
 
-COMMANDS = (Path(__file__).parents[2] / "zlang" / "cli" / "commands.py").read_text("utf-8")
+CLI = Path(__file__).parents[2] / "zlang/cli"
+HELP = "".join((CLI / name).read_text("utf-8") for name in ("commands.py", "options.py"))
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ COMMANDS = (Path(__file__).parents[2] / "zlang" / "cli" / "commands.py").read_te
     ],
 )
 def test_help_names_all_formats(begins: str, words: Iterable[str]) -> None:
-    (text,) = re.findall(f'help="({begins}[^"]*)"', COMMANDS)
+    (text,) = re.findall(f'help="({begins}[^"]*)"', HELP)
     assert {*re.findall(r"\w+", text)} - {"or"} == {*words}
 
 
