@@ -576,7 +576,7 @@ def test_names_of_directories_are_synced_once_by_each_session(tmp_path: Path, mo
     assert synced == [name.replace("t1", "t2") for name in first]
 
 
-def test_the_disk_is_waited_for_before_a_trial_begins_and_when_it_is_committed(
+def test_the_disk_is_waited_for_before_a_trial_begins_and_by_what_follows_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[str] = []
@@ -588,7 +588,7 @@ def test_the_disk_is_waited_for_before_a_trial_begins_and_when_it_is_committed(
 
     monkeypatch.setattr(journal.Writer, "write", note)
     carry_out(tmp_path, plan(trial(1, steps=[step("fill"), step("measure", Action.MEASURE)])))
-    assert written == ["Session!", "Begin!", "Start", "End", "Start", "End", "Commit!", "Finish!"]
+    assert written == ["Session!", "Begin!", "Start", "End", "Start", "End", "Commit", "Finish!"]
 
 
 def test_nobody_is_waited_for_who_is_told_while_tidying_up(tmp_path: Path) -> None:

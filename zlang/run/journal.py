@@ -273,6 +273,8 @@ class Writer:
         self._path = path
         self._sign = sign
         self._number = last
+        self._is_behind = False
+        """Whether lines may not be on the disk."""
         try:
             self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
             end = os.lseek(self._file, 0, os.SEEK_END)
@@ -285,7 +287,8 @@ class Writer:
     def write(self, *events: Recorded, is_awaited: bool = True) -> None:
         """Append events, and wait until they and all earlier ones are on the disk. Raises RunError if they may not be.
 
-        Events without a wait survive the death of the process, and a loss of power only after the next wait.
+        Events without a wait survive the death of the process, and a loss of power only after the next wait. The end of
+        the writer's block waits, too.
         """
         lines = b"".join(encode(event, number, self._sign) for number, event in enumerate(events, self._number + 1))
         remaining = lines if self._is_fresh else b"\n" + lines
@@ -298,19 +301,22 @@ class Writer:
         except OSError as error:
             raise _journal_error("write", self._path, error) from error
         self._number += len(events)
-        self._is_fresh = True
-
-    def close(self) -> None:
-        """Close the file."""
-        os.close(self._file)
+        self._is_fresh, self._is_behind = True, not is_awaited
 
     def __enter__(self) -> Self:
         """Return the writer, which is closed at the end of the block."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        """Close the file."""
-        self.close()
+        """Wait for the disk, unless an error ends the block, and close the file."""
+        try:
+            if self._is_behind:
+                os.fsync(self._file)
+        except OSError as failure:
+            if error is None:
+                raise _journal_error("write", self._path, failure) from failure
+        finally:
+            os.close(self._file)
 
 
 def _journal_error(verb: str, path: Path, error: OSError) -> RunError:

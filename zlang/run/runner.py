@@ -310,7 +310,8 @@ class _Run:
 
         An event is ended on a machine only while the trial's setups on that machine exist.
         """
-        cut_off = {attempt.place: attempt.out for attempt in self._so_far.cut_off(LOST) if self._is_inside(attempt.out)}
+        attempts = (attempt for attempt in self._so_far.cut_off(LOST) if attempt.out in self._so_far.stood_on)
+        cut_off = {attempt.place: attempt.out for attempt in attempts if self._is_inside(attempt.out)}
         machines: dict[str, set[str]] = {}
         for item in self.plan.items() if cut_off else ():
             if isinstance(item, Setup):
@@ -341,9 +342,10 @@ class _Run:
         return LeftBehind(f"the event of trial {trial.number}", directory, reason)
 
     def _is_inside(self, out: str) -> bool:
-        """Whether a directory that the journal names exists in this folder."""
-        with suppress(ValueError):
-            return self.account.inside(out).is_dir()
+        """Whether a directory that the journal names is in this folder; one that a loss of power took is made again."""
+        with suppress(ValueError, FileExistsError, NotADirectoryError):
+            self.account.inside(out).mkdir(parents=True, exist_ok=True)
+            return True
         return False
 
     def _unmake_leftovers(self, wanted: Mapping[str, str]) -> Work:
@@ -457,7 +459,7 @@ class _Run:
                 self._require_base_present(failure)
             yield from self._failed(trial, failure)
             return
-        out = self._attempt(trial.place)
+        out = self._attempt_at(trial)
         yield self._record(Begin(self._now(), trial.identity, trial.replicate, trial.number, out))
         self._lane.state = self._lane.state.invalidate(trial.invalidates)
         failure = yield from self._protocol(trial, out)
@@ -608,7 +610,16 @@ class _Run:
         return out
 
     def _new_place(self, setup: Setup) -> str:
-        return self._attempt(f"setups/{setup.signature}", self._so_far.setup_attempts.get(setup.signature, 0))
+        """Make the directory of the next attempt at a setup; an existing directory has output and is never reused.
+
+        Leftovers in it show what belongs to the run, so its name and those above it are on the disk.
+        """
+        number = self._so_far.setup_attempts.get(setup.signature, 0) + 1
+        place = f"setups/{setup.signature}"
+        while not self._is_made(f"{place}/a{number}"):
+            number += 1
+        self._keep_names(f"{place}/a{number}")
+        return f"{place}/a{number}"
 
     # Commands
 
@@ -686,6 +697,7 @@ class _Run:
 
     def _brought(self, out: str) -> Doing[_Failure | None]:
         rc = yield from self._fetched(out, top=out)
+        self._keep_names(out)
         self._check()
         return _Failure(out, _FETCH, rc) if rc else None
 
@@ -755,10 +767,20 @@ class _Run:
         up = monotonic()
         timed = [replace(event, up=up) for event in events]
         if not self._is_lost:
-            self.writer.write(*timed, is_awaited=not all(map(_is_written_later, timed)))
+            self.writer.write(*timed, is_awaited=not all(map(self._is_written_later, timed)))
             for event in timed:
                 self._so_far.apply(event)
         return list[Event](timed)
+
+    def _is_written_later(self, event: Recorded) -> bool:
+        """Whether an event may reach the disk with the next one.
+
+        A trial that has begun is known to have been cut off. The end of a command never waits, because a command
+        without a recorded end is cleaned up again. In a single lane, whatever follows a commit waits for it.
+        """
+        if isinstance(event, Commit):
+            return len(self._lanes) == 1
+        return isinstance(event, End) or (isinstance(event, Start) and event.out.startswith(_TRIALS))
 
     # Places and times
 
@@ -776,56 +798,37 @@ class _Run:
         except ValueError as error:
             raise RunError(f"the folder {self.folder.name} was changed: {error}", "delete the link") from error
 
-    def _attempt(self, place: str, so_far: int = 0) -> str:
-        """Make the directory of the next attempt; an existing directory has output and is never reused.
-
-        Leftovers in it show what belongs to the run, so its name and those above it are on the disk.
-        """
-        self._require_no_link(place)
-        above = [each for each in _with_parents(place) if self._is_to_be_made(each)]
-        for each in above:
-            self._directory(each).mkdir(exist_ok=True)
-        directory, number = self._directory(place), so_far + 1
-        while not _is_made(directory / f"a{number}"):
+    def _attempt_at(self, trial: Trial) -> str:
+        """Make the directory of the next attempt at a trial. Until the attempt ends, only the journal has to last."""
+        number = 1
+        while (out := f"{trial.place}/a{number}") in self._so_far.outs or not self._is_made(out):
             number += 1
-        for each in above:  # not earlier: most file systems write all names at the first of these waits
-            sync_directory(self._directory(each).parent)
-            self._lasting[each] = True
-        sync_directory(directory)
-        return f"{place}/a{number}"
+        return out
 
-    def _is_to_be_made(self, place: str) -> bool:
-        """Whether a directory of the run folder is missing, or may not be on the disk.
+    def _is_made(self, out: str) -> bool:
+        """Make a directory of the run folder, and those above it; return False if something with that name exists."""
+        self._require_no_link(out.rpartition("/")[0])
+        path = self._directory(out)
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:
+            return False
+        return True
+
+    def _keep_names(self, out: str) -> None:
+        """Wait until the name of a directory of the run folder, and those of all above it, are on the disk.
 
         An existing directory may be from a session that was killed before it waited for the disk.
         """
-        return place not in self._lasting or not self._directory(place).is_dir()
+        for place in accumulate(out.split("/")[:-1], "{}/{}".format):
+            if place not in self._lasting:
+                sync_directory(self._directory(place).parent)
+                self._lasting[place] = True
+        sync_directory(self._directory(out).parent)
 
 
 _TRIALS = "trials/"
 _FETCH = Step("fetch", Action.PREPARE, "", "bring what the machines left behind", 0)
-
-
-def _with_parents(place: str) -> list[str]:
-    """A directory of the run folder and its parents, from the top."""
-    return list(accumulate(place.split("/"), "{}/{}".format))
-
-
-def _is_made(directory: Path) -> bool:
-    """Make a directory; return False if something with that name exists."""
-    try:
-        directory.mkdir()
-    except FileExistsError:
-        return False
-    return True
-
-
-def _is_written_later(event: Recorded) -> bool:
-    """Whether an event may reach the disk with the next one: a trial that has begun is known to have been cut off.
-
-    The end of a command never waits, because a command without a recorded end is cleaned up again.
-    """
-    return isinstance(event, End) or (isinstance(event, Start) and event.out.startswith(_TRIALS))
 
 
 def _ending(work: Work) -> Doing[list[LaneEnded]]:
