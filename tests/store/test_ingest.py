@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import stat
 from collections.abc import Sequence
@@ -404,6 +405,22 @@ def test_rows_that_were_loaded_do_not_take_others_with_them(tmp_path: Path) -> N
         staging.add("third", {"x": 3})
         read = [staging.source(table, {"x": "BIGINT"}) for table in ("second", "third")]
         assert duckdb.sql(" union all ".join(f"from {path}" for path in read)).fetchall() == [(2,), (3,)]
+
+
+def test_trials_that_are_judged_in_parallel_give_the_same_rows(
+    make_run: MakeRun, runs: Path, db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run()
+    for n in range(400):
+        run.measured(f"p{n}", 1, {"bs": n}, b"no report" if n % 7 == 3 else printed(**{f"m{n % 30}": float(n)}))
+    run.done()
+    rows = []
+    for processors in (1, 3):
+        monkeypatch.setattr(os, "sched_getaffinity", lambda _, count=processors: set(range(count)))
+        ingest(runs, db.with_name(f"{processors}.duckdb"))
+        rows.append(everything(db.with_name(f"{processors}.duckdb")))
+    assert rows[0] == rows[1]
+    assert len(rows[0][-1].rows) == 58
 
 
 def test_a_run_folder_itself_is_taken(sweep: RunBuilder, db: Path) -> None:

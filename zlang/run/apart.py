@@ -46,7 +46,7 @@ def call(work: Callable[[], T], task: str, hint: str = "") -> T:
     except OSError as error:
         raise RunError(f"{task} failed: {reason_of(error)}", hint) from error
     try:
-        with _signals_blocked() as before:
+        with signals_blocked() as before:
             try:
                 child = os.fork()
             except OSError as error:
@@ -74,7 +74,8 @@ def call(work: Callable[[], T], task: str, hint: str = "") -> T:
 
 
 @contextmanager
-def _signals_blocked() -> Iterator[set[signal.Signals]]:
+def signals_blocked() -> Iterator[set[signal.Signals]]:
+    """Hold back the signals that end this process, and provide those that were held back before."""
     before = {signal.Signals(number) for number in signal.pthread_sigmask(signal.SIG_BLOCK, _WAITED_FOR)}
     try:
         yield before
@@ -100,8 +101,7 @@ def _run_child(work: Callable[[], object], answer: int, text: int, mask: set[sig
     """In the child: do the work, store the result, and exit without Python's cleanup."""
     code = 1
     try:
-        # The parent may be killed; nobody would wait for the child then.
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        die_with_parent()
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
         _redirect_native_output(text)
@@ -119,6 +119,11 @@ def _run_child(work: Callable[[], object], answer: int, text: int, mask: set[sig
         code = 0
     finally:
         os._exit(code)
+
+
+def die_with_parent() -> None:
+    """Have the kernel kill this child when its parent is killed: nobody would wait for it then."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _redirect_native_output(text: int) -> None:

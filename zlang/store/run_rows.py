@@ -5,7 +5,7 @@ Rule: nothing is dropped silently; of a partly damaged folder, the intact rest i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -23,7 +23,7 @@ from zlang.plan.state import Make, Walk
 from zlang.readers import outside
 from zlang.readers.judge import judge
 from zlang.readers.reading import Histogram, Judgement, Phase
-from zlang.run import findings, sequential
+from zlang.run import findings, parallel, sequential
 from zlang.run.account import PERHAPS_UNREAD, Account
 from zlang.run.run_state import Attempt
 from zlang.source import TABLE
@@ -44,6 +44,8 @@ Progress = Callable[[str, int, int], None]
 """Told the run's name, how many of its trials were read and how many there are."""
 
 _STRIDE = 100
+_FIRST_PART, _PART = 100, 2000
+"""Items of a plan that are judged together; the first ones by this process, whose caches its children share."""
 _TEXT_LIMIT = 1 << 20
 _SERIES = 10_000
 _SAME_TIME = 1e-5
@@ -97,23 +99,29 @@ class RunRows:
     def stage(self, items: Iterable[Setup | Trial], progress: Progress | None) -> None:
         """Stage all rows of the run."""
         total = len(self.attempts)
-        try:
-            for item in items:
-                if isinstance(item, Setup):
-                    self.setups[item.signature] = item
-                    self._steps_of_setup(item)
-                elif self._trial(item) and progress and self.done % _STRIDE == 0:
-                    progress(self.run, self.done, total)
-        except RunError as error:
-            self._problem(f"the plan is damaged: {error}")
+        _ = self.account.is_plan_changed  # computed here, instead of by each child of `parallel`
+        for part, damage in _in_parts(items):
+            tried: dict[str, Trial] = {}
+            for item in part:
+                if isinstance(item, Trial) and item.place in self.attempts:
+                    tried.setdefault(item.place, item)
+            with parallel.results(self.account.verdict, list(tried.values())) as verdicts:
+                for item in part:
+                    if isinstance(item, Setup):
+                        self.setups[item.signature] = item
+                        self._steps_of_setup(item)
+                    elif self._trial(item, verdicts) and progress and self.done % _STRIDE == 0:
+                        progress(self.run, self.done, total)
+            if damage is not None:
+                self._problem(f"the plan is damaged: {damage}")
         for name in sorted(_own_metrics(self.header)):
             self.columns.metric(name)
         self._stage_remainder()
         if progress:
             progress(self.run, self.done, total)
 
-    def _trial(self, trial: Trial) -> bool:
-        """Stage a trial's steps, and its row if it was carried out."""
+    def _trial(self, trial: Trial, verdicts: Iterator[tuple[Judgement | None, str]]) -> bool:
+        """Stage a trial's steps, and its row if it was carried out: then its verdict is the next one."""
         attempt = self.attempts.pop(trial.place, None)
         self._steps_of_trial(trial, attempt)
         if attempt is None:
@@ -138,7 +146,7 @@ class RunRows:
         row.update(self.columns.staged(trial.factors))
         self._stage_traits(trial)
         self._stage_setups_below(trial, attempt.out)
-        verdict, why_not = self.account.verdict(trial)
+        verdict, why_not = next(verdicts)
         row["valid"], row["why_not"] = not why_not, why_not
         if why_not:
             self._problem(why_not, trial=trial.identity, replicate=trial.replicate)
@@ -368,6 +376,22 @@ class RunRows:
 
     def _problem(self, text: str, **more: object) -> None:
         stage_problem(self.staging, self.run, self.header.experiment, text, **more)
+
+
+def _in_parts(items: Iterable[Setup | Trial]) -> Iterator[tuple[list[Setup | Trial], RunError | None]]:
+    """The items of a plan in parts, the last one with the error because of which the plan cannot be read further."""
+    part: list[Setup | Trial] = []
+    size = _FIRST_PART
+    try:
+        for item in items:
+            part.append(item)
+            if len(part) == size:
+                yield part, None
+                part, size = [], _PART
+    except RunError as error:
+        yield part, error
+    else:
+        yield part, None
 
 
 def _phase(phases: Sequence[Phase], t: float) -> str:
