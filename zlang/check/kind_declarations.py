@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import TypeGuard
 
@@ -18,11 +18,13 @@ Report = Callable[[Diagnostic], None]
 class Declared(Record):
     """The properties of a declaration by name, the required ones, and the tool that their versions refer to.
 
-    For a kind of the library, `draws` (by a seed) is known: the kind was checked when the package was built.
+    `scheduled` are those that have other values in a part of a schedule. For a kind of the library, `draws` (by a seed)
+    is known: the kind was checked when the package was built.
     """
 
     nodes: Mapping[str, tree.Property]
     required: tuple[str, ...]
+    scheduled: tuple[str, ...]
     tool: str = ""
     draws: bool | None = None
 
@@ -36,7 +38,8 @@ def declared_in(node: tree.KindDef, report: Report) -> Declared:
                 finding = Code.DUPLICATE.at(item.name.span, name=item.name.text)
                 report(finding.also(nodes[item.name.text].name.span, "first defined here"))
             nodes[item.name.text] = item
-    return Declared(nodes, tuple(name for name, property_ in nodes.items() if _is_set(property_, "required")))
+    required = tuple(name for name, property_ in nodes.items() if _is_set(property_, "required"))
+    return Declared(nodes, required, _scheduled(nodes.items()))
 
 
 def extended(
@@ -68,7 +71,14 @@ def extended(
     items += chain.from_iterable(own_items.values())
     merged = tree.KindDef(node.span, node.name, base.role, node.parents or base.parents, tuple(items))
     required = (*(name for name in declared.required if name not in properties), *own.required)
-    return merged, Declared(ChainMap(properties, declared.nodes), required, declared.tool or base.name.text)  # type: ignore[arg-type]
+    nodes: Mapping[str, tree.Property] = ChainMap(properties, declared.nodes)  # type: ignore[arg-type]
+    scheduled = (*(name for name in declared.scheduled if name not in properties), *_scheduled(properties.items()))
+    return merged, Declared(nodes, required, scheduled, declared.tool or base.name.text)
+
+
+def _scheduled(properties: Iterable[tuple[str, tree.Property]]) -> tuple[str, ...]:
+    """Return the properties that have the attribute `scheduled`."""
+    return tuple(name for name, node in properties if any(_is_attribute(item, "scheduled") for item in node.attributes))
 
 
 def _is_attribute(item: tree.Item, *names: str) -> bool:

@@ -60,7 +60,7 @@ def kind_of(
     properties = declared or declared_in(node, report)
     tool = properties.tool or node.name.text
     scope = KindScope(node, properties, lambda scope, property_: define(scope, tool, property_), report)
-    kind = _KindBuilder(node, module, readers, scope, is_whole=properties.draws is None).build(properties.required)
+    kind = _KindBuilder(node, module, readers, scope, is_whole=properties.draws is None).build(properties)
     for item in node.items:
         if isinstance(item, tree.Default):
             message = "only a kind that extends another has a `default`: `kind NAME: KIND { … }`"
@@ -90,8 +90,8 @@ class _KindBuilder:
         self.phases = names_in(node, "phases")
         self.is_whole = is_whole
 
-    def build(self, required: tuple[str, ...]) -> Kind:
-        """Build the kind; `required` are the properties that must be given."""
+    def build(self, declared: Declared) -> Kind:
+        """Build the kind with its declared properties."""
         node = self.node
         self._check_role(node.role)
         actions: dict[tuple[str, str, str], KindAction] = {}
@@ -113,7 +113,8 @@ class _KindBuilder:
             role=node.role.text,
             parents=tuple(word.text for word in node.parents),
             properties=self.scope.properties,
-            required=required,
+            required=declared.required,
+            scheduled=declared.scheduled,
             offers=self.scope.offers,
             needs=next((_needs(item) for item in node.items if isinstance(item, tree.Needs)), None),
             requires=tuple([(item.tool.text, item.hint) for item in node.items if isinstance(item, tree.Requires)]),

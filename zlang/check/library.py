@@ -50,6 +50,7 @@ class _Entry(Record):
     role: str
     parents: tuple[str, ...]
     required: tuple[str, ...]
+    scheduled: tuple[str, ...]
     draws: bool
     properties: dict[str, bytes]
     items: bytes
@@ -94,7 +95,7 @@ class Library:
         entry = _Entry(*self.entries[name])
         source = self.sources[entry.module]
         nodes: LazyMapping[tree.Property] = LazyMapping(entry.properties, lambda packed: _unpacked(packed, source))
-        return Declared(nodes, entry.required, draws=entry.draws)
+        return Declared(nodes, entry.required, entry.scheduled, draws=entry.draws)
 
     def kind(self, name: str) -> Kind:
         """Return the kind of that name."""
@@ -180,6 +181,7 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
                 kind.role.text,
                 tuple(parent.text for parent in kind.parents),
                 properties.required,
+                properties.scheduled,
                 _checked(kind, module, declared, properties).draws,
                 {name: _packed(node) for name, node in properties.nodes.items()},
                 _packed(tuple(i for i in kind.items if not isinstance(i, tree.Property))),

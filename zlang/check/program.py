@@ -401,8 +401,9 @@ class Kind(Record):
     `draws` by a seed has the property `seed` from the language. `traits` are those that it declares, `own_traits` the
     names of those that no rule knows. A resource that has to be `armed` does not belong to the run: it is written to
     only after its `guard`. A user's own kind (`is_own`) is not trusted about its writes. If it `is_copied`,
-    there can be several: it has the property `copies` from the language. `section` are the words that one stream adds
-    to the command in which a workload carries out several.
+    there can be several: it has the property `copies` from the language. The `scheduled` properties have other values
+    in a part of a schedule. `section` are the words that one stream adds to the command in which a workload carries out
+    several.
     """
 
     name: str
@@ -410,6 +411,7 @@ class Kind(Record):
     parents: tuple[str, ...]
     properties: Mapping[str, PropertyDef]
     required: tuple[str, ...]
+    scheduled: tuple[str, ...]
     offers: Mapping[str, Expr]
     needs: tuple[tuple[str, ...], str] | None
     requires: tuple[tuple[str, str], ...]

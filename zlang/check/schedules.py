@@ -106,7 +106,7 @@ def frame_of(frame: Frame, part: SchedulePart, number: int) -> Frame:
 def _changed(workload: Instance) -> Mapping[str, Expr]:
     """Return the properties that have other values in a part of a schedule."""
     properties = workload.kind.properties
-    return {name: expr for name in properties if (expr := properties[name].scheduled) is not None}
+    return {name: expr for name in workload.kind.scheduled if (expr := properties[name].scheduled) is not None}
 
 
 def _times(part: SchedulePart) -> dict[str, Value]:
