@@ -202,7 +202,7 @@ def _resolve_variant(context: Context, node: tree.Call, variants: Sequence[Varia
         context.report(Code.WRONG_TYPE.at(argument.span, name=name, expected=wanted, found=argument.type, hint=hint))
         return unknown(node.span)
     carried = argument.type.kinds | argument.type.beneath
-    type_ = Type(words=(variant,), beneath=carried)
+    type_ = Type(words=(variant,), beneath=carried, used=argument.type.used)
     return combine(context, node.span, type_, lambda at: Symbol(variant.name, argument.value(at)), [argument])
 
 

@@ -176,9 +176,10 @@ def _declared(context: Context, span: Span, builder: InstanceBuilder, items: tup
 
     beneath = stands_on.type.kinds | stands_on.type.beneath if stands_on else frozenset[str]()
     beneath |= frozenset[str]().union(*(field.type.beneath for field in fields.values() if field.type.has_things))
+    used = frozenset[str]().union(*(part.type.every_kind for part in (*fields.values(), stands_on) if part))
     lost = any(word.text not in fields and word.text != "label" for item in items for word in tree.words(item))
     is_partial = lost or any(expr.type.is_partial for expr in exprs)
-    type_ = Type(kinds=frozenset({kind.name}), beneath=beneath, is_partial=is_partial)
+    type_ = Type(kinds=frozenset({kind.name}), beneath=beneath, is_partial=is_partial, used=used - beneath)
     made = Expr(span=span, type=type_, value=builder, axes=axes, reads=reads, member=member)
     if kind.asserts:
         for assertion in kind.asserts:

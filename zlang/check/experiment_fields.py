@@ -220,7 +220,8 @@ def _as_list(field: Expr) -> Expr:
         result = field.value(at)
         return result if isinstance(result, tuple | Absent) else (result,)
 
-    element = Type(kinds=field.type.kinds, beneath=field.type.beneath) | (field.type.element or NOTHING)
+    own = field.type
+    element = Type(kinds=own.kinds, beneath=own.beneath, used=own.used) | (own.element or NOTHING)
     return field.giving(value, type=Type(element=element, is_partial=field.type.is_partial), alternatives=())
 
 

@@ -125,7 +125,8 @@ class Variant(Record):
 class Type(Record, is_frequent=True):
     """A union: scalars, words, declared things (by kind, `*` for any) and lists. `unknown` silences what follows.
 
-    `beneath` are the kinds of everything that declared things stand on. If it `is_partial`, some choices are unknown.
+    `beneath` are the kinds of everything that declared things stand on, `used` those of other things in their values,
+    such as wrappers. If it `is_partial`, some choices are unknown.
     `dimension` is that of a number without a scalar type, such as the product of two sizes. A `schedule` has values of
     that type, each for a duration.
     """
@@ -139,6 +140,7 @@ class Type(Record, is_frequent=True):
     is_partial: bool = False
     dimension: units.Dimension | None = None
     schedule: Type | None = None
+    used: frozenset[str] = frozenset()
 
     def __or__(self, other: Type) -> Type:
         element = self.element | other.element if self.element and other.element else self.element or other.element
@@ -155,7 +157,14 @@ class Type(Record, is_frequent=True):
             is_partial=self.is_partial or other.is_partial,
             dimension=self.dimension or other.dimension,
             schedule=schedule or self.schedule or other.schedule,
+            used=self.used | other.used,
         )
+
+    @property
+    def every_kind(self) -> frozenset[str]:
+        """The kinds of all things that a value is, contains, stands on or uses."""
+        own = self.kinds | self.beneath | self.used
+        return own if self.element is None else own | self.element.every_kind
 
     @property
     def is_limited(self) -> bool:
