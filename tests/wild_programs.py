@@ -17,6 +17,7 @@ from lark import Lark
 from lark.grammar import NonTerminal, Symbol
 
 from zlang.check import check
+from zlang.check.used_kinds import resolve_used_kinds
 from zlang.cli import render
 from zlang.diagnostics import Diagnostic, ProgramError, Severity
 from zlang.lint import lint
@@ -71,7 +72,8 @@ def findings(text: str) -> list[Diagnostic]:
         for experiment in checked.program.experiments.values():
             try:
                 schedule = Schedule(experiment, 1)
-                for item in islice(build.plan(checked.program, build.Builder(schedule), {}).items(), _LOOKED_AT):
+                kinds = resolve_used_kinds(checked.program, experiment)
+                for item in islice(build.plan(checked.program, kinds, build.Builder(schedule), {}).items(), _LOOKED_AT):
                     assert repr(item)
                 count = schedule.space.count
                 for index in {0, count // 2, count - 1}:

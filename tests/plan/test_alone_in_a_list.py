@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zlang.check import check
+from zlang.check.used_kinds import resolve_used_kinds
 from zlang.diagnostics import ProgramError
 from zlang.plan import build
 from zlang.plan.plan import Setup
@@ -91,7 +92,8 @@ def planned(text: str) -> list[Any]:
     for experiment in checked.program.experiments.values():
         try:
             schedule = Schedule(experiment, 1)
-            plan = build.plan(checked.program, build.Builder(schedule), {})
+            kinds = resolve_used_kinds(checked.program, experiment)
+            plan = build.plan(checked.program, kinds, build.Builder(schedule), {})
             made.append(plan.header.factors)
             made += islice(plan.items(), _LOOKED_AT)
         except ProgramError as error:

@@ -128,3 +128,11 @@ def test_before_a_wrapper_that_says_nothing_the_shell_waits(tmp_path: Path) -> N
     assert "exec_prerun" not in command_of(trial)
     began = begins_of("", tmp_path)
     assert max(began) - min(began) < 0.5
+
+
+def test_the_tools_of_wrappers_are_required() -> None:
+    text = 'shell looks { command = "true"  under = [strace {}, nice {}] }\nexperiment e { on = here  run = looks }'
+    checked = programs.check(Source("program.zexp", HEAD + text), Overrides())
+    (experiment,) = checked.program.experiments.values()
+    tools = plans.plan(checked, experiment, 1, Overrides()).plan.header.tools
+    assert {"strace", "nice"} <= tools.keys()

@@ -11,11 +11,15 @@ from zlang.record import Record
 
 
 class KnownTrait(Record):
-    """A trait: the type and the meaning of its values; plans store the traits that judge results (`is_kept`)."""
+    """A trait: the type and the meaning of its values.
+
+    Plans store the traits that judge results (`is_kept`). Others are read to plan trials (`is_planned`).
+    """
 
     type: Type
     doc: str
     is_kept: bool = False
+    is_planned: bool = False
 
 
 TRAITS = {
@@ -33,17 +37,17 @@ TRAITS = {
     "reach": KnownTrait(SIZE, "how many bytes of the target it can touch"),
     "beyond": KnownTrait(SIZE, "how many bytes past the end of its target it goes; 0 if it stays within"),
     "distinct": KnownTrait(
-        SIZE, "how many bytes each worker can read before it may read any of them again; 0 if unknown"
+        SIZE, "how many bytes each worker can read before it may read any of them again; 0 if unknown", is_planned=True
     ),
     "transfers_most": KnownTrait(SIZE, "how many bytes each worker can transfer because of its rate; 0 if not limited"),
-    "timed": KnownTrait(BOOL, "whether it runs until its time is over"),
+    "timed": KnownTrait(BOOL, "whether it runs until its time is over", is_planned=True),
     "rereads": KnownTrait(BOOL, "whether it reads data more than once, whatever its size and time"),
-    "runtime": KnownTrait(DURATION, "how long it runs"),
-    "ramp": KnownTrait(DURATION, "how long it runs before anything counts"),
+    "runtime": KnownTrait(DURATION, "how long it runs", is_planned=True),
+    "ramp": KnownTrait(DURATION, "how long it runs before anything counts", is_planned=True),
     "bounded": KnownTrait(BOOL, "whether it ends after a stated amount of data"),
     "rounds": KnownTrait(DURATION, "the interval over which it averages the values of a log"),
     "synced": KnownTrait(BOOL, "whether its writes are on the device when it ends"),
-    "constant": KnownTrait(BOOL, "whether it writes zeros or a repeating pattern"),
+    "constant": KnownTrait(BOOL, "whether it writes zeros or a repeating pattern", is_planned=True),
     "fresh": KnownTrait(BOOL, "whether it writes new data each time"),
     "paced": KnownTrait(BOOL, "whether it starts operations at a rate, instead of one after the other", is_kept=True),
     "regular": KnownTrait(BOOL, "whether the operations that it starts at a rate begin at equal intervals"),
@@ -53,6 +57,7 @@ TRAITS = {
     "written": KnownTrait(
         SIZE,
         "how many bytes it writes, if an amount ends it; for a resource, to create it, without its data",
+        is_planned=True,
     ),
     "preallocates": KnownTrait(BOOL, "whether it preallocates the blocks of a file before it writes them"),
     "same_content": KnownTrait(
@@ -62,11 +67,15 @@ TRAITS = {
     "stable": KnownTrait(BOOL, "whether it puts each write on the device before the next one starts"),
     "syncs": KnownTrait(BOOL, "whether it repeatedly syncs its writes"),
     "bound": KnownTrait(BOOL, "whether it is bound to certain processors"),
-    "claims": KnownTrait(BOOL, "whether it opens a device exclusively, so that nothing else can hold it meanwhile"),
-    "runs_in_target": KnownTrait(
-        BOOL, "whether it runs in the directory of its target, so that relative paths lead elsewhere"
+    "claims": KnownTrait(
+        BOOL, "whether it opens a device exclusively, so that nothing else can hold it meanwhile", is_planned=True
     ),
-    "keeps_environment": KnownTrait(BOOL, "whether what it starts gets its environment and its open files"),
+    "runs_in_target": KnownTrait(
+        BOOL, "whether it runs in the directory of its target, so that relative paths lead elsewhere", is_planned=True
+    ),
+    "keeps_environment": KnownTrait(
+        BOOL, "whether what it starts gets its environment and its open files", is_planned=True
+    ),
     # of treatments and collectors
     "preconditions": KnownTrait(BOOL, "whether it brings a device into its steady state"),
     "counts_cpu": KnownTrait(BOOL, "whether it reports what processors are busy with"),
@@ -74,25 +83,25 @@ TRAITS = {
     "link": KnownTrait(RATE, "the bandwidth of the connection to its data", is_kept=True),
     "seeks": KnownTrait(IOPS, "the most random operations per second that its disks can do", is_kept=True),
     "record": KnownTrait(SIZE, "the size of the blocks in which data are stored, compressed and verified"),
-    "compresses": KnownTrait(BOOL, "whether data are compressed"),
-    "dedups": KnownTrait(BOOL, "whether equal blocks are stored once"),
+    "compresses": KnownTrait(BOOL, "whether data are compressed", is_planned=True),
+    "dedups": KnownTrait(BOOL, "whether equal blocks are stored once", is_planned=True),
     "keeps_data": KnownTrait(BOOL, "whether its own cache keeps data"),
     "own_cache": KnownTrait(BOOL, "whether it has a cache of its own besides the page cache"),
     "queues": KnownTrait(BOOL, "whether operations that bypass the page cache can run in parallel there"),
     "second_cache": KnownTrait(BOOL, "whether a device is a second level of its cache"),
     "feeds_second": KnownTrait(BOOL, "whether data may enter the second level of its cache"),
-    "holds": KnownTrait(SIZE, "how many bytes of data it has; 0 if unknown"),
-    "occupies": KnownTrait(SIZE, "how many bytes it occupies in the resource beneath it"),
+    "holds": KnownTrait(SIZE, "how many bytes of data it has; 0 if unknown", is_planned=True),
+    "occupies": KnownTrait(SIZE, "how many bytes it occupies in the resource beneath it", is_planned=True),
     "needs_below": KnownTrait(SIZE, "how many bytes the thing beneath it must have at least"),
-    "bandwidth": KnownTrait(RATE, "the stated rate of sequential writes to it"),
-    "endurance": KnownTrait(SIZE, "how many bytes an experiment may write to it, as stated"),
-    "saves": KnownTrait(SHARE, "the share of its data that compression saves"),
-    "repeats": KnownTrait(SHARE, "the share of its blocks that are duplicates"),
+    "bandwidth": KnownTrait(RATE, "the stated rate of sequential writes to it", is_planned=True),
+    "endurance": KnownTrait(SIZE, "how many bytes an experiment may write to it, as stated", is_planned=True),
+    "saves": KnownTrait(SHARE, "the share of its data that compression saves", is_planned=True),
+    "repeats": KnownTrait(SHARE, "the share of its blocks that are duplicates", is_planned=True),
     "capacity": KnownTrait(SIZE, "how many bytes of data fit into it; 0 if unknown"),
     "limit": KnownTrait(SIZE, "how many bytes may be stored in it and in all that it contains; 0 if not limited"),
     "own_limit": KnownTrait(SIZE, "how many bytes may be stored in it, without what it contains; 0 if not limited"),
     "stored_copies": KnownTrait(COUNT, "how many times each of its blocks is stored"),
-    "unwritten": KnownTrait(BOOL, "whether it has blocks that were never written"),
+    "unwritten": KnownTrait(BOOL, "whether it has blocks that were never written", is_planned=True),
     "begins": KnownTrait(
         SIZE, "its offset from the start of the device beneath it; for a workload, from the start of its target"
     ),
@@ -132,7 +141,9 @@ TRAITS = {
         BOOL, "whether I/O that bypasses the page cache also bypasses the cache of its file system"
     ),
     "leaves_direct": KnownTrait(BOOL, "whether its kernel copies no writes that bypass the page cache"),
-    "writes_no_data": KnownTrait(BOOL, "whether it only changes a setting, even of a device that it names"),
+    "writes_no_data": KnownTrait(
+        BOOL, "whether it only changes a setting, even of a device that it names", is_planned=True
+    ),
     "virtual": KnownTrait(BOOL, "whether it is a virtual machine"),
     "nodes": KnownTrait(COUNT, "how many NUMA nodes it has"),
     "paced_down": KnownTrait(BOOL, "whether the clock of its processors can be lowered"),

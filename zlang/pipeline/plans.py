@@ -51,10 +51,13 @@ def plan(
 
     Raises ProgramError, RunError.
     """
+    from zlang.check import used_kinds
     from zlang.plan import build
     from zlang.plan.order import Order
     from zlang.plan.schedule import Schedule
 
+    findings = findings_of(checked, experiment)
+    kinds = used_kinds.resolve_used_kinds(checked.program, experiment)
     settings = dict(overrides.values) | ({"--profile": overrides.profile} if overrides.profile else {})
     schedule = Schedule(experiment, seed, host, Order(order or Order.PLANNED), reached=frozenset(reached))
     if host is not None and host not in schedule.hosts:
@@ -63,9 +66,8 @@ def plan(
             "its trials are on " + ", ".join(candidates) if candidates else "its trials name no host: omit `--host`"
         )
         raise RunError(f"`{experiment.name}` has no trials on a host `{host}`", near)
-    findings = findings_of(checked, experiment)
     builder = build.Builder(schedule)
-    return Planned(experiment, schedule, build.plan(checked.program, builder, settings, findings), builder)
+    return Planned(experiment, schedule, build.plan(checked.program, kinds, builder, settings, findings), builder)
 
 
 def cut(planned: Planned, most: int) -> list[Planned]:

@@ -33,10 +33,16 @@ _PLOTS_LOOKED_AT = 64
 _KEPT_TRAITS = tuple(name for name, trait in TRAITS.items() if trait.is_kept)
 
 
-def plan(program: Program, builder: Builder, settings: Mapping[str, str], findings: tuple[Finding, ...] = ()) -> Plan:
-    """The plan of an experiment. `settings` are the values of `--set` and `--profile`, for the plan's hash."""
+def plan(
+    program: Program,
+    kinds: Sequence[Kind],
+    builder: Builder,
+    settings: Mapping[str, str],
+    findings: tuple[Finding, ...] = (),
+) -> Plan:
+    """The plan of an experiment and its kinds. `settings` are the values of `--set` and `--profile`, for its hash."""
     schedule, exposure = builder.schedule, builder.trial_steps.exposure
-    return Plan(replace(header.header(program, schedule, settings, exposure), findings=findings), builder.items)
+    return Plan(replace(header.header(program, kinds, schedule, settings, exposure), findings=findings), builder.items)
 
 
 def trials(schedule: Schedule, identities: Container[str]) -> Iterator[Trial]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 
-from zlang.check import digests, hosts, library, streams, values
+from zlang.check import digests, hosts, streams, values
 from zlang.check.instances import Frame
 from zlang.check.program import Experiment, FactorDef, Instance, Kind, Program
 from zlang.check.questions import Expectation, Plot, Table
@@ -24,11 +24,12 @@ from zlang.text import as_unicode
 _SHOWN_LEVELS = 1000
 
 
-def header(program: Program, schedule: Schedule, settings: Mapping[str, str], exposure: Exposure) -> Header:
+def header(
+    program: Program, kinds: Sequence[Kind], schedule: Schedule, settings: Mapping[str, str], exposure: Exposure
+) -> Header:
     """Build the header. `settings` are the values of `--set` and `--profile`, for the hash of the plan."""
     experiment, here = schedule.experiment, schedule.here
     sources = {as_unicode(source.name): source.text for source in program.sources}
-    kinds = _kinds(program, experiment)
     assignments = [f"{name}={text}" for name, text in sorted(settings.items())]
     texts = [f"{name}\0{text}" for name, text in sorted(sources.items())]
     ordered = [f"order={schedule.order}"] if schedule.order is not Order.PLANNED else []
@@ -114,29 +115,6 @@ def _devices(experiment: Experiment) -> Iterator[Device]:
     yield from devices.values()
 
 
-def _kinds(program: Program, experiment: Experiment) -> list[Kind]:
-    """The kinds that the experiment can reach, and that of the machine."""
-    names: set[str] = {"host"}
-    every = (
-        *(experiment.on, experiment.with_, experiment.before, experiment.during),
-        *(experiment.run, experiment.collect, experiment.cache),
-    )
-    exprs = [expr for expr in every if expr is not None]
-    for expr in exprs:
-        element = expr.type.element
-        names |= expr.type.kinds | expr.type.beneath
-        names |= element.kinds | element.beneath if element else frozenset()
-    kinds: dict[str, Kind] = {}
-    pending = sorted(names)
-    while pending:
-        name = pending.pop(0)
-        kind = _kind(program, name)
-        if kind is not None and name not in kinds:
-            kinds[name] = kind
-            pending += kind.parents
-    return list(kinds.values())
-
-
 def _kinds_elsewhere(experiment: Experiment, here: Here) -> set[str]:
     """The kinds that are used only on machines other than the one that carries the plan out.
 
@@ -155,11 +133,6 @@ def _platform(experiment: Experiment, here: Here) -> str:
     """The platform of the machine that carries the plan out."""
     used = (host for _, host in hosts.used_by(experiment) if host and here in {None, host.label})
     return hosts.platform_of(next(used, None))
-
-
-def _kind(program: Program, name: str) -> Kind | None:
-    shipped = library.load()
-    return program.kinds.get(name) or (shipped.kind(name) if shipped.module_of(name) else None)
 
 
 def _facts(kind: Kind, platform: str) -> Iterator[Step]:
