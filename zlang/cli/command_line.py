@@ -32,16 +32,16 @@ _COMMENT = re.compile(r"--[\w-]*\s")  # no option has a space in its name
 class _Command(TyperCommand):
     """A command whose help shows arguments as users type them, without the types that their values have in Python."""
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401 - Typer has no public name for it
+    def collect_usage_pieces(self, context: Any) -> list[str]:  # noqa: ANN401 - Typer has no public name for it
         """Return what follows the name of the command in the usage line."""
-        arguments = [param for param in self.get_params(ctx) if param.param_type_name == "argument"]
+        arguments = [param for param in self.get_params(context) if param.param_type_name == "argument"]
         return ["[OPTIONS]", *(f"{{{item.metavar}}}" if item.required else str(item.metavar) for item in arguments)]
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - likewise
+    def format_options(self, context: Any, formatter: Any) -> None:  # noqa: ANN401 - likewise
         """Write a line for each argument and for each option."""
         rows: dict[str, list[tuple[str | None, str]]] = {"argument": [], "option": []}
-        for param in self.get_params(ctx):
-            name, meaning = param.get_help_record(ctx) or ("", "")
+        for param in self.get_params(context):
+            name, meaning = param.get_help_record(context) or ("", "")
             is_argument = param.param_type_name == "argument"
             rows[param.param_type_name].append((param.metavar if is_argument else name, meaning))
         for kind, some in rows.items():
