@@ -84,7 +84,9 @@ def test_what_is_kept_of_the_library_is_the_same_bytes_whichever_python_wrote_it
     kept = library.SAVED.read_bytes()
     *_, entries, readers = content = marshal.loads(kept)
     assert tables.marshalled(content) == kept
-    for *_, properties, items in entries.values():
+    for entry in entries.values():
+        assert tables.marshalled(marshal.loads(entry)) == entry
+        *_, properties, items = marshal.loads(entry)
         for packed in (*properties.values(), items):
             assert tables.marshalled(marshal.loads(packed)) == packed
     assert all(tables.marshalled(marshal.loads(packed)) == packed for packed in readers.values())

@@ -1,8 +1,8 @@
 """The standard library: `stdlib/*.zexp`, read in pieces.
 
-When the package is built (in an editable install: when a file changes), the whole library is parsed, and the items of
-all kinds are stored packed beside the texts. A program then pays only for unpacking the items that it uses, not for
-fio's hundreds of options.
+When the package is built (in a checkout: when a file changes), the whole library is parsed, and the items of all kinds
+are stored packed beside the texts. A program then pays only for unpacking the items that it uses, not for fio's
+hundreds of options.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ PRELUDE = "core"
 """The module whose kinds need no import."""
 _HERE = Path(__file__).parent
 SAVED = _HERE / "library.bin"
-SOURCES = next((p for p in (_HERE.parent / "stdlib", _HERE.parents[1] / "stdlib") if p.is_dir()), _HERE)
+_INSTALLED = _HERE.parent / "stdlib"
+"""The place of the sources in a wheel, whose files do not change."""
+SOURCES = next((path for path in (_INSTALLED, _HERE.parents[1] / "stdlib") if path.is_dir()), _HERE)
 
 
 _Place = tuple[int, int]
@@ -62,8 +64,8 @@ class Library:
     def __init__(
         self,
         modules: dict[str, tuple[str, ...]],
-        sources: dict[str, Source],
-        entries: dict[str, tuple[Any, ...]],
+        sources: Mapping[str, Source],
+        entries: Mapping[str, _Entry],
         readers: Mapping[str, tuple[Metric, ...]],
     ) -> None:
         self.modules, self.sources, self.entries, self.readers = modules, sources, entries, readers
@@ -75,15 +77,15 @@ class Library:
 
     def module_of(self, kind: str) -> str:
         """Return the module of a kind, or an empty text."""
-        return str(self.entries[kind][0]) if kind in self.entries else ""
+        return self.entries[kind].module if kind in self.entries else ""
 
     def role_of(self, kind: str) -> str:
         """Return the role of a kind of the library."""
-        return _Entry(*self.entries[kind]).role
+        return self.entries[kind].role
 
     def node(self, name: str) -> tree.KindDef:
         """Return the declaration of a kind, without its properties."""
-        entry = _Entry(*self.entries[name])
+        entry = self.entries[name]
         source = self.sources[entry.module]
         at = Span(source, *entry.name)
         items = _unpacked(entry.items, source)
@@ -92,7 +94,7 @@ class Library:
 
     def declared(self, name: str) -> Declared:
         """Return the properties in the declaration of a kind."""
-        entry = _Entry(*self.entries[name])
+        entry = self.entries[name]
         source = self.sources[entry.module]
         nodes: LazyMapping[tree.Property] = LazyMapping(entry.properties, lambda packed: _unpacked(packed, source))
         return Declared(nodes, entry.required, entry.scheduled, draws=entry.draws)
@@ -122,27 +124,33 @@ def _metrics(packed: bytes) -> tuple[Metric, ...]:
 
 
 def _fail_on_finding(finding: Diagnostic) -> None:
-    """Fail on an error in the library: its files were changed after zlang was built."""
+    """Fail on an error in the library."""
     line, _ = finding.span.source.position(finding.span.start)
-    is_checkout = not SOURCES.is_relative_to(_HERE.parent)
-    hint = str(finding.hint) if is_checkout else "this file of zlang was changed; install zlang again"
-    raise RunError(f"{finding.span.source.name}:{line}: {finding.message}", hint)
+    raise RunError(f"{finding.span.source.name}:{line}: {finding.message}", str(finding.hint))
 
 
 @cache
 def load() -> Library:
     """Return the library; its index is built first if necessary."""
-    texts = _texts()
     kept = _saved()
-    if kept is None or kept[:2] != (texts, _fields()):
+    if kept is None or (SOURCES != _INSTALLED and kept[:2] != (_texts(), _fields())):
         kept = save(must=False)
-    _, _, modules, entries, readers = kept
-    sources = {name: Source(f"stdlib/{name}.zexp", text) for name, text in texts.items()}
-    return Library(modules, sources, entries, LazyMapping(readers, _metrics))
+    texts, _, modules, entries, readers = kept
+    sources = LazyMapping({name: (name, text) for name, text in texts.items()}, _source)
+    return Library(modules, sources, LazyMapping(entries, _entry), LazyMapping(readers, _metrics))
 
 
-def _texts() -> dict[str, str]:
-    return {path.stem: path.read_text("utf-8") for path in sorted(SOURCES.glob("*.zexp"))}
+def _source(named: tuple[str, bytes]) -> Source:
+    module, text = named
+    return Source(f"stdlib/{module}.zexp", text.decode())
+
+
+def _entry(packed: bytes) -> _Entry:
+    return _Entry(*marshal.loads(packed))  # noqa: S302 - a part of a file of the package
+
+
+def _texts() -> dict[str, bytes]:
+    return {path.stem: path.read_bytes() for path in sorted(SOURCES.glob("*.zexp"))}
 
 
 def _saved() -> tuple[Any, ...] | None:
@@ -157,8 +165,8 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
     """Parse the whole library and index it; store the index, unless the package directory is read-only."""
     texts = _texts()
     modules: dict[str, tuple[str, ...]] = {}
-    entries: dict[str, tuple[Any, ...]] = {}
-    trees = {module: _parsed(module, text) for module, text in texts.items()}
+    entries: dict[str, bytes] = {}
+    trees = {module: _parsed(module, text.decode()) for module, text in texts.items()}
     declared = {
         reader.name.text: _declared_metrics(reader)
         for parsed in trees.values()
@@ -174,7 +182,7 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
         for kind, properties in kinds:
             if kind.name.text in entries:
                 _fail_on_finding(Code.DUPLICATE.at(kind.name.span, name=kind.name.text))
-            entries[kind.name.text] = (
+            entry = (
                 module,
                 _place(kind.span),
                 _place(kind.name.span),
@@ -186,6 +194,7 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
                 {name: _packed(node) for name, node in properties.nodes.items()},
                 _packed(tuple(i for i in kind.items if not isinstance(i, tree.Property))),
             )
+            entries[kind.name.text] = tables.marshalled(entry)
     made = (texts, _fields(), modules, entries, readers)
     try:
         replace_file(SAVED, tables.marshalled(made), 0o644)
@@ -230,7 +239,11 @@ def _place(span: Span) -> _Place:
     return span.start, span.end
 
 
-_CLASSES = {item.__name__: item for item in (*vars(tree).values(), Dimension, Quantity) if isinstance(item, type)}
+_CLASSES: dict[str, Any] = {
+    item.__name__: item for item in (*vars(tree).values(), Dimension, Quantity, Fraction) if isinstance(item, type)
+}
+_NODES = {name: item for name, item in _CLASSES.items() if next(iter(getattr(item, "record_fields", ())), "") == "span"}
+"""The classes whose first field is a place: it is packed as two numbers."""
 
 
 def _fields() -> dict[str, tuple[str, ...]]:
@@ -250,12 +263,13 @@ def _unpacked(packed: bytes, source: Source) -> Any:
 def _packable(value: object) -> _Plain:
     match value:
         case Span():
-            return ("", value.start, value.end)
+            return ("Span", value.start, value.end)
         case Fraction():
-            return ("/", value.numerator, value.denominator)
+            return ("Fraction", value.numerator, value.denominator)
         case Record():
-            fields: tuple[str, ...] = value.record_fields  # type: ignore[attr-defined]
-            return (type(value).__name__, *(_packable(getattr(value, name)) for name in fields))
+            name = type(value).__name__
+            first, *others = [_packable(item) for item in value.as_dict().values()]
+            return (name, *first[1:], *others) if name in _NODES else (name, first, *others)
         case tuple():
             return [_packable(item) for item in value]
         case _:
@@ -263,13 +277,15 @@ def _packable(value: object) -> _Plain:
 
 
 def _build_record(plain: _Plain, source: Source) -> Any:
+    """Build a packed value; a value that is neither a tuple nor a list stands for itself."""
     if type(plain) is list:
-        return tuple([_build_record(item, source) for item in plain])
-    if type(plain) is not tuple:
-        return plain
+        return tuple([_build_record(item, source) if type(item) in _PACKED else item for item in plain])
     name, *parts = plain
-    if name == "":
-        return Span(source, *parts)
-    if name == "/":
-        return Fraction(*parts)
-    return _CLASSES[name](*[_build_record(part, source) for part in parts])
+    values = [_build_record(part, source) if type(part) in _PACKED else part for part in parts]
+    if name in _NODES:
+        start, end, *others = values
+        return _NODES[name](Span(source, start, end), *others)
+    return Span(source, *values) if name == "Span" else _CLASSES[name](*values)
+
+
+_PACKED = {tuple, list}
