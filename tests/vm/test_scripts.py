@@ -74,6 +74,38 @@ def test_a_sweep_over_properties_of_a_dataset(guest: Guest, carried_out: Zlang) 
     ]
 
 
+REFILLED = """
+import fio
+import zfs
+
+kind refilled: protocol {
+  doc = "Empty the caches, verify it, and read everything again."
+  needs file as at
+  phases = [flush, verify_cold, refill]
+  refill { sh "cat -- {at.dir}/{at.file} >{out}/refill.bin && rm {out}/refill.bin" { why = "a backup begins" } }
+}
+host guest { zfs = "VERSION" }
+dir here on guest { path = "/var/tmp/here" }
+pool tank on here { size = 128MiB  allocation = sparse }
+dataset volume on tank { compression = off | zstd  recordsize = 128KiB }
+file data on volume { size = 8MiB  content = compressible(50%) }
+fio reads { rw = randread  bs = 8KiB }
+experiment refill { on = data  run = reads  cache = refilled | cold }
+"""
+
+
+def test_what_another_reader_left_in_the_arc_is_not_cold(guest: Guest, carried_out: Zlang) -> None:
+    version = guest("zfs version").stdout.split()[0].removeprefix("zfs-").split("-")[0]
+    hand_over(guest, carried_out, REFILLED.replace("VERSION", version))
+    guest(START, check=False)
+    bring_back(guest, carried_out)
+    rows = carried_out.rows("select cache, valid, why_not from all_trials order by number, replicate")
+    came = re.compile("cache not cold: only [0-9,]+ of the 8,388,608 bytes that the workload read came from tank, .*")
+    assert {row["cache"] for row in rows if row["valid"]} == {"cold"}
+    assert {row["cache"] for row in rows if came.fullmatch(str(row["why_not"]))} == {"refilled"}
+    assert [row["valid"] for row in rows].count(True) == len(rows) / 2
+
+
 LAYERS = """
 import fio
 import zfs

@@ -132,7 +132,7 @@ class TrialSteps:
             counts = self._count_steps(config, "before", Action.PREPARE)
             cached = self._around[config.surroundings] = _StepsAround(
                 looks=tuple(looks),
-                before=(*counts, *self._watch_steps(config)),
+                before=(*self._watch_steps(config), *counts),
                 after=tuple(self._count_steps(config, "after", Action.TIDY)),
                 looks_after=tuple(self._look_steps(config, "after", Action.TIDY)),
             )
