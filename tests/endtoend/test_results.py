@@ -9,7 +9,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from command_line import Zlang, left_of
+from command_line import Tools, Zlang, left_of
 
 SMALL = """
 import fio
@@ -222,6 +222,23 @@ def test_what_a_run_says_of_its_machine_is_in_the_results(zlang: Zlang) -> None:
     assert zlang.rows(stored) == []
     kept.unlink()
     assert "results cannot be verified: its plan.jsonl" in zlang("status", zlang.folder().name).out
+
+
+def test_each_part_has_what_the_rules_say_of_its_own_machine(zlang: Zlang) -> None:
+    tools = Tools(zlang)
+    task = "SLURM_ARRAY_TASK_ID=$n sh task.sh >>tasks.txt 2>&1"
+    tools.wrap("sbatch", f"cd runs; cat >task.sh; n=1; {task}; n=2; {task}; echo 7")
+    (zlang.at / "shared.zexp").write_text("param length: duration = 1s\n", "utf-8")
+    text = IN_MEMORY.replace("import fio", 'import fio\nimport "shared.zexp"').replace(
+        "runtime = 1s", "runtime = length"
+    )
+    program = zlang.program(text.replace("4KiB ", "4KiB | 8KiB "))
+    zlang("submit", program, "--slurm", "--parts", "2", "--set", "length=2s")
+    zlang("ingest", "runs")
+    stored = "select count(distinct run) as runs, count(*) as n from findings where name = 'working-set-in-cache'"
+    assert zlang.rows(stored) == [{"runs": 2, "n": 2}]
+    assert (zlang.at / "runs/tasks.txt").read_text().count("fits into the memory") == 2
+    assert "cannot be verified" not in zlang("status").out
 
 
 def test_what_a_machine_contradicts_is_in_the_results(zlang: Zlang) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from zlang.cli import answering, checking, progress, render, result_notes, words
 from zlang.errors import NotConfirmed, RunError, UsageError
-from zlang.pipeline import arming, costs, machines, plans, programs, results, runs, verdicts
+from zlang.pipeline import arming, costs, machines, plans, programs, results, runs, submissions, verdicts
 from zlang.run.arming import Armed
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
@@ -227,12 +227,25 @@ def resume(
     runs.require_own(folder, trust=trust)
     _reach_again(folder, reach)
     _require_trial(only, folder.read_plan().header)
+    if submissions.is_part(folder):
+        _add_findings(folder)
     account = runs.account(folder)
     if account.state.is_finished and not failed and only is None:
         print(f"{render.visible(folder.name)}: all trials are done", file=sys.stderr)
     else:
         _arm_again(folder, armed, _resume_line(folder, db))
     return _resume(account, db, Selection(only, failed=failed), is_confirmed=yes, is_answered=is_answered)
+
+
+def _add_findings(folder: Folder) -> None:
+    """Add what the rules say of a part on this machine, which `submit` could not know, and renew the seal."""
+    try:
+        for finding in submissions.add_findings(folder):
+            print(f"{finding.severity}: {render.visible(finding.message)}", file=sys.stderr)
+    except (RunError, OSError) as error:
+        print(f"warning: no rule examined this machine: {render.visible(str(error))}", file=sys.stderr)
+        return
+    _seal(folder)
 
 
 def _require_trial(number: int | None, header: Header) -> None:

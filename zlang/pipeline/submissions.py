@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import chdir, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zlang.check.values import quote
+from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
-from zlang.pipeline import plans, runs
+from zlang.pipeline import differences, plans, programs, runs
+from zlang.source import Source
 
 if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
+    from zlang.plan.plan import Finding
     from zlang.run.folder import Folder
     from zlang.run.slurm import Task
 
@@ -86,6 +89,40 @@ def _script(folders: Iterable[Folder], variable: str, *, failed: bool) -> str:
     resume = f"exec {quote(sys.executable)} -P -m zlang.cli.app resume"
     options = "--no-ingest" + (" --failed" if failed else "")
     return "".join([f"#!/bin/sh\ncase ${variable} in\n", *cases, f'esac\n{resume} {options} -- "${{run:?}}"\n'])
+
+
+def is_part(folder: Folder) -> bool:
+    """Whether a run is a part of a plan that was divided for interchangeable machines."""
+    return "/" in folder.read_plan().header.part
+
+
+def add_findings(folder: Folder) -> tuple[Finding, ...]:
+    """Find what the rules say of a part on this machine; add it to the folder, and return what is new.
+
+    The program is the one that was submitted, even if its file has changed since. Raises RunError, OSError.
+    """
+    from zlang.run import findings
+
+    header = folder.read_plan().header
+    name, text = next(iter(header.sources.items()))
+    overrides = differences.plan_overrides(header)
+    try:
+        with chdir(folder.directory):
+            checked = programs.check(Source(name, text), overrides, header.sources)
+            experiment = programs.choose(checked, header.experiment)
+            planned = plans.plan(checked, experiment, header.seed, overrides, order=header.order)
+            on_this_node = (
+                *plans.findings_of(checked, experiment, programs.here()),
+                *map(plans.finding_of_machine, plans.contradictions(planned)),
+            )
+    except ProgramError as error:
+        raise RunError(f"this version of zlang does not accept the program of the run: {error}") from error
+    saved = findings.load(folder.path)
+    known = header.findings if saved is None else saved
+    new = tuple(finding for finding in on_this_node if finding not in known)
+    if new or saved is None:
+        findings.save(folder.path, (*known, *new))
+    return new
 
 
 def task_of(folder: Folder) -> Task | None:
