@@ -17,12 +17,14 @@ from zlang.check.program import Experiment, Instance, PartialPoint, Point, Symbo
 from zlang.check.streams import Stream
 from zlang.metrics import Metric, in_trials
 from zlang.source import Span
-from zlang.space import points
+from zlang.space import faults, points
 from zlang.units import Quantity
 
 if TYPE_CHECKING:
     from zlang.check.questions import Clause, Term
 
+_MOST_TIED = 256
+"""The number of combinations of tied factors that a rule looks at."""
 TraitValue = Fraction | bool | str | None
 """Sizes in bytes, durations in seconds, shares as parts of one."""
 
@@ -400,6 +402,24 @@ class TrialView:
             return None
         view = TrialView(self.experiment, _FirstOfSome(on.reads, self._point), self._here, self._stream)
         return view if len(view.streams) == len(self.streams) else None
+
+    def is_tied_to_target(self, trait: str) -> bool:
+        """Whether conditions give a trait of the workload no value here that it has on the first target."""
+        on, run = self.experiment.on, self.experiment.run.reads
+        if on is None:
+            return False
+        tying = [
+            each.reads for each in points.conditions(self.experiment) if each.reads & on.reads and each.reads & run
+        ]
+        tied = frozenset[str]().union(*tying)
+        targets = [path for path in self.experiment.factors if path in tied & on.reads]
+        possible = faults.listed(self.experiment, sorted(tied), _MOST_TIED) if targets else None
+        values: dict[tuple[int | None, ...], set[TraitValue]] = {}
+        for point, _ in (possible or {}).values():
+            view = TrialView(self.experiment, PartialPoint(point, point.keys()), self._here, self._stream)
+            values.setdefault(tuple(point.get(path) for path in targets), set()).add(view.run.trait(trait))
+        here = values.get(tuple(self._point.get(path) for path in targets))
+        return here is not None and here.isdisjoint(next(iter(values.values())))
 
     @property
     def machine(self) -> Thing | None:

@@ -128,15 +128,15 @@ def answer(
         decide = question.reads | _choices_above(experiment.axes, question.reads)
         needed = tuple(path for path in experiment.factors if path in decide)
         everywhere = {(): (built[0], built.count)} if not needed else None
-        listed = everywhere or _listed(experiment, needed, min(remaining, MOST))
-        possible = _drawn(built, needed, min(remaining, MOST)) if listed is None else listed
+        whole = everywhere or listed(experiment, needed, min(remaining, MOST))
+        possible = _drawn(built, needed, min(remaining, MOST)) if whole is None else whole
         tried: list[_Tried] = []
         for levels, (point, count) in possible.items():
             if tried and effort.steps > MOST_STEPS:
                 break
             tried.append(_Tried(levels, count, question.answer(point, effort)))
         remaining = max(0, remaining - len(tried))
-        is_all = listed is not None and len(tried) == len(listed)
+        is_all = whole is not None and len(tried) == len(whole)
         wrong: dict[Place, list[_Tried]] = {}
         for item in tried:
             for place in dict.fromkeys(_place(fault) for fault in item.faults):
@@ -234,7 +234,7 @@ _Possible = dict[Levels, tuple[Point, int]]
 """Combinations of levels, each with one of its points and their number."""
 
 
-def _listed(experiment: Experiment, needed: Sequence[str], most: int) -> _Possible | None:
+def listed(experiment: Experiment, needed: Sequence[str], most: int) -> _Possible | None:
     """Return every combination of these factors; None if there are too many."""
     conditions = points.conditions(experiment)
     tied = frozenset(needed).union(*(condition.reads for condition in conditions))
