@@ -75,6 +75,14 @@ def test_a_run_that_failed_says_so_before_what_is_inconclusive(zlang: Zlang) -> 
     assert zlang("expect", "nothing", code=1).err.startswith("error: there is no run `nothing`")
 
 
+def test_several_tables_are_one_json_document(zlang: Zlang) -> None:
+    zlang.run(SPEED.format(clauses="table speed by words\n  table max(speed)"), code=None)
+    tables = json.loads(zlang("table", "--json").out)
+    assert [(table["table"], len(table["rows"])) for table in tables] == [("speed by words", 2), ("max(speed)", 1)]
+    assert json.loads(zlang("table", "speed by words", "--json").out) == tables[0]["rows"]
+    assert json.loads(zlang("table", "--format", "json", "speed by words").out) == tables[0]["rows"]
+
+
 def test_a_report_of_a_run_without_trials_that_count_has_no_number_of_them(zlang: Zlang) -> None:
     clauses = 'expect "fast" median(speed where words == 50) > 1'
     zlang.run(SPEED.format(clauses=clauses).replace("echo speed", "false"), code=1)

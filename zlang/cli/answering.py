@@ -104,8 +104,7 @@ def table(clause: str | None, run: str | None, db: Path, form: str) -> int:
     if form == "table":
         _tables(tables)
     else:
-        for item in tables:
-            _formatted(item, form)
+        _formatted(tables, form, is_one=clause is not None)
     result_notes.warn_of_damage(db, run)
     return 0
 
@@ -117,12 +116,17 @@ def _tables(summaries: list[Summary]) -> None:
     result_notes.what_does_not_count(summaries[0])
 
 
-def _formatted(summary: Summary, form: str) -> None:
-    from zlang.report.formats import FORMATS
+def _formatted(summaries: list[Summary], form: str, *, is_one: bool) -> None:
+    """Write tables in a format. All tables of a program are one JSON document, also if it has only one."""
+    from zlang.report.formats import FORMATS, as_one_json
     from zlang.report.summary import flat
 
     streams.use_utf8()
-    sys.stdout.write(FORMATS[form](*flat(summary)))
+    if form == "json" and not is_one:
+        sys.stdout.write(as_one_json([(item.text, *flat(item)) for item in summaries]))
+        return
+    separator = "" if form == "ndjson" else "\n"
+    sys.stdout.write(separator.join(FORMATS[form](*flat(item)) for item in summaries))
 
 
 def plot(

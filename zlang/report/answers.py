@@ -81,6 +81,7 @@ def _table(trials: Trials, table: Table) -> Summary:
         trials=total,
         valid=valid,
         reasons=why,
+        text=table.text.removeprefix("table "),
         note="; ".join(
             filter(
                 None,

@@ -59,6 +59,18 @@ def as_json(columns: Sequence[str], rows: Rows) -> str:
     return "[" + ",\n ".join(lines) + "]\n"
 
 
+def as_one_json(tables: Iterable[tuple[str, Sequence[str], Rows]]) -> str:
+    """A JSON array with an object for each of several tables: the text of its clause, and its rows."""
+    objects = [
+        f'{{"table": {_string(text)}, "rows": {as_json(columns, rows).rstrip()}}}' for text, columns, rows in tables
+    ]
+    return "[" + ",\n ".join(objects) + "]\n"
+
+
+def _string(text: str) -> str:
+    return visible_json(orjson.dumps(text).decode())
+
+
 def as_ndjson(columns: Sequence[str], rows: Rows) -> str:
     """A JSON object for each row, each on its own line."""
     return "".join(_object(columns, row) + "\n" for row in rows)

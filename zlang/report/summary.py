@@ -55,7 +55,7 @@ Cell = str | int | float | bool | Estimate | None
 class Summary:
     """A table by factor: factors first, then n and the metrics; and the invalid trials, the most common reason first.
 
-    `note` is a caveat about its rows.
+    `note` is a caveat about its rows. `text` is the clause that asks for it, without its first word.
     """
 
     experiment: str
@@ -65,6 +65,7 @@ class Summary:
     valid: int
     reasons: tuple[tuple[str, int], ...]
     note: str = ""
+    text: str = ""
 
     @property
     def invalid(self) -> int:
