@@ -24,9 +24,9 @@ file data on volume { size = 8MiB  content = %s }
 """
 
 
-def whys(zfs_fuse: ZfsFuse, content: str, rest: str) -> list[str]:
+def whys(zfs_fuse: ZfsFuse, content: str, experiment: str) -> list[str]:
     """Return the reasons why cold trials of a file on a pool do not count."""
-    zfs_fuse.run(REFILLED + POOL % content + rest, code=None)
+    zfs_fuse.run(REFILLED + POOL % content + experiment, code=None)
     return zfs_fuse.failed()
 
 
@@ -52,5 +52,5 @@ def test_what_may_be_in_the_arc_counts(zfs_fuse: ZfsFuse) -> None:
     fios = "".join(f"fio load{n} {{ {load} }}\n" for n, load in enumerate(loads))
     names = " | ".join(f"load{n}" for n in range(len(loads)))
     contents = "random | compressible(80%)"
-    rest = f"{fios}experiment one {{ on = data  run = {names}  cache = cold }}"
-    assert whys(zfs_fuse, contents, rest) == []
+    experiment = f"{fios}experiment one {{ on = data  run = {names}  cache = cold }}"
+    assert whys(zfs_fuse, contents, experiment) == []

@@ -118,10 +118,10 @@ def add_findings(folder: Folder) -> tuple[Finding, ...]:
     except ProgramError as error:
         raise RunError(f"this version of zlang does not accept the program of the run: {error}") from error
     saved = findings.load(folder.path)
-    known = header.findings if saved is None else saved
-    new = tuple(finding for finding in on_this_node if finding not in known)
+    before = header.findings if saved is None else saved
+    new = tuple(finding for finding in on_this_node if finding not in before)
     if new or saved is None:
-        findings.save(folder.path, (*known, *new))
+        findings.save(folder.path, (*before, *new))
     return new
 
 
