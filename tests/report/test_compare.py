@@ -14,7 +14,7 @@ from scipy import stats
 
 from zlang.errors import RunError
 from zlang.report import compare, effects, ratios, strata
-from zlang.report.design import Design
+from zlang.report.design import Design, Row
 from zlang.report.ratios import Ratio
 from zlang.report.strata import Observation
 from zlang.report.summary import Cell
@@ -532,3 +532,19 @@ def test_units_with_different_cells_have_the_spread_of_their_side() -> None:
         assert interval is not None
         false += not interval[0] <= 1 <= interval[1]
     assert false <= 18
+
+
+def test_an_effect_that_setups_hide_from_its_share_is_explained() -> None:
+    draw = random.Random(1)
+    counts = {(1, "4"): 3, (1, "64"): 1, (2, "4"): 1, (2, "64"): 3}
+    made = [place for place, count in counts.items() for _ in range(2 * count)]
+    rows = [
+        Row(bs, "r", n, n, 1, "", (bs,), (setup == 1) + 0.5 * (bs == "64") + draw.gauss(0, 0.02), (setup,))
+        for n, (setup, bs) in enumerate(made, 1)
+    ]
+    design = simulated([("bs", ["4", "64"])], 1, lambda *_: 0.0)
+    unbalanced = replace(design, rows=tuple(rows))
+    all_effects = effects.effects(unbalanced)
+    assert (effects.percent(all_effects[0].share), effects.chance(all_effects[0].p or 1)) == ("< 0.1", "< 0.001")
+    (note,) = effects.notes(unbalanced, all_effects)
+    assert note.startswith("`bs`: its p compares within groups of trials, where it explains 1")

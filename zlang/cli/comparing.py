@@ -112,9 +112,11 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
         streams.use_utf8()
         sys.stdout.write(FORMATS[form]((*columns, "findings"), [(*row, _codes(result_findings)) for row in shown]))
         return 0
+    from zlang.report.effects import percent
+
     print(f"sources of the variance of {render.visible(result[0].metric)}")
     _print_other_factors(others)
-    rows = [[name, f"{share:.1f}", str(df), _chance(p), over] for _, name, share, df, p, over in shown]
+    rows = [[e.name, percent(e.share), str(e.df), _chance(e.p), e.tested_against] for e in result]
     tables.draw(columns[1:], rows, [False, True, True, True, False])
     for note in notes:
         print(render.visible(note))

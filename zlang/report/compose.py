@@ -380,10 +380,11 @@ def _comparisons(answered: Answered, draw: _Artist) -> Iterator[Block]:
     together = f"Simultaneous intervals of {len(compared)} comparisons (Bonferroni). " if len(compared) > 1 else ""
     yield Paragraph(f"{together}`low` and `high` are the ends of the 95 % interval of a ratio.")
     columns = ("source", "share of variance, %", "degrees of freedom", "p", "tested against")
-    shares = [(e.name, round(100 * e.share, 1), e.df, e.p, e.tested_against) for e in answered.sources]
+    shares = [(e.name, 100 * e.share, e.df, e.p, e.tested_against) for e in answered.sources]
     sources = _table(f"Sources of the variance of {read.metric}", columns, shares, frozenset({1, 2, 3}))
     chances = [Cell("") if e.p is None else Cell(effects.chance(e.p)) for e in answered.sources]
-    rows = [(*row[:3], p, row[4]) for row, p in zip(sources.rows, chances, strict=True)]
+    percents = [Cell(effects.percent(e.share)) for e in answered.sources]
+    rows = [(row[0], share, row[2], p, row[4]) for row, share, p in zip(sources.rows, percents, chances, strict=True)]
     yield replace(sources, rows=tuple(rows))
     yield from (Paragraph(answer.sentence(note)) for note in effects.notes(read, answered.sources))
     of_setups = (

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from zlang.errors import RunError
+from zlang.intervals import LEVEL
 from zlang.report import wording
 from zlang.report.design import Design, groups, without_factors
 from zlang.report.strata import MOST, components
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _LEAST = 0.0005
-"""A share that is shown."""
+"""The smallest share that is shown as a number."""
 _UNLIKELY = 0.001
+_SMALL_SHARE, _TIMES_LARGER = 0.005, 3
 _LARGEST = 2000
 """Parameters of a model: beyond that it takes too long."""
 _SMALL = 1e-10
@@ -45,7 +47,10 @@ _Term = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A source of variance: its share, its degrees of freedom, and the probability that chance alone gives as much."""
+    """A source of variance: its share, its degrees of freedom, and the probability that chance alone gives as much.
+
+    `share_tested` is what it explains in its test, in which the groups that contain its units have no differences.
+    """
 
     metric: str
     name: str
@@ -54,6 +59,13 @@ class Effect:
     p: float | None
     is_of_setups: bool = False
     factors: tuple[str, ...] = ()
+    share_tested: float = 0.0
+
+    @property
+    def is_hidden(self) -> bool:
+        """Whether it is significant although its share is next to nothing, since other differences hide it."""
+        is_small = self.share < _SMALL_SHARE and self.share_tested > _TIMES_LARGER * self.share
+        return self.p is not None and self.p < 1 - LEVEL and is_small
 
     @property
     def tested_against(self) -> str:
@@ -85,7 +97,7 @@ def effects(design: Design) -> list[Effect]:
     for term in terms:
         squares, df = model.added(term, terms)
         if df:
-            p, is_of_setups = strata.chance(term)
+            p, is_of_setups, tested = strata.chance(term)
             factors = tuple(names[i] for i in term)
             result.append(
                 Effect(
@@ -96,6 +108,7 @@ def effects(design: Design) -> list[Effect]:
                     p=p,
                     is_of_setups=is_of_setups,
                     factors=factors,
+                    share_tested=tested / total,
                 )
             )
     result.sort(key=lambda item: -item.share)
@@ -112,6 +125,11 @@ def effects(design: Design) -> list[Effect]:
         result.append(Effect(design.metric, "blocks", max(cells - within, 0.0) / total, cells_df - within_df, None))
     result.append(Effect(design.metric, REPLICATES, within / total, within_df, None))
     return result
+
+
+def percent(share: float) -> str:
+    """A share in percent; one that is not zero is not shown as zero."""
+    return "< 0.1" if 0 < share < _LEAST else f"{100 * share:.1f}"
 
 
 def chance(p: float) -> str:
@@ -137,6 +155,10 @@ def notes(design: Design, all_effects: Sequence[Effect]) -> list[str]:
             f"the shares add up to {100 * (1 + excess):.1f} %: points or trials are missing, so factors partly hide "
             "each other; a share is what its factor adds to all others"
         )
+    for item in all_effects:
+        if item.is_hidden:
+            tested = f"its p compares within groups of trials, where it explains {100 * item.share_tested:.1f} %"
+            result.append(f"`{item.name}`: {tested}; differences between these groups hide it from its share")
     if any(item.name == CONFOUNDED for item in all_effects):
         levels = [row.levels for row in design.rows]
         lacking = _confounded(design, list(dict.fromkeys(levels)))
@@ -179,8 +201,8 @@ class _Strata:
         self._partial = {i for levels in self._levels for i, level in enumerate(levels) if level is None}
         self._within_branches: dict[frozenset[int], _Strata] = {}
 
-    def chance(self, term: _Term) -> tuple[float | None, bool]:
-        """The probability that chance alone explains as much as a term, and whether the units of the test are setups.
+    def chance(self, term: _Term) -> tuple[float | None, bool, float]:
+        """The probability that chance alone explains as much as a term, whether setups are the units, and the squares.
 
         Trials without one of its factors are left out: they have no information about it, and may have other units.
         """
@@ -188,13 +210,13 @@ class _Strata:
             rows = tuple(row for row in self._design.rows if all(row.levels[i] is not None for i in partial))
             if rows and partial not in self._within_branches:
                 self._within_branches[partial] = _Strata(replace(self._design, rows=rows), self._terms)
-            return self._within_branches[partial].chance(term) if rows else (None, False)
+            return self._within_branches[partial].chance(term) if rows else (None, False, 0.0)
         kinds = tuple(kind for kind in self._kinds if all(_is_constant(self._levels, self._own, kind, i) for i in term))
         model, upper, own = self._models.get(kinds) or self._models.setdefault(kinds, self._model(kinds))
         placed = [tuple(upper.index(i) for i in item) for item in self._terms if {*item} <= {*upper}]
         here = tuple(upper.index(i) for i in term)
         if any(kinds) and len(term) == 1 and model.has_single(*here):
-            return None, True
+            return None, True, 0.0
         removed = _removed(own, model.levels)
         squares, df = model.added(here, placed, removed)
         error = model.within(removed)
@@ -203,7 +225,8 @@ class _Strata:
             placed = [item for item in placed if len(item) == 1]
             squares, df = model.added(here, placed, removed)
             error = model.residual(tuple(placed), removed)
-        return _p_value(squares, df, *error), any(kinds)
+        trials = len(self._levels) / len(model.levels)
+        return _p_value(squares, df, *error), any(kinds), squares * trials
 
     def chance_of_others(self) -> float | None:
         """The probability that chance alone explains as much as the interactions of more factors than any term has."""
