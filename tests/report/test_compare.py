@@ -547,4 +547,4 @@ def test_an_effect_that_setups_hide_from_its_share_is_explained() -> None:
     all_effects = effects.effects(unbalanced)
     assert (effects.percent(all_effects[0].share), effects.chance(all_effects[0].p or 1)) == ("< 0.1", "< 0.001")
     (note,) = effects.notes(unbalanced, all_effects)
-    assert note.startswith("`bs`: its p compares within groups of trials, where it explains 1")
+    assert note.startswith("`bs`: its p compares within groups of trials, where it explains 23.7 %;")
