@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from zlang.check import library
+from zlang.check.check import Overrides
 from zlang.check.traits import TRAITS
 from zlang.errors import RunError
+from zlang.pipeline import programs
+from zlang.source import Source
 from zlang.syntax import tables, tree
 
 LIKE_ANOTHER = {"arc_min": "arc_max"}
@@ -24,6 +27,28 @@ def test_a_kind_of_the_library_is_sound(name: str) -> None:
     assert kind.doc
     words = {word.name for definition in kind.properties.values() for word in definition.type.words}
     assert not words & {"yes", "no", "true", "false"}, "zlang fmt writes these words as `on` and `off`"
+
+
+def test_commands_of_the_library_have_no_comments() -> None:
+    """Then the words of a comment are in no identity."""
+    loaded, commands = library.load(), dict[str, str]()
+    for name in loaded.names():
+        for action in loaded.kind(name).actions.values():
+            texts = (
+                "".join(part if isinstance(part, str) else "value" for part in each.text) for each in action.commands
+            )
+            commands[f"{name}.{action.name}"] = "\n".join(texts)
+    assert commands["dir.destroy"]
+    assert not [name for name, text in commands.items() if re.search(r"(?m)^\s*#", text)]
+    assert "# A crash" in (library.SOURCES / "core.zexp").read_text("utf-8")
+
+
+def test_a_users_own_comments_are_carried_out_as_written() -> None:
+    text = 'kind noted: workload {\n doc = "x"\n run {\n sh """\n  # note\n  true\n """\n }\n}\n'
+    checked = programs.check(Source("program.zexp", text), Overrides())
+    assert not checked.findings
+    (command,) = checked.program.kinds["noted"].actions["run", "", ""].commands
+    assert str(command.text[0]).splitlines()[:2] == ["# note", "true"]
 
 
 def test_every_trait_is_stated_by_a_kind() -> None:

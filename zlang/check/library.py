@@ -38,6 +38,8 @@ _INSTALLED = _HERE.parent / "stdlib"
 SOURCES = next((path for path in (_INSTALLED, _HERE.parents[1] / "stdlib") if path.is_dir()), _HERE)
 
 
+_COMMENT, _LATER_COMMENT = (re.compile(rf"{start}[ \t]*#.*\n", re.MULTILINE) for start in ("^", r"(?<=\n)"))
+"""A line of a command that is a comment."""
 _Place = tuple[int, int]
 _Plain = Any
 """A value of a tree as what `marshal` knows: a tuple whose first is the name of its class, and lists for tuples."""
@@ -179,7 +181,8 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
     for module, parsed in trees.items():
         kinds = _kinds_with_properties(parsed)
         modules[module] = tuple(kind.name.text for kind, _ in kinds)
-        for kind, properties in kinds:
+        for written, properties in kinds:
+            kind = written.replace(items=tuple([_without_comments(item) for item in written.items]))
             if kind.name.text in entries:
                 _fail_on_finding(Code.DUPLICATE.at(kind.name.span, name=kind.name.text))
             entry = (
@@ -233,6 +236,32 @@ def _checked(node: tree.KindDef, module: str, readers: Mapping[str, tuple[Metric
     dict(kind.properties)
     dict(kind.traits)
     return kind
+
+
+def _without_comments(item: tree.KindItem) -> tree.KindItem:
+    """Return an action without the lines of its commands that are shell comments: they are for readers of the library.
+
+    So the words of a comment are in no identity. Commands of a user's own kinds are carried out as they are written.
+    """
+    if not isinstance(item, tree.ActionDef):
+        return item
+    commands = [
+        each.replace(text=each.text.replace(parts=_without_comment_lines(each.text.parts)))
+        if isinstance(each, tree.Sh) and not each.is_asked
+        else each
+        for each in item.commands
+    ]
+    return item.replace(commands=tuple(commands))
+
+
+def _without_comment_lines(parts: tuple[str | tree.Expr, ...]) -> tuple[str | tree.Expr, ...]:
+    """Return a text without lines that begin with `#`; a part after a value begins within a line."""
+    return tuple(
+        [
+            (_COMMENT if i == 0 else _LATER_COMMENT).sub("", part) if isinstance(part, str) else part
+            for i, part in enumerate(parts)
+        ]
+    )
 
 
 def _place(span: Span) -> _Place:
