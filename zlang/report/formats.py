@@ -24,6 +24,7 @@ _LARGEST = 2**63
 _BREAKS = "\n\t"
 _MARKUP = re.compile(r"([\\`\[\]<>|&])")
 """Characters that Markdown takes for HTML, a link, code or the end of a cell."""
+_NUMBERS = {int, float}
 _EXECUTED = ("=", "+", "-", "@", "\t")
 """The first characters that make spreadsheets read a text as a formula (OWASP, CSV injection)."""
 
@@ -39,6 +40,8 @@ def as_csv(columns: Sequence[str], rows: Rows) -> str:
 
 def _cell_of_csv(value: object) -> str:
     """One value; text that a spreadsheet would execute is prefixed with an apostrophe."""
+    if type(value) in _NUMBERS:
+        return cell(value)
     text = visible(cell(value), _BREAKS)
     return f"'{text}" if isinstance(value, str) and text.startswith(_EXECUTED) else text
 
