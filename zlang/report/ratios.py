@@ -114,7 +114,7 @@ def error_of(samples: Sequence[Sequence[float]], count: int) -> tuple[float, flo
 
     Each sample has its own variance (Welch, Satterthwaite), unless a sample is a single value: then all share one.
     """
-    squares = [math.fsum((log - mean(logs)) ** 2 for log in logs) for logs in samples]
+    squares = [math.fsum((log - middle) ** 2 for log in logs) for logs in samples for middle in (mean(logs),)]
     dfs = [len(logs) - 1 for logs in samples]
     if not sum(dfs):
         return None
