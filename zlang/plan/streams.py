@@ -35,15 +35,19 @@ _WAIT = 'eval "$GATE"'
 """The command that a tool which can wait runs just before it starts. For other tools, the shell waits first."""
 
 # The gate is a fifo: opening it for reading blocks until it is opened for writing, after each process has reported
-# that it is ready; a slow process that opens it later finds it open. With `delay` in the environment, a tool waits
-# that many seconds more. An event ends with the workloads: its command runs in `timeout`, which ends everything that
-# it started.
+# that it is ready; a slow process that opens it later finds it open. `date` is started before, and reads the clock when
+# it gets a line: to start it behind the gate would take a millisecond of each process's start. Only the one of GNU can.
+# With `delay` in the environment, a tool waits that many seconds more. An event ends with the workloads: its command
+# runs in `timeout`, which ends everything that it started.
 _GATE = """\
 gate=$OUT/gate
 mkdir -- "$gate" {directories} && mkfifo -- "$gate/ready" "$gate/open"{fifos} || exit 1
 exec 3<>"$gate/ready"
+clock='date -f - +%s.%N'
+test -z "$($clock </dev/null 2>&1)" || clock='{{ cat >/dev/null; date +%s.%N; }}'
+await={await_start}
 delay=
-GATE=': >"$OUT/there"; echo >&3; : <"$gate/open"; now=$(date +%s.%N)
+GATE='now=$({{ : >"$OUT/there"; echo >&3; '"$await"'; echo now; }} | '"$clock"')
   test -e "$OUT/began" || echo "$now" >"$OUT/began"
   if test -n "$delay"; then
     read -r from <"$OUT/began"
@@ -57,7 +61,7 @@ begin() {{
   case $2 in *'$GATE'*) ;; *) eval "$GATE"; exec 3>&- ;; esac
   eval "$2"
   code=$?
-  test -e "$OUT/began" || eval "${{GATE%%: <*}}"
+  test -e "$OUT/began" || {{ : >"$OUT/there"; echo >&3; }}
   date +%s.%N >"$OUT/ended"
   test "$code" = 0 || cat -- "$OUT"/*.err >&2
   exit "$code"
@@ -91,7 +95,7 @@ happen() {{
   trap ': >"$OUT/gone"' EXIT
   : >"$OUT/there"
   echo >&3
-  : <"$gate/open"
+  (eval "$await") >/dev/null
   exec 3>&-
   sleep "$2" &
   child=$!
@@ -113,17 +117,25 @@ happen() {{
   exit "$code"
 }}
 """
-# Several machines begin at one instant: once all are ready, each gets it in the time of its own clock. Time passes
-# between reading the clock and sleeping, most while machines are being told: so each looks again shortly before.
+# Several machines begin at one instant: once all are ready, each gets it in the time of its own clock, and every
+# process waits for it. Time passes between reading the clock and sleeping, most while machines are being told: so each
+# reads it again shortly before. `sleep` is the last process that holds the pipe: its end completes the line for `date`.
 _MEETING = """\
 : >"$gate/met"
 read -r instant <"$gate/instant"
-for early in 100000000 0; do
-  left=$((instant - early - $(date +%s%N)))
-  part=$((1000000000 + left % 1000000000))
-  test "$left" -le 0 || sleep "$((left / 1000000000)).${part#1}"
-done
+printf '%s\\n' "$instant" >"$gate/told"
 """
+_AWAIT_GATE = """': <"$gate/open"'"""
+_AWAIT_INSTANT = """\
+': <"$gate/open"
+  read -r instant <"$gate/told"
+  for early in {early} 0; do
+    left=$((instant - early - $(date +%s%N)))
+    part=$((1000000000 + left % 1000000000)) part=$((left / 1000000000)).${{part#1}}
+    case $left:$early in -* | 0:*) ;; *:0) printf now; exec sleep "$part" ;; *) sleep "$part" ;; esac
+  done'"""
+_EARLY = 100_000_000, 5_000_000
+"""Nanoseconds before the instant at which the clock is read again: at least, and for each process of a machine."""
 # A machine with events only is told when the workloads on the others have ended.
 _AWAIT_OTHERS = """\
 until test -e "$gate/over"; do sleep 0.1 2>/dev/null || sleep 1; done
@@ -380,6 +392,7 @@ def _gated(processes: Sequence[_Process], events: Mapping[int, _Event], *, has_o
         directories=" ".join(f'"$OUT/{name}"' for name in names),
         fifos=' "$gate/instant"' if has_others else "",
         meeting=_MEETING if has_others else "",
+        await_start=_AWAIT_INSTANT.format(early=_EARLY[0] + len(names) * _EARLY[1]) if has_others else _AWAIT_GATE,
         functions=_HAPPEN.format() if events else "",
         processes="\n".join(begun),
         ending=("" if processes else _AWAIT_OTHERS)
