@@ -31,8 +31,10 @@ from zlang.run.transport.reach import Reach
 from zlang.run.transport.ssh import DiskFull, Machine, MachineLost
 
 T = TypeVar("T")
-_LEAD = 0.6
-"""Seconds between all machines being ready and the start: telling sixteen machines takes 0.2 s here."""
+_LEAD, _LEAD_OF_EACH = 0.5, 0.01
+"""Seconds from all machines being ready to the start, and more for each machine: telling sixteen takes 0.2."""
+_SETTLED = 0.2
+"""Seconds after the start without messages to the machines."""
 _LONGEST_MEETING = 300
 """Seconds within which all machines have to become ready."""
 _READY = 'until test -e "$OUT/gate/met"; do sleep 0.05; done'
@@ -216,7 +218,11 @@ class Machines:
         """Wait until all are ready, then tell each machine, in the time of its own clock, when to begin."""
         await _all(self._run(step.host, _READY, place, out) for step in steps)
         await _all(self._machines[step.host].measure_clock() for step in steps if step.host in self._machines)
-        instant = time.time() + _LEAD
+        lead = _LEAD + _LEAD_OF_EACH * len(steps)
+        instant = time.time() + lead
+        for step in steps:
+            if step.host in self._machines:
+                self._machines[step.host].be_quiet(lead + _SETTLED)
         clocks = [(step.name, *self._clock(step.host)) for step in steps]
         lines = [f"{name} {ahead:.6f} {error:.6f}\n" for name, ahead, error in clocks]
         of_collectors = (out / CLOCKS).read_text("ascii") if (out / CLOCKS).exists() else ""

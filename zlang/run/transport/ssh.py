@@ -102,6 +102,8 @@ class Machine:
         self._since_boot = self._measured_at = 0.0
         """Its wall clock minus the time since its boot, which changes only if the clock is changed."""
         self._variables = variables
+        self._quiet_until = 0.0
+        """The time of the next heartbeat, if that is later than usual."""
         self._is_key_known = False
         self._connection: SSHClientConnection | None = None
         self._agent: SSHClientProcess[bytes] | None = None
@@ -305,8 +307,14 @@ class Machine:
             case _:  # lines that our agent never sends are ignored
                 pass
 
+    def be_quiet(self, seconds: float) -> None:
+        """Send a heartbeat now, and no other one in this time: each costs the machine two processes."""
+        self._write("beat")
+        self._quiet_until = time.monotonic() + seconds
+
     async def _beat(self, agent: SSHClientProcess[bytes]) -> None:
         while self._agent is agent:
+            await asyncio.sleep(self._quiet_until - time.monotonic())
             self._write("beat")
             await asyncio.sleep(_BEAT)
 
