@@ -42,6 +42,20 @@ experiment e { on = here  run = it }
 AHEAD = '#!/bin/sh\\nexec /bin/date -d "+3 seconds" "$@"\\n'
 
 
+def test_an_ssh_server_that_permits_one_session_needs_more_connections(zlang: Zlang, bed: Bed) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    bed.on("host1", "cp /run/bed/sshd_config /root/before && echo MaxSessions 1 >>/run/bed/sshd_config")
+    bed("killsshd", "host1")
+    bed("startsshd", "host1")
+    try:
+        zlang.run(SLOW.replace("until test -e /data/go; do sleep 0.1; done", "true"), "--yes")
+    finally:
+        bed.on("host1", "cp /root/before /run/bed/sshd_config")
+        bed("killsshd", "host1")
+        bed("startsshd", "host1")
+    assert [row["valid"] for row in zlang.rows("select valid from all_trials")] == [True, True]
+
+
 def test_a_crash_fails_one_trial_and_a_short_cut_none(zlang: Zlang, bed: Bed) -> None:
     (zlang.at / "zlang.toml").write_text(HOSTS)
     process = zlang.start("run", zlang.program(SLOW), "--yes")

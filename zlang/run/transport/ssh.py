@@ -105,7 +105,8 @@ class Machine:
         self._quiet_until = 0.0
         """The time of the next heartbeat, if that is later than usual."""
         self._is_key_known = False
-        self._connection: SSHClientConnection | None = None
+        self._connections: list[SSHClientConnection] = []
+        """The connection, and more of them if its sessions are not enough."""
         self._agent: SSHClientProcess[bytes] | None = None
         self._fetcher: SSHClientProcess[bytes] | None = None
         self._work: dict[str, asyncio.Future[int]] = {}
@@ -130,9 +131,11 @@ class Machine:
         import asyncssh
 
         where = f"`{self.name}` ({self.reach.address})"
-        self._connection = None
+        for connection in self._connections:
+            connection.close()
+        self._connections = []
         try:
-            self._connection = await asyncio.wait_for(self._open(), _CONNECT)
+            self._connections.append(await asyncio.wait_for(self._open(), _CONNECT))
             await asyncio.wait_for(self._start_agent(), _CONNECT)
             await self.measure_clock()
         except asyncssh.HostKeyNotVerifiable as error:
@@ -150,12 +153,13 @@ class Machine:
                 f"{where} does not accept this user", f"`{_by_hand(self.reach)}` has to work without a password"
             ) from None
         except (OSError, asyncssh.Error, asyncio.IncompleteReadError) as error:
-            silent = f"its login shell started no command in {_CONNECT} s" if self._connection else "no answer"
+            is_silent = isinstance(error, TimeoutError)
+            reason, test = "no answer" if is_silent else _reason(error), f"`{_by_hand(self.reach)} true` has to work"
+            if is_silent and self._connections:
+                reason = f"nothing came from its login shell in {_CONNECT} s"
+                test = f"`{_by_hand(self.reach)} echo ready` has to print `ready`"
             await self.close()
-            reason = silent if isinstance(error, TimeoutError) else _reason(error)
-            raise MachineLost(
-                f"{where} cannot be reached: {reason}", f"`{_by_hand(self.reach)} true` has to work"
-            ) from None
+            raise MachineLost(f"{where} cannot be reached: {reason}", test) from None
         except BaseException:
             await self.close()
             raise
@@ -187,17 +191,38 @@ class Machine:
 
     def _connected(self) -> SSHClientConnection:
         """The connection. Raises MachineLost if it was closed meanwhile."""
-        if self._connection is None:
+        if not self._connections:
             raise MachineLost(f"`{self.name}` was lost")
-        return self._connection
+        return self._connections[0]
+
+    async def _process(self, script: bytes, stderr: int) -> SSHClientProcess[bytes]:
+        """A shell that reads a script. Where sshd permits few sessions in a connection, it gets another connection.
+
+        Raises MachineLost, asyncssh.Error.
+        """
+        import asyncssh
+
+        command = _loader(script, self.reach)
+        options = {"encoding": None, "request_pty": False, "bufsize": _BLOCK, "stderr": stderr}
+        first = self._connected()
+        for connection in self._connections:
+            try:
+                return await connection.create_process(command, **options)
+            except asyncssh.ChannelOpenError:
+                if first.is_closed():
+                    raise
+        try:
+            another = await asyncio.wait_for(self._open(), _CONNECT)
+        except OSError as error:
+            raise MachineLost(f"`{self.name}` accepts no second connection: {_reason(error)}") from None
+        self._connections.append(another)
+        return await another.create_process(command, **options)
 
     async def _start_agent(self) -> None:
         import asyncssh
 
         script = agent_script()
-        self._agent = agent = await self._connected().create_process(
-            _loader(script, self.reach), encoding=None, request_pty=False, stderr=asyncssh.STDOUT, bufsize=_BLOCK
-        )
+        self._agent = agent = await self._process(script, asyncssh.STDOUT)
         directory = os.fsencode(self.reach.directory)
         with suppress(BrokenPipeError):  # a shell that has ended has already given the reason
             agent.stdin.write(_FIRST_LINE + script + f"{self.run} {_DEAD} {len(directory)}\n".encode() + directory)
@@ -246,8 +271,8 @@ class Machine:
     async def close(self) -> None:
         """Disconnect from the machine: its agent ends what it is still running."""
         self._lose("the connection was closed")
-        connection, self._connection = self._connection, None
-        if connection is not None:
+        connections, self._connections = self._connections, []
+        for connection in connections:
             connection.close()
             with suppress(Exception):
                 await asyncio.wait_for(connection.wait_closed(), 2)
@@ -385,9 +410,7 @@ class Machine:
         """The line after the line `begin`; empty if the script fails. All other output is discarded."""
         import asyncssh
 
-        process = await self._connected().create_process(
-            _loader(script, self.reach), encoding=None, request_pty=False, stderr=asyncssh.DEVNULL, bufsize=_BLOCK
-        )
+        process = await self._process(script, asyncssh.DEVNULL)
         async with process:
             process.stdin.write(_FIRST_LINE + script)
             process.stdin.write_eof()
@@ -477,8 +500,10 @@ class Machine:
 
     async def _start_fetcher(self) -> SSHClientProcess[bytes]:
         """Start the shell that sends files: it is kept, as a channel for each fetch would cost more than the fetch."""
+        import asyncssh
+
         script = _script("fetch.sh")
-        fetcher = await self._connected().create_process(_loader(script, self.reach), encoding=None, request_pty=False)
+        fetcher = await self._process(script, asyncssh.DEVNULL)
         directory = os.fsencode(f"{self.reach.directory}/{self.run}")
         fetcher.stdin.write(_FIRST_LINE + script + f"{len(directory)}\n".encode() + directory)
         await asyncio.wait_for(fetching.until_ready(fetcher.stdout), _CONNECT)
