@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 
@@ -33,6 +34,13 @@ class RunError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+
+def joined(problems: Iterable[RunError]) -> RunError:
+    """One problem that names all of several."""
+    messages = dict.fromkeys(problem.message for problem in problems)
+    hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)
+    return RunError("; ".join(messages), "; ".join(hints))
 
 
 def reason_of(error: Exception) -> str:

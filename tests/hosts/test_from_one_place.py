@@ -132,6 +132,9 @@ def test_a_host_that_nobody_can_reach_is_said_before_anything_is_made(zlang: Zla
     assert "--host san1" in refused
     refused = zlang("run", program, "--yes", "--reach", "san1=root@host1", code=1).err
     assert "zlang does not know how to reach `san2`" in refused
+    refused = zlang("run", program, "--reach", "san1=host8", "--reach", "san2=host9", code=1).err
+    assert "`san1` (host8) cannot be reached" in refused
+    assert "`san2` (host9) cannot be reached" in refused
     refused = zlang("run", program, "--reach", "san1=host1", "--reach", "san2=host1", code=1).err
     assert "`san1` and `san2` are both at host1" in refused
     config = Path(zlang.environment["HOME"], ".ssh/config")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from zlang.check import hosts
 from zlang.check.check import Checked
 from zlang.check.program import Experiment
-from zlang.errors import RunError
+from zlang.errors import RunError, joined
 from zlang.frozen import replace
 from zlang.pipeline import plans, programs
 from zlang.suggest import did_you_mean
@@ -50,11 +50,13 @@ def reached(checked: Checked, experiment: Experiment, options: Iterable[str] = (
 
 
 def require_reached(planned: Planned, reached_hosts: Mapping[str, Reach]) -> None:
-    """Raise RunError if a host has trials but no address."""
-    for name in planned.schedule.hosts:
-        if name and name not in reached_hosts:
-            hint = f'write [hosts.{name}] in zlang.toml and, below it, ssh = "USER@HOST"'
-            raise RunError(f"zlang does not know how to reach `{name}`", f"{hint}; or add --reach {name}=USER@HOST")
+    """Raise RunError if hosts have trials but no address."""
+    names = [name for name in planned.schedule.hosts if name and name not in reached_hosts]
+    if names:
+        first = names[0]
+        hint = f'write [hosts.{first}] in zlang.toml and, below it, ssh = "USER@HOST"; or add --reach {first}=USER@HOST'
+        ways = f"{hint}; and so on for each" if len(names) > 1 else hint
+        raise RunError("zlang does not know how to reach " + ", ".join(f"`{name}`" for name in names), ways)
 
 
 def contradictions(planned: Planned, visits: Iterable[Visit]) -> list[str]:
@@ -80,13 +82,16 @@ def visit(header: Header, reached_hosts: Mapping[str, Reach], *, is_strict: bool
         visits = machines.look(header.machines, hosts.probes()) if not (problems and is_strict) else []
         with suppress(RunError):  # a machine that is lost by now removes the folder of a visit itself
             machines.forget()
-    if problems and is_strict:
-        raise problems[0]
-    for visited in visits if is_strict else ():
-        if visited.problem:
-            raise RunError(visited.problem, visited.hint)
-        for tool in visited.tools:
-            if tool.path is None:
-                message = "must be run by root" if tool.name == "root" else f"needs `{tool.name}`"
-                raise RunError(f"what is done on `{visited.host}` {message}", tool.hint)
+    if is_strict and (lacking := [*problems, *(problem for visited in visits for problem in _lacking(visited))]):
+        raise joined(lacking)
     return visits
+
+
+def _lacking(visited: Visit) -> Iterator[RunError]:
+    """The reasons why a machine cannot carry out its part."""
+    if visited.problem:
+        yield RunError(visited.problem, visited.hint)
+    for tool in visited.tools:
+        if tool.path is None:
+            message = "must be run by root" if tool.name == "root" else f"needs `{tool.name}`"
+            yield RunError(f"what is done on `{visited.host}` {message}", tool.hint)

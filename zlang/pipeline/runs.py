@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from zlang.errors import RunError, reason_of
+from zlang.errors import RunError, joined, reason_of
 from zlang.files import replace_file
 from zlang.frozen import field, frozen
 from zlang.pipeline.arming import require_tools
@@ -328,7 +328,7 @@ def _from_one_place(
         problems = machines.connect()
         if problems and not (selection.nothing or account.state.sessions):
             machines.forget()
-            raise problems[0]
+            raise joined(problems)
         yield from runner.run(plan, folder, machines, judge, selection=selection, state=account.state)
 
 

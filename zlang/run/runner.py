@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from zlang.cache import Cache
-from zlang.errors import RunError, is_out_of_memory, reason_of
+from zlang.errors import RunError, is_out_of_memory, joined, reason_of
 from zlang.files import sync_directory, sync_tree
 from zlang.plan.plan import LOCAL, Action, Plan, Setup, Step, Trial
 from zlang.plan.state import Alter, Make, State, Unmake
@@ -220,7 +220,7 @@ class _Run:
                 for held in lane.held.values():
                     held.release()
         if self._lost:
-            raise RunError(*self._lost[0].args)
+            raise joined(RunError(*ended.args) for ended in self._lost)
 
     # Lanes
 
