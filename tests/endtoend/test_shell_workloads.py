@@ -300,3 +300,18 @@ def test_each_stream_has_the_metrics_of_what_starts_it(zlang: Zlang) -> None:
 def test_a_workload_with_events_has_the_metrics_of_what_starts_it(zlang: Zlang) -> None:
     zlang.run(COUNTED, "--experiment", "watched")
     assert [row["words"] for row in zlang.rows("select words from trials")] == [3]
+
+
+def test_a_question_without_a_metric_is_about_the_load_not_about_a_collector(zlang: Zlang) -> None:
+    """The load's metric is the same in every trial, and the collector's varies."""
+    zlang.run("""
+import linux
+dir at { path = "." }
+let n = 1 | 2
+vmstat beside { }
+shell load { command = "sleep {n}; echo ops: 5"  writes = off  metrics = [regex("ops: iops=ops: ([0-9]+)")] }
+experiment e { on = at  run = load  collect = beside }
+""")
+    (headings, *_) = zlang("table").out.splitlines()
+    assert "ops" in headings
+    assert "vmstat" not in headings

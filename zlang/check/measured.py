@@ -20,7 +20,8 @@ from zlang.source import Span
 
 MOST_LEVELS = 1000
 """The most levels of a factor of words or declared things; a longer one is a range of numbers."""
-FIELDS = ("run", "cache", "collect")
+_COLLECT = "collect"
+FIELDS = ("run", "cache", _COLLECT)
 _ALL_OF_READER = "time"
 _CUT = ("operations", "throughput", "bytes", "completion")
 """The meanings of metrics that can be cut to a phase."""
@@ -51,6 +52,8 @@ def measured(
                     finding = Code.NOT_ALLOWED.at(place, name="metrics", value=f"`{_text(item)}`", hint=str(error))
                     wrong.setdefault((place.place, str(error)), finding)
                     continue
+                if name == _COLLECT:
+                    own = tuple(metric.replace(means=metric.means or "observation") for metric in own)
                 names.update(dict.fromkeys((reader.reader, metric) for metric in own))
                 for metric in own:
                     earlier = merged.get(metric.name, metric)

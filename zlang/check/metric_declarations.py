@@ -38,6 +38,7 @@ MEANINGS = {
     "coverage": "the share of the time of the longest stream in which all streams were measured",
     "pressure": "the share of the time in which something waits for a processor",
     "device": "bytes that devices move",
+    "observation": "what a collector observes beside the load; all metrics of collectors without another meaning",
 }
 """The meaning by which rules about results know a metric; the operations may precede it: `read.operations`."""
 HOW = ("regex", "json", "csv")

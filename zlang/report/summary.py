@@ -26,6 +26,8 @@ _USUAL = ("read.operations", "write.operations")
 """The meanings of the metrics of a question that names none."""
 _BESIDE = frozenset({"processor_time", "skew", "coverage"})
 """The meanings of metrics that say how a trial was measured, and not what."""
+_OBSERVATION = "observation"
+"""The meaning of a collector's metrics: they are usual only where the load has none."""
 
 
 @frozen
@@ -229,7 +231,7 @@ def _metrics_where(db: Path, table: str, names: Sequence[str], test: str) -> lis
 def _metrics(db: Path, table: str, names: Sequence[str]) -> list[str]:
     """The two usual metrics if they were measured, else the first metric that every trial has, if any, and the time.
 
-    Metrics that vary come first, and among these the metrics for which a better direction is declared.
+    Metrics of the load come first, then metrics that vary, then metrics for which a better direction is declared.
     """
     shown = _metrics_where(db, table, names, "bool_or(abs({0}) > 0)")
     varied = {*varying(db, table, shown)}
@@ -238,7 +240,7 @@ def _metrics(db: Path, table: str, names: Sequence[str]) -> list[str]:
     is_better = {str(name): bool(better) for name, better, _ in rows}
     usual = [m for meaning in _USUAL for m in shown if means.get(m) == meaning]
     own = [m for m in shown if m != ELAPSED.name and means.get(m) not in _BESIDE]
-    own.sort(key=lambda m: (m not in varied, not is_better.get(m)))
+    own.sort(key=lambda m: (means.get(m) == _OBSERVATION, m not in varied, not is_better.get(m)))
     of_every_trial = _metrics_where(db, table, own[:1], "count({0}) = count(*)")
     return sorted(usual or [*of_every_trial, *(m for m in shown if m == ELAPSED.name)], key=lambda m: m not in varied)
 
