@@ -1,7 +1,8 @@
-"""A bounded cache for values that many trials of a long plan share."""
+"""Bounded caches for values that many trials of a long plan share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TypeVar
 
 K = TypeVar("K")
@@ -19,3 +20,17 @@ class Cache(dict[K, V]):
         if len(self) >= self._most:
             self.clear()
         super().__setitem__(key, value)
+
+
+def by_object(compute: Callable[[K], V]) -> Callable[[K], V]:
+    """Return the function, run once for each object even if it cannot be hashed."""
+    cache = Cache[int, tuple[K, V]]()
+
+    def value(item: K) -> V:
+        cached = cache.get(id(item))
+        if cached is None:
+            # Keep the object too, so that its memory address is not reused.
+            cached = cache[id(item)] = item, compute(item)
+        return cached[1]
+
+    return value

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from zlang.cache import Cache
+from zlang.cache import by_object
 from zlang.check.check import Checked
 from zlang.check.program import Experiment
 from zlang.cli import checking, streams, words
@@ -199,7 +199,7 @@ def _trial_lines(planned: Planned) -> Iterator[str]:
 
 def _steps(planned: Planned) -> Iterator[str]:
     """Every command, in the order of execution if nothing fails."""
-    header, show = planned.plan.header, _shown_steps()
+    header, show = planned.plan.header, by_object(_step)  # many trials share steps
     walk = Walk()
     setups: dict[str, Setup] = {}
     for host, command, hint in arming.required_commands(header):
@@ -220,19 +220,6 @@ def _steps(planned: Planned) -> Iterator[str]:
     yield "\n# at the end\n"
     for unmake in walk.state.teardown():
         yield from map(show, unmake.steps)
-
-
-def _shown_steps() -> Callable[[Step], str]:
-    """A function that returns the text of a step, and computes it only once for steps that many trials share."""
-    cached = Cache[int, tuple[Step, str]]()
-
-    def show(step: Step) -> str:
-        shown = cached.get(id(step))
-        if shown is None:
-            shown = cached[id(step)] = step, _step(step)  # the step is kept alive, so that no other step can get its id
-        return shown[1]
-
-    return show
 
 
 def _step(step: Step) -> str:
