@@ -41,16 +41,29 @@ _WHOLE_SIZE = f"{_WHOLE}, `ceil(… / 1MiB) * 1MiB` whole MiB"
 
 
 class Frame:
-    """The frame in which a kind's templates are filled in: a declared thing, its target, and the planner's values."""
+    """The frame in which a kind's templates are filled in: a declared thing, its target, and the planner's values.
 
-    __slots__ = ("context", "instance", "target")
+    A `name` replaces that of the thing.
+    """
+
+    __slots__ = ("_name", "context", "instance", "target")
 
     def __init__(
-        self, instance: Instance | None, target: Instance | None = None, context: Mapping[str, Value] | None = None
+        self,
+        instance: Instance | None,
+        target: Instance | None = None,
+        context: Mapping[str, Value] | None = None,
+        name: str = "",
     ) -> None:
         self.instance = instance
         self.target = target
         self.context = context or {}
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """The name of the thing in commands."""
+        return self._name or (self.instance.name if self.instance else "")
 
 
 def treatment_site(treatment: Instance, on: Instance | None) -> Instance | None:
@@ -214,6 +227,7 @@ class InstanceBuilder:
         "scheduled",
         "span",
         "varying",
+        "varying_names",
     )
 
     def __init__(
@@ -236,6 +250,7 @@ class InstanceBuilder:
         self.optional = frozenset(name for name in fields if may_be_left_out(kind, name))
         self.given = [(name, _Field(name, expr, is_optional=name in self.optional)) for name, expr in fields.items()]
         self.varying = [(name, field) for name, field in self.given if field.varies]
+        self.varying_names = tuple([name for name, _ in self.varying])
         self.constant: _AllGiven | None = None
         self.decisive = _decisive(kind, fields)
         self.is_copied = kind.is_copied and "copies" in fields
@@ -330,6 +345,8 @@ class InstanceBuilder:
             members=members,
             parts=tuple(part for value in given.values() for part in _things_in(value)) if self.has_parts else (),
             scheduled=self.scheduled,
+            family=(id(self),),
+            varying=self.varying_names,
         )
         for finding in (*self._missing_places(point), *self._problems_of_parts(made)):
             failed(point, finding)
@@ -530,7 +547,13 @@ def with_property(thing: Instance, name: str, field: Expr, point: Any) -> Instan
         return thing
     given = {**thing.values, name: value}
     texts = [_property_text(item, given[item]) for item in _decisive(thing.kind, given)]
-    changed = thing.replace(values=given, places=places, property_texts=tuple(texts))
+    changed = thing.replace(
+        values=given,
+        places=places,
+        property_texts=tuple(texts),
+        family=(*thing.family, id(field)),
+        varying=tuple(dict.fromkeys((*thing.varying, name))),
+    )
     return changed.replace(digest=_digest(changed))
 
 

@@ -72,7 +72,6 @@ def _command(context: Context, node: tree.Sh) -> Command:
         timeout=_timeout(context, timeout.value) if timeout else None,
         why=resolve_plain_text(context, attributes["why"].value, "why") if "why" in attributes else "",
         span=node.span,
-        fill=remembered.command(text),
         request=resolve_parts(context, node.text) if node.is_asked else None,
     )
 
@@ -114,7 +113,7 @@ def read_metrics(context: Context, node: tree.KindDef, actions: dict[tuple[str, 
         nodes[0].span,
         UNKNOWN,
         lambda frame: tuple([_wanted(entry, at, frame) for entry, at in wanted]),
-        reads=remembered.FRAME,
+        reads=frozenset[str]().union(*(at.reads for _, at in wanted)),
     )
     own = tuple([declared.metric for declared in result])
     for key in measuring:

@@ -12,13 +12,12 @@ from functools import cache
 from typing import Any
 
 from zlang import units
-from zlang.cache import Cache
 from zlang.check import digests, values
 from zlang.check.kind_declarations import Declared, Report, left_out, names_in
 from zlang.check.lazy import LazyMapping
 from zlang.check.program import ABSENT, Absent, Expr, Instance, PropertyDef, Value, Variable
 from zlang.check.property_types import type_of
-from zlang.check.remembered import BESIDE_PROPERTIES, FRAME, GATE, NAME, PARENT, TARGET, once
+from zlang.check.remembered import FRAME, GATE, NAME, PARENT, TARGET, once
 from zlang.check.rendering import option_word
 from zlang.check.resolve import new_context
 from zlang.check.scope import NoScope
@@ -73,9 +72,7 @@ class KindScope(NoScope):
         self.draws = bool(declared.draws)
         self.read_names: set[str] = set()
         self._pending: list[str] = []
-        self._own_options = cache(self._own_form)
-        self._options_of = Cache[tuple[str, int], tuple[Value, Value]]()
-        self._last_options: tuple[object, tuple[Value, ...]] = (None, ())
+        self._option = cache(self._option_of)
 
     def options_of_tool(self) -> dict[str, str]:
         """Return the options of the kind's tool, each with the reason why it is left out; empty for a property."""
@@ -97,14 +94,14 @@ class KindScope(NoScope):
         if name in {"out", "run"}:
             return Expr(span, STRING, lambda _: Variable(name.upper()))
         if name == "name":
-            return Expr(span, STRING, lambda frame: frame.instance.name, reads=NAME)
+            return Expr(span, STRING, lambda frame: frame.name, reads=NAME)
         if name == "options":
-            return Expr(span, Type(element=STRING), self._options, reads=FRAME)
+            return _joined_lists(span, self._option_words)
         if name == "workload" and self.role == "protocol":
             self.draws = True
             return Expr(span, UNKNOWN, lambda _: ABSENT, reads=FRAME, member=of_workload)
         if name in self.lists:
-            return Expr(span, Type(element=STRING), lambda frame: self._list(name, frame), reads=FRAME)
+            return _joined_lists(span, lambda frame: self._additions(name, frame))
         if name in CONTEXT:
             self.draws = self.draws or name == "seed"
             type_, without = _CONTEXT_TYPES.get(name, (UNKNOWN, ABSENT))
@@ -189,42 +186,35 @@ class KindScope(NoScope):
 
         return Expr(span, definition.type, value, reads=reads, member=word_argument(definition.type, value, reads))
 
-    def _own_form(self, name: str) -> Expr | None:
-        """Return the words that a property itself adds, made once for all frames that agree in what they read."""
-        own = self.properties[name].own_form("options")
-        return own and own.giving(once(own.value, own.reads))
+    def _option_words(self, frame: Any) -> Iterable[Expr]:
+        """Yield the options of each given property."""
+        return map(self._option, given_in(frame))
 
-    def _options(self, frame: Any) -> Value:
-        """Return the options of the given properties; the last result is cached, because frames may share it."""
-        given, words = frame.instance.values, list[Value]()
-        if given is self._last_options[0] and "key" not in frame.context:
-            return self._last_options[1]
-        are_kept = "key" not in frame.context and type(given) is dict
-        for name in given_in(frame):
-            own = self._own_options(name)
-            if own is not None:
-                are_kept = are_kept and own.reads.isdisjoint(BESIDE_PROPERTIES)
-                words += values.listed(own.value(frame))
-                continue
-            value = given[name]
-            cached = self._options_of.get((name, id(value)))
-            if cached is None:
-                # Keep the value too, so that its memory address is not reused.
-                cached = self._options_of[name, id(value)] = (
-                    value,
-                    option_word(self.option, self.properties[name], value),
-                )
-            words.append(cached[1])
-        result = tuple(words)
-        if are_kept:
-            self._last_options = given, result
-        return result
+    def _option_of(self, name: str) -> Expr:
+        """Return the options of a property: its own form, or the kind's form of an option."""
+        definition = self.properties[name]
+        own = definition.own_form("options")
+        if own is not None:
+            return own.giving(once(own.value, own.reads))
 
-    def _list(self, list_name: str, frame: Any) -> Value:
-        """Return the given properties' additions to a list, in the order in which they were given."""
-        result: list[Value] = []
+        def words(frame: Any) -> Value:
+            return (option_word(self.option, definition, frame.instance.values[name]),)
+
+        reads = frozenset({name})
+        return Expr(definition.span, Type(element=STRING), once(words, reads), reads=reads)
+
+    def _additions(self, list_name: str, frame: Any) -> Iterable[Expr]:
+        """Yield what the given properties add to a list, in the order in which they were given."""
         for name in given_in(frame):
             for belongs, expr in self.properties[name].lists:
                 if belongs == list_name:
-                    result += values.listed(expr.value(frame))
-        return tuple(result)
+                    yield expr
+
+
+def _joined_lists(span: Span, pieces: Callable[[Any], Iterable[Expr]]) -> Expr:
+    """Return an expression whose value is the lists of its pieces, one after the other."""
+
+    def value(frame: Any) -> Value:
+        return tuple([word for piece in pieces(frame) for word in values.listed(piece.value(frame))])
+
+    return Expr(span, Type(element=STRING), value, reads=FRAME, pieces=pieces)

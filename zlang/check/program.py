@@ -145,6 +145,7 @@ class Instance(Record, is_frequent=True):
     `property_texts` are the values that decide what is measured, each with its name, as text. `alias` replaces the
     key in commands that are hashed for identities. There are `copies` of it, and the `placed_by` factors decide
     what it stands on. `under` are the wrappers that start a workload, the outermost first.
+    Points at which a declaration differs only in the values of some `varying` properties share its `family`.
     A machine with `members` is a group of machines with these names. `parts` are the things in its
     values on which it stands besides its parent. The values of `scheduled` properties may change while a workload runs.
     """
@@ -169,6 +170,8 @@ class Instance(Record, is_frequent=True):
     members: tuple[str, ...] = ()
     scheduled: tuple[str, ...] = ()
     parts: tuple[Instance, ...] = ()
+    family: tuple[int, ...] = ()
+    varying: tuple[str, ...] = ()
 
     @property
     def beneath(self) -> tuple[Instance, ...]:
@@ -267,7 +270,8 @@ class Expr(Record, is_frequent=True):
     `member` returns a property of a declared thing without evaluating the others. The `alternatives` of a choice are
     its options.
     `depth` and `work` bound the cost of evaluation. `call` of a function takes a context, a call and its arguments.
-    `whole` computes a whole number or a truth value faster (see `whole`).
+    `whole` computes a whole number or a truth value faster (see `whole`). The lists of the `pieces`, which may read
+    less, are together the list that it is.
     """
 
     span: Span
@@ -282,10 +286,11 @@ class Expr(Record, is_frequent=True):
     work: int = 1
     call: Callable[..., Expr] | None = None
     whole: Whole | None = None
+    pieces: Callable[[Any], Iterable[Expr]] | None = None
 
     def giving(self, value: Callable[[Any], Value], **changed: Any) -> Expr:
         """Return the same expression with another value."""
-        return self.replace(value=value, whole=None, **changed)
+        return self.replace(value=value, whole=None, pieces=None, **changed)
 
 
 COSTS = ("none", "live", "rewrite", "create", "manual")
@@ -331,8 +336,6 @@ class PropertyDef(Record):
 class Command(Record):
     """A command of an action: its template, its expected output, its time limit, and its purpose.
 
-    `fill` returns its text in a frame, with every value quoted.
-
     If it is a `request`, it is an instruction for a person.
     """
 
@@ -341,7 +344,6 @@ class Command(Record):
     timeout: Expr | None
     why: str
     span: Span
-    fill: Callable[[Any], str]
     request: tuple[str | Expr, ...] | None = None
 
 
@@ -356,6 +358,12 @@ class ReaderDef(Record):
     arguments: tuple[tuple[str, Expr], ...]
     fill: Callable[[Any], Mapping[str, object]]
     metrics: tuple[Metric, ...] = ()
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """Return what decides the arguments and the artefact."""
+        exprs = (*(expr for _, expr in self.arguments), *(part for part in self.artefact if isinstance(part, Expr)))
+        return frozenset[str]().union(*(expr.reads for expr in exprs))
 
 
 class Assertion(Record):

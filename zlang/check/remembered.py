@@ -7,12 +7,13 @@ anything else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from operator import itemgetter
+from typing import Any, Generic, TypeVar
 
 from zlang.cache import Cache
 from zlang.check.program import Expr, Instance
-from zlang.check.rendering import shell_text, shell_value
+from zlang.check.rendering import shell_value
 
 T = TypeVar("T")
 TARGET, PARENT, NAME, GATE, FRAME = (frozenset({f"({part})"}) for part in ("target", "parent", "name", "gate", "frame"))
@@ -47,7 +48,7 @@ def once(compute: Callable[[Any], T], reads: frozenset[str]) -> Callable[[Any], 
         if has_parent:
             read.append(instance and instance.parent)
         if has_name:
-            read.append(instance and instance.name)
+            read.append(frame.name)
         if has_gate:
             read.append(frame.context.get("gate"))
         key = tuple(map(id, read))
@@ -60,29 +61,98 @@ def once(compute: Callable[[Any], T], reads: frozenset[str]) -> Callable[[Any], 
     return value
 
 
-def command(parts: Sequence[str | Expr]) -> Callable[[Any], str]:
-    """Return the function that fills in a command. The parts that frames share are filled in once for all of them."""
-    exprs = [part for part in parts if not isinstance(part, str)]
-    own = [part for part in exprs if part.reads >= FRAME]
-    reads = frozenset[str]().union(*(part.reads for part in exprs if part not in own))
-
-    def pattern(frame: Any) -> str:
-        texts = ("%s" if part in own else shell_text((part,), frame).replace("%", "%%") for part in parts)
-        return "".join(texts)
-
-    shared, words = once(pattern, reads), [_words(part) for part in own]
-    return lambda frame: shared(frame) % tuple([fill(frame) for fill in words])
+Levels = tuple[int, ...]
+"""The values of the properties in which the frames of a family differ, by their memory addresses."""
+Member = Callable[[Any, Levels], T]
+"""A function of a frame of a family, and of its levels."""
 
 
-def _words(part: Expr) -> Callable[[Any], str]:
-    """Return the function that renders a part as shell words. Successive frames often share the value."""
-    last: tuple[object, str] = (object(), "")
+def of_any(compute: Callable[[Any], T], reads: frozenset[str]) -> Member[T]:
+    """Return the function, run once for all frames of any family that agree in what it reads."""
+    shared = once(compute, reads)
+    return lambda frame, _: shared(frame)
 
-    def words(frame: Any) -> str:
-        nonlocal last
-        value = part.value(frame)
-        if value is not last[0]:
-            last = value, shell_value(part, value)
-        return last[1]
 
-    return words
+class Same(Generic[T]):
+    """A value that all frames of a family have in common, as a function of one of them."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: T) -> None:
+        self.value = value
+
+    def __call__(self, _frame: Any, _levels: Levels) -> T:
+        """Return it."""
+        return self.value
+
+
+class Family:
+    """Frames that agree with the `first` in everything but the values of the `varying` properties, and their seeds.
+
+    What they have in common is evaluated at the first one. Anything else is evaluated once for each combination of
+    the values that it reads; what reads more than properties, in each frame.
+    """
+
+    def __init__(self, first: Any, varying: Iterable[str] = ()) -> None:
+        given = first.instance.values if first.instance else {}
+        self.first, self._names = first, tuple([name for name in varying if name in given])
+
+    def levels(self, frame: Any) -> Levels:
+        """Return the levels of a frame."""
+        given = frame.instance.values
+        return tuple([id(given[name]) for name in self._names])
+
+    def once(self, compute: Callable[[Any], T], reads: frozenset[str]) -> Member[T]:
+        """Return the function of a frame that reads this, run no more often than necessary."""
+        if reads >= FRAME:
+            return lambda frame, _: compute(frame)
+        places = [place for place, name in enumerate(self._names) if name in reads]
+        if not places:
+            return Same(compute(self.first))
+        names, pick = [self._names[place] for place in places], itemgetter(*places)
+        cache = Cache[object, tuple[T, list[object]]]()
+
+        def value(frame: Any, levels: Levels) -> T:
+            key = pick(levels)
+            cached = cache.get(key)
+            if cached is None:
+                # Keep the values that were read too, so that their memory addresses are not reused.
+                cached = cache[key] = compute(frame), [frame.instance.values[name] for name in names]
+            return cached[0]
+
+        return value
+
+    def text(self, parts: Iterable[str | Expr], write: Callable[[Expr, Any], str]) -> Member[str]:
+        """Return the function that fills in a text; `write` returns the text of a part in a frame."""
+        return _joined("", [part if isinstance(part, str) else self._written(part, write) for part in parts])
+
+    def command(self, parts: Iterable[str | Expr]) -> Member[str]:
+        """Return the function that fills in a command, with every value quoted."""
+        return _joined("", [part if isinstance(part, str) else self._words(part) for part in parts])
+
+    def _words(self, part: Expr) -> Member[str]:
+        if part.pieces is None:
+            return self._written(part, lambda part, frame: shell_value(part, part.value(frame)))
+        return _joined(" ", [self._words(piece) for piece in part.pieces(self.first)])
+
+    def _written(self, part: Expr, write: Callable[[Expr, Any], str]) -> Member[str]:
+        return self.once(lambda frame: write(part, frame), part.reads)
+
+
+def _joined(between: str, pieces: Iterable[str | Member[str]]) -> Member[str]:
+    """Return the function that joins pieces; where something stands between them, empty ones are left out."""
+    merged: list[str | Member[str]] = []
+    for piece in pieces:
+        item = piece.value if isinstance(piece, Same) else piece
+        if isinstance(item, str) and merged and isinstance(merged[-1], str):
+            merged[-1] = between.join(filter(None, (merged[-1], item)))
+        else:
+            merged.append(item)
+    if not any(callable(piece) for piece in merged):
+        return Same(between.join(map(str, merged)))
+
+    def text(frame: Any, levels: Levels) -> str:
+        texts = [piece if isinstance(piece, str) else piece(frame, levels) for piece in merged]
+        return between.join(filter(None, texts) if between else texts)
+
+    return text

@@ -100,7 +100,7 @@ def frame_of(frame: Frame, part: SchedulePart, number: int) -> Frame:
     values = {**frame.instance.values, **part.values}
     in_part = Frame(frame.instance, frame.target, context)
     values |= {name: expr.value(in_part) for name, expr in _changed(frame.instance).items()}
-    return Frame(frame.instance.replace(values=values), frame.target, context)
+    return Frame(frame.instance.replace(values=values, family=(), varying=()), frame.target, context)
 
 
 def _changed(workload: Instance) -> Mapping[str, Expr]:

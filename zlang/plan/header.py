@@ -12,6 +12,7 @@ from zlang.check import digests, hosts, streams, values
 from zlang.check.instances import Frame
 from zlang.check.program import Experiment, FactorDef, Instance, Kind, Program
 from zlang.check.questions import Expectation, Plot, Table
+from zlang.check.rendering import shell_text
 from zlang.diagnostics import ProgramError
 from zlang.frozen import replace
 from zlang.plan import footprint
@@ -142,7 +143,7 @@ def _facts(kind: Kind, platform: str) -> Iterator[Step]:
     frame = Frame(Instance(kind, kind.name, kind.name, {}, None, is_given=True, digest=""))
     for command in action.commands:
         name = values.safe_name((command.why or kind.name,))
-        yield Step(name, Action.FACT, command.fill(frame), command.why, 60)
+        yield Step(name, Action.FACT, shell_text(command.text, frame), command.why, 60)
 
 
 def _levels(factor: FactorDef, column: int) -> tuple[Scalar, ...]:

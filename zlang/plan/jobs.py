@@ -7,9 +7,9 @@ from zlang.check.instances import Frame
 from zlang.check.program import Experiment, Instance, Value
 from zlang.check.rendering import option_word
 from zlang.diagnostics import Code, ProgramError
+from zlang.plan.action_steps import filled
 from zlang.plan.identities import Identities
 from zlang.plan.schedule import Schedule, Slot
-from zlang.plan.setups import filled
 from zlang.plan.trial_steps import TrialSteps
 from zlang.space.trial_config import trial_config
 

@@ -16,17 +16,13 @@ from zlang.cache import Cache
 from zlang.check import digests, hosts, values
 from zlang.check.instances import Frame, leaves_changed, places, treatment_site, with_parts
 from zlang.check.naming import exposed, exposed_beneath
-from zlang.check.program import Expr, Instance, KindAction, ReaderDef, Value, Variable
-from zlang.diagnostics import Code, ProgramError
+from zlang.check.program import Instance, KindAction, Value, Variable
 from zlang.frozen import replace
 from zlang.plan import footprint
-from zlang.plan.plan import LOCAL, Action, Here, Reader, Setting, Setup, Step
+from zlang.plan.action_steps import filled, steps_of
+from zlang.plan.plan import Action, Here, Setting, Setup, Step
 from zlang.record import Record
 from zlang.units import Quantity
-
-_DEFAULT_TIMEOUT = 3600
-_WRAPPED = ("run", "together", "wait")
-"""The actions of a workload or an event that its wrappers start."""
 
 
 class Setups:
@@ -299,145 +295,8 @@ def rehearsal_frame(protocol: Instance, workload: Instance, on: Instance, drawn:
     texts: dict[str, Value] = {}
     for name in ("run", "round"):
         action = hosts.action_of(workload, name, at=on)
-        steps = _commands(action, Action.MEASURE, name, frame, LOCAL) if action else []
+        steps = steps_of(action, Action.MEASURE, name, frame, None) if action else []
         texts[f"workload.{name}"] = " && ".join(f"{{\n{step.command}\n}}" for step in steps) or ":"
         if name == "run":
             texts["workload.timeout"] = Quantity(Fraction(sum(step.timeout for step in steps)), units.DURATION)
     return Frame(protocol, on, {**drawn_frame(protocol, on, drawn).context, **texts})
-
-
-def steps_of(action: KindAction, verb: Action, name: str, frame: Frame, here: Here) -> list[Step]:
-    """The commands of an action with their values filled in.
-
-    `here` is the machine that carries the plan out (empty if it has no name); commands for any other machine become
-    manual steps. If several machines are reached, or the machine is unknown, each step names its own.
-    """
-    assert frame.instance is not None, f"BUG: {name} is of nothing"
-    machine = frame.instance.origin or hosts.host_of(frame.target or frame.instance)
-    place = machine.label if machine else ""
-    steps = _commands(action, verb, name, frame, place if not isinstance(here, str) and place else LOCAL)
-    if here is None or not place or place == here or (not isinstance(here, str) and place in here):
-        return steps
-    return [_request_on_host(steps, name, place, LOCAL if isinstance(here, str) else place)] if steps else []
-
-
-def _request_on_host(steps: Sequence[Step], name: str, place: str, host: str) -> Step:
-    """The manual step that replaces commands on another machine; `host` keeps that machine from serving two trials."""
-    shown = "\n".join(_shown_command(step) for step in steps)
-    why = "; ".join(dict.fromkeys(step.why for step in steps if step.why))
-    expect = "\n".join(step.expect for step in steps if step.expect is not None)
-    is_claim = any(step.expect is not None for step in steps)
-    return Step(
-        name, Action.ASK, shown, f"on {place}: {why or name}", 0, host=host, expect=expect if is_claim else None
-    )
-
-
-def _shown_command(step: Step) -> str:
-    if step.expect is None:
-        return step.command
-    printed = "\n".join(f"# {line}" for line in step.expect.splitlines()) or "# nothing"
-    return f"{step.command}\n# which has to print:\n{printed}"
-
-
-def _commands(action: KindAction, verb: Action, name: str, frame: Frame, host: str) -> list[Step]:
-    steps = []
-    last_step = _step_name(name, action, len(action.commands))
-    reader = reader_of(action.readers[0], frame, f"{last_step}.out") if action.readers else None
-    reader = with_wrappers(reader, action, frame, f"{last_step}.out")
-    for i, command in enumerate(action.commands, start=1):
-        timeout = command.timeout.value(frame) if command.timeout else None
-        if command.request is not None:
-            # A person who is asked to verify something vouches for it.
-            expect = "" if action.name.startswith("verify") else None
-            why = filled(command.request, frame)
-            last = reader if i == len(action.commands) else None
-            steps.append(
-                Step(
-                    name=_step_name(name, action, i),
-                    action=Action.ASK,
-                    command="",
-                    why=why,
-                    timeout=0,
-                    host=host,
-                    expect=expect,
-                    reader=last,
-                )
-            )
-            continue
-        steps.append(
-            Step(
-                name=_step_name(name, action, i),
-                action=verb,
-                command=_wrapped(command.fill(frame), action, frame),
-                why=command.why,
-                timeout=_seconds(timeout),
-                host=host,
-                expect=None if command.expect is None else filled(command.expect, frame),
-                reader=reader if i == len(action.commands) else None,
-            )
-        )
-    return steps
-
-
-def _wraps(action: KindAction, frame: Frame) -> Iterator[tuple[Instance, KindAction]]:
-    """The wrappers of a workload, the outermost first, each with its action on the platform."""
-    workload = frame.instance
-    for wrapper in workload.under if workload is not None and action.name in _WRAPPED else ():
-        wrap = hosts.action_of(wrapper, "wrap", at=workload.origin if workload and workload.origin else frame.target)
-        assert wrap is not None, f"BUG: {wrapper.key} starts nothing on this platform"
-        yield wrapper, wrap
-
-
-def with_wrappers(reader: Reader | None, action: KindAction, frame: Frame, output: str) -> Reader | None:
-    """The reader of a workload, extended by the metrics of its wrappers."""
-    counts: list[object] = []
-    for wrapper, wrap in _wraps(action, frame):
-        for definition in wrap.readers:
-            metrics = definition.fill(Frame(wrapper, frame.target))["found"]
-            assert isinstance(metrics, list | tuple), f"BUG: {wrapper.key} has no list of metrics"
-            counts += metrics
-    if not counts:
-        return reader
-    if reader is None:
-        return Reader("shell", output, {"found": counts})
-    return replace(reader, args={**reader.args, "under": counts})
-
-
-def _wrapped(command: str, action: KindAction, frame: Frame) -> str:
-    """The command of a workload inside its wrappers, the outermost first."""
-    for wrapper, wrap in reversed([*_wraps(action, frame)]):
-        words = ("sh", "-c", command)
-        command = wrap.commands[0].fill(Frame(wrapper, frame.target, {"command": words}))
-    return command
-
-
-def _step_name(name: str, action: KindAction, number: int) -> str:
-    return name if len(action.commands) == 1 else f"{name}-{number}"
-
-
-def filled(parts: tuple[str | Expr, ...], frame: Frame) -> str:
-    """Fill in the values of a kind's text, without quoting. Raises ProgramError."""
-    pieces = []
-    for part in parts:
-        try:
-            pieces.append(part if isinstance(part, str) else _text_lines(part.value(frame)))
-        except values.ValueProblem as problem:
-            assert isinstance(part, Expr), "BUG: a text without a value has one"
-            raise ProgramError(Code.NOT_SHOWN.at(part.span, message=str(problem))) from None
-    return "".join(pieces)
-
-
-def _text_lines(value: Value) -> str:
-    """The text of a value; a list has one line for each element."""
-    return "\n".join(map(_text_lines, value)) if isinstance(value, tuple) else values.plain(value)
-
-
-def _seconds(value: Value) -> int:
-    if not isinstance(value, Quantity):
-        return _DEFAULT_TIMEOUT
-    return max(1, -(-value.amount.numerator // value.amount.denominator))
-
-
-def reader_of(definition: ReaderDef, frame: Frame, output: str) -> Reader:
-    """The reader of a step; without an artefact of its own it reads the step's output."""
-    return Reader(definition.reader, filled(definition.artefact, frame) or output, definition.fill(frame))

@@ -17,8 +17,8 @@ from zlang.check.schedules import frame_of, lasts, parts_of
 from zlang.check.streams import Stream, begins, event_name
 from zlang.diagnostics import Code, ProgramError
 from zlang.frozen import replace
+from zlang.plan.action_steps import reader_of, steps_of, with_wrappers
 from zlang.plan.plan import Action, Here, Reader, Step
-from zlang.plan.setups import reader_of, steps_of, with_wrappers
 from zlang.record import Record
 
 READER = "streams"

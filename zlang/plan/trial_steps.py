@@ -12,12 +12,14 @@ from zlang.cache import Cache
 from zlang.check import hosts, naming, streams
 from zlang.check.instances import Frame, chain, treatment_site
 from zlang.check.program import Experiment, Instance, KindAction
+from zlang.check.remembered import Family
 from zlang.diagnostics import Code, ProgramError
 from zlang.frozen import replace
+from zlang.plan.action_steps import ActionSteps, steps_of
 from zlang.plan.exposure import Exposure
 from zlang.plan.plan import COUNTED, EACH, Action, Here, Setup, Step
 from zlang.plan.schedule import resources_of
-from zlang.plan.setups import Setups, carried_by, drawn_frame, guards, hold, rehearsal_frame, steps_of
+from zlang.plan.setups import Setups, carried_by, drawn_frame, guards, hold, rehearsal_frame
 from zlang.plan.streams import measure, place_of
 from zlang.record import Record
 from zlang.space import faults
@@ -44,6 +46,14 @@ class _Course(Record):
     after: tuple[Step, ...]
 
 
+class _Work(Record):
+    """The steps of a workload alone, in the frames of a family: what prepares it, and what measures."""
+
+    family: Family
+    prepare: ActionSteps | None
+    measure: ActionSteps
+
+
 class TrialSteps:
     """The setups and the steps of an experiment's trials.
 
@@ -58,6 +68,7 @@ class TrialSteps:
         self._prepared_in = Cache[tuple[Surroundings, tuple[str, ...]], Prepared]()
         self._around = Cache[Surroundings, _StepsAround]()
         self._courses = Cache[tuple[Shape | None, bool], _Course]()
+        self._works = Cache[Shape | None, _Work]()
         self._possible = Cache[Shape, bool]()
         self.exposure = Exposure(experiment, here)
 
@@ -95,8 +106,32 @@ class TrialSteps:
         """The steps of a trial, around those of its cache protocol; `frames` are those of its streams."""
         events = self.event_frames(config)
         course = self._course(config, protocol, frames, events)
-        prepare = [step for number, frame in enumerate(frames) for step in self._prepare(number, frame, frames)]
-        return (*course.guards, *prepare, *course.before, *self._measure(config, frames, events), *course.after)
+        if len(frames) == 1 and not events and not config.workload.scheduled:
+            (frame,) = frames
+            work = self._work(config, frame)
+            levels = work.family.levels(frame)
+            prepare, measured = work.prepare.at(frame, levels) if work.prepare else (), work.measure.at(frame, levels)
+        else:
+            prepare = [step for number, frame in enumerate(frames) for step in self._prepare(number, frame, frames)]
+            measured = measure(self._experiment, config.streams, frames, events, self._here)
+        return (*course.guards, *prepare, *course.before, *measured, *course.after)
+
+    def _work(self, config: TrialConfig, frame: Frame) -> _Work:
+        """The steps of a trial's only workload, for all trials with the same structure."""
+        work = self._works.get(config.shape)
+        if work is None:
+            workload = config.workload
+            family = Family(frame, workload.varying)
+            prepare, run = (hosts.action_of(workload, name, at=frame.target) for name in ("prepare", "run"))
+            assert run is not None, f"BUG: the workload {workload.kind.name} has no run"
+            work = _Work(
+                family,
+                ActionSteps(prepare, Action.PREPARE, "prepare", family, self._here) if prepare else None,
+                ActionSteps(run, Action.MEASURE, "measure", family, self._here),
+            )
+            if config.shape:
+                self._works[config.shape] = work
+        return work
 
     def _course(
         self, config: TrialConfig, protocol: tuple[Step, ...], frames: Sequence[Frame], events: Sequence[Frame]
@@ -316,15 +351,6 @@ class TrialSteps:
         action = hosts.action_of(frame.instance, "prepare", at=frame.target)
         name = "prepare" if len(frames) == 1 else f"prepare-{place_of(number)}"
         return self._steps(action, Action.PREPARE, name, frame) if action else ()
-
-    def _measure(self, config: TrialConfig, frames: Sequence[Frame], events: Sequence[Frame]) -> list[Step]:
-        if len(frames) > 1 or events or any(frame.instance and frame.instance.scheduled for frame in frames):
-            return measure(self._experiment, config.streams, frames, events, self._here)
-        (frame,) = frames
-        assert frame.instance is not None, "BUG: a measurement without a workload"
-        action = hosts.action_of(frame.instance, "run", at=frame.target)
-        assert action is not None, f"BUG: the workload {frame.instance.kind.name} has no run"
-        return self._steps(action, Action.MEASURE, "measure", frame)
 
     def _steps(self, action: KindAction, verb: Action, name: str, frame: Frame) -> list[Step]:
         return steps_of(action, verb, name, frame, self._here)

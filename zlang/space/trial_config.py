@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
+from typing import Literal
 
 from zlang.cache import Cache
 from zlang.check import digests, hosts, naming, streams
@@ -50,8 +51,9 @@ class Surroundings:
         self.cache_state = _state_after(protocol.kind)
 
 
-Shape = tuple[Surroundings, Kind, tuple[Instance, ...], tuple[str, ...], tuple[bool, ...]]
-"""The surroundings, the kind of the one workload, what it runs under, what it is given, and whether it writes."""
+Shape = tuple[Surroundings, object, object, object, object, object, object]
+"""The surroundings, and of the one workload: its family, what it is on and runs under, its seed, the names of the given
+properties, and whether it writes."""
 
 
 class TrialConfig:
@@ -60,11 +62,12 @@ class TrialConfig:
     `key` is the hash of the values that the trial uses: within one program, they decide everything that is done.
     """
 
-    __slots__ = ("_writes", "key", "streams", "surroundings")
+    __slots__ = ("_shape", "_writes", "key", "streams", "surroundings")
 
     def __init__(self, streams: tuple[Stream, ...], surroundings: Surroundings, key: str) -> None:
         self.streams, self.surroundings, self.key = streams, surroundings, key
         self._writes: tuple[bool, ...] | None = None
+        self._shape: Shape | Literal[False] | None = None
 
     @property
     def writes(self) -> tuple[bool, ...]:
@@ -76,16 +79,22 @@ class TrialConfig:
 
     @property
     def shape(self) -> Shape | None:
-        """The part of a trial that decides all steps except the workload's own, and whether the trial is possible.
+        """Everything in a trial but the values of its workload's varying properties, and its seed.
 
-        None if the whole trial decides that: several workloads, events, a schedule, or a workload that names things.
+        None if trials are not compared: several workloads, events, a schedule, or a workload that names things.
         """
+        if self._shape is None:
+            self._shape = self._compute_shape() or False
+        return self._shape or None
+
+    def _compute_shape(self) -> Shape | None:
         workload, around = self.streams[0].workload, self.surroundings
-        if len(self.streams) > 1 or around.during or workload.scheduled or workload.named:
+        if len(self.streams) > 1 or around.during or workload.scheduled or workload.named or not workload.family:
             return None
         if any(wrapper.named for wrapper in workload.under):
             return None
-        return around, workload.kind, workload.under, tuple(workload.values), self.writes
+        place = workload.parent, workload.under, workload.replays
+        return around, workload.family, *place, tuple(workload.values), self.writes
 
     @property
     def things(self) -> naming.TrialThings:
