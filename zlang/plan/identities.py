@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from zlang.cache import Cache
+from zlang.cache import Cache, by_object
 from zlang.check import digests
-from zlang.check.program import Experiment, Instance
+from zlang.check.instances import Frame
+from zlang.check.program import Experiment, Instance, Value
 from zlang.check.streams import Stream
 from zlang.plan import identity
 from zlang.plan.streams import place_of
 from zlang.plan.trial_steps import Prepared, TrialSteps
 from zlang.record import Record
-from zlang.space.trial_config import Surroundings, TrialConfig
+from zlang.space.trial_config import Shape, Surroundings, TrialConfig
 
 
 def _one_seed(*_drawn_for: str) -> str:
@@ -31,6 +32,15 @@ class _NeutralSurroundings(Record):
     values: str
 
 
+class _Alike(Record):
+    """The common part of trials of one shape: a renamed one, its seed, and the hashes of things and of setups."""
+
+    config: TrialConfig
+    context: Mapping[str, Value]
+    given: str
+    prepared: str
+
+
 class Identities:
     """The identities of an experiment's points, each computed once for all points that use the same values."""
 
@@ -38,21 +48,35 @@ class Identities:
         self._trial_steps = TrialSteps(experiment, None, _one_seed)
         self._cache = Cache[str, str]()
         self._neutral = Cache[Surroundings, _NeutralSurroundings]()
-        self._prepared = Cache[int, tuple[object, str]]()
+        self._alike = Cache[Shape, _Alike]()
 
     def of(self, config: TrialConfig) -> str:
         """The identity of a point. Raises ProgramError where it cannot be carried out."""
         cached = self._cache.get(config.key)
         if cached is None:
-            self._trial_steps.require_possible(config)
-            renamed, given = self._with_neutral_names(config)
-            prepared = self._of_prepared(self._trial_steps.prepared(renamed))
-            frames = self._trial_steps.frames(renamed, 1, "")
-            steps = identity.of_steps(self._trial_steps.steps(renamed, (), frames))
-            values = [value for stream in renamed.streams for value in _values_of(stream, renamed)]
-            cached = identity.joined(*values, given, prepared, steps)
-            self._cache[config.key] = cached
+            alike = self._alike.get(config.shape) if config.shape else None
+            cached = self._cache[config.key] = self._of_one(config) if alike is None else self._of_alike(config, alike)
         return cached
+
+    def _of_one(self, config: TrialConfig) -> str:
+        steps = self._trial_steps
+        steps.require_possible(config)
+        renamed, given = self._with_neutral_names(config)
+        prepared = _of_prepared(steps.prepared(renamed))
+        frames = steps.frames(renamed, 1, "")
+        if config.shape and not config.protocol.kind.draws and steps.exposure.names_nothing(renamed):
+            self._alike[config.shape] = _Alike(renamed, frames[0].context, given, prepared)
+        values = [value for stream in renamed.streams for value in _values_of(stream, renamed)]
+        return identity.joined(*values, given, prepared, identity.of_steps(steps.steps(renamed, (), frames)))
+
+    def _of_alike(self, config: TrialConfig, alike: _Alike) -> str:
+        """The identity of a trial of which one with the same shape was looked at."""
+        (renamed,) = alike.config.streams
+        frame = Frame(config.workload, renamed.on, alike.context, renamed.workload.name)
+        steps = self._trial_steps.steps(alike.config, (), (frame,))
+        return identity.joined(
+            *identity.values_of(config.workload), alike.given, alike.prepared, identity.of_steps(steps)
+        )
 
     def _with_neutral_names(self, config: TrialConfig) -> tuple[TrialConfig, str]:
         """A point with names replaced by positions, and the hash of all values except those of the workload."""
@@ -61,14 +85,12 @@ class Identities:
             around = self._neutral[config.surroundings] = _neutral_surroundings(config)
         return TrialConfig(tuple(_neutral(config.streams, around.targets)), around.things, config.key), around.values
 
-    def _of_prepared(self, prepared: Prepared) -> str:
-        """The hash of setups and cache steps, cached by object: `TrialSteps` returns one object for many points."""
-        cached = self._prepared.get(id(prepared))
-        if cached is None:
-            setups, steps = prepared
-            cached = prepared, digests.digest(identity.of_setups(setups), identity.of_steps(steps))
-            self._prepared[id(prepared)] = cached
-        return cached[1]
+
+@by_object
+def _of_prepared(prepared: Prepared) -> str:
+    """The hash of setups and cache steps: `TrialSteps` returns one object for many points."""
+    setups, steps = prepared
+    return digests.digest(identity.of_setups(setups), identity.of_steps(steps))
 
 
 def _values_of(stream: Stream, config: TrialConfig) -> Iterator[str]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from zlang.cache import by_object
 from zlang.check import digests
 from zlang.check.instances import with_parts
 from zlang.check.program import Instance
-from zlang.plan.plan import Action, Setup, Step
+from zlang.plan.plan import Action, Reader, Setup, Step
 from zlang.record import Record
 
 FORMAT = 1
@@ -38,7 +39,7 @@ def neutral(things: Iterable[Instance | None]) -> Neutral:
     """Rename things by position."""
     names: dict[str, str] = {}
     renamed = tuple([_with_neutral_name(thing, names) for thing in things])
-    return Neutral(renamed, digests.digest(*(word for thing in renamed for word in values_of(thing))))
+    return Neutral(renamed, digests.digest(*[word for thing in renamed for word in values_of(thing)]))
 
 
 def _with_neutral_name(thing: Instance | None, names: dict[str, str]) -> Instance | None:
@@ -51,22 +52,18 @@ def _with_neutral_name(thing: Instance | None, names: dict[str, str]) -> Instanc
     return thing.replace(alias=alias, parent=parent, origin=origin, under=under)
 
 
-def values_of(thing: Instance | None) -> Iterator[str]:
+def values_of(thing: Instance | None) -> list[str]:
     """The kind and the values of a thing and of everything below it; for a machine, its name."""
     if thing is None:
-        yield "-"
-        return
+        return ["-"]
     # Measurements on two machines differ, even if nothing distinguishes the machines in the program.
-    yield thing.kind.name
-    yield thing.label if thing.kind.role == "machine" else ""
-    yield "replay" if thing.replays else ""
-    yield str(len(thing.property_texts))
-    yield from map(_word, thing.property_texts)
+    name = thing.label if thing.kind.role == "machine" else ""
+    texts = thing.property_texts
+    words = [thing.kind.name, name, "replay" if thing.replays else "", str(len(texts))]
+    words += [f"{len(text)}:{text}" for text in texts]  # as `_word` encodes them
     for wrapper in thing.under:
-        yield "under"
-        yield from values_of(wrapper)
-    yield from values_of(thing.origin)
-    yield from values_of(thing.parent)
+        words += ["under", *values_of(wrapper)]
+    return [*words, *values_of(thing.origin), *values_of(thing.parent)]
 
 
 def of_setups(setups: Iterable[Setup]) -> str:
@@ -75,8 +72,8 @@ def of_setups(setups: Iterable[Setup]) -> str:
 
 
 def of_steps(steps: Iterable[Step]) -> str:
-    """The hash of what steps do, must print and read."""
-    return digests.digest(*(_word(part) for step in steps for part in _of_step(step)))
+    """The hash of what steps do, must print and read; many trials share steps."""
+    return digests.digest(*map(_encoded, steps))
 
 
 def joined(*parts: str) -> str:
@@ -106,7 +103,17 @@ def _of_step(step: Step) -> Iterator[str | None]:
     else:
         yield step.reader.name
         yield step.reader.artefact
-        yield canonical_json(step.reader.args)
+        yield _arguments(step.reader)
+
+
+@by_object
+def _encoded(step: Step) -> str:
+    return "\0".join(map(_word, _of_step(step)))
+
+
+@by_object
+def _arguments(reader: Reader) -> str:
+    return canonical_json(reader.args)
 
 
 def canonical_json(value: object) -> str:
