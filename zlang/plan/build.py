@@ -10,11 +10,13 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import NamedTuple, TypeVar
 
 from zlang.cache import Cache
-from zlang.check import hosts, remembered, streams
+from zlang.check import digests, hosts, remembered, streams
 from zlang.check.instances import Frame, chain, leaves_changed
 from zlang.check.program import Instance, Kind, Program
+from zlang.check.remembered import Family, Member
 from zlang.check.traits import TRAITS
 from zlang.diagnostics import ProgramError
 from zlang.frozen import replace
@@ -24,10 +26,11 @@ from zlang.plan.identities import Identities
 from zlang.plan.plan import ALONE, Fetch, Finding, Footprint, Plan, Scalar, Setup, Trial
 from zlang.plan.schedule import Schedule, Slot
 from zlang.plan.trial_steps import TrialSteps
-from zlang.record import Record
 from zlang.space.trial_config import Surroundings, TrialConfig, trial_config
 
 _PLOTS_LOOKED_AT = 64
+_MANY = 1000
+T = TypeVar("T")
 
 
 _KEPT_TRAITS = tuple(name for name, trait in TRAITS.items() if trait.is_kept)
@@ -76,12 +79,14 @@ class Builder:
             same.trial_steps if same else TrialSteps(schedule.experiment, schedule.here, schedule.draw)
         )
         self.identities: Identities = like.identities if like else Identities(schedule.experiment)
-        self.judged_kinds: Cache[tuple[Kind, Instance | None], _Judged] = same.judged_kinds if same else Cache()
+        self.judges: Cache[object, Callable[[Frame], _Judgement]] = same.judges if same else Cache()
         self.trials_of_points: Cache[tuple[str, Surroundings], Trial] = same.trials_of_points if same else Cache()
 
     def items(self) -> Iterator[Setup | Trial]:
         """The trials in order, each setup before the first that needs it."""
         sent: set[str] = set()
+        if self.schedule.trials >= _MANY:
+            digests.expect_many()
         for slot in self.schedule.slots():
             trial, setups = self.trial(slot)
             for setup in setups:
@@ -96,7 +101,8 @@ class Builder:
         own = self.identities.of(config)
         setups, protocol = steps.prepared(config, slot.replicate, own)
         frames = steps.frames(config, slot.replicate, own)
-        work, fetch = self._footprints(config, frames)
+        judged = self._judged(config, frames)
+        work, fetch = _footprints(config, judged)
         trial = Trial(
             number=slot.number,
             identity=own,
@@ -110,7 +116,7 @@ class Builder:
             steps=steps.steps(config, protocol, frames),
             host="+".join(hosts.names_of(config.streams)),
             whole_plot=slot.whole_plot,
-            traits=self._traits(config, frames),
+            traits=self._traits(config, judged),
             footprint=work,
             fetch=fetch,
         )
@@ -153,19 +159,6 @@ class Builder:
         changed += [each.thing for each in named if each.by.key in writers and not each.thing.is_given]
         return [thing.key for thing in changed]
 
-    def _footprints(self, config: TrialConfig, frames: Sequence[Frame]) -> tuple[Footprint, Fetch | None]:
-        """The footprint of a measurement, and the data that it must read from devices."""
-        judged = [self._judged(stream.workload.kind, stream.on) for stream in config.streams]
-        written = footprint.of_streams(each.written(frame) for each, frame in zip(judged, frames, strict=True))
-        if not config.is_cold:
-            return written, None
-        return written, footprint.of_reads_together(
-            [
-                each.fetched(frame) if each.was_written or config.before else None
-                for each, frame in zip(judged, frames, strict=True)
-            ]
-        )
-
     @cached_property
     def _lasting_setups(self) -> frozenset[str]:
         """The signatures of setups that all examined whole plots need and that are the same when made again."""
@@ -190,12 +183,9 @@ class Builder:
                 result.append(setups)
         return tuple(result)
 
-    def _traits(self, config: TrialConfig, frames: Sequence[Frame]) -> Mapping[str, Scalar]:
+    def _traits(self, config: TrialConfig, judged: Sequence[_Judgement]) -> Mapping[str, Scalar]:
         """The traits that results need, each from the workload or the nearest thing below it that has the trait."""
-        first, *others = [
-            self._judged(stream.workload.kind, stream.on).traits(frame)
-            for stream, frame in zip(config.streams, frames, strict=True)
-        ]
+        first, *others = [each.traits for each in judged]
         # A trait on which the streams disagree is unknown for the trial.
         if not others and not self._groups:
             return first
@@ -209,23 +199,41 @@ class Builder:
         """The group names of streams in trials that have several."""
         return streams.groups(self._experiment.run, self._experiment.on)
 
-    def _judged(self, kind: Kind, on: Instance | None) -> _Judged:
-        cached = self.judged_kinds.get((kind, on))
-        if cached is None:
-            cached = self.judged_kinds[kind, on] = _judged_on(kind, on)
-        return cached
+    def _judged(self, config: TrialConfig, frames: Sequence[Frame]) -> list[_Judgement]:
+        """Facts about the workload of each stream."""
+        result = []
+        for stream, frame in zip(config.streams, frames, strict=True):
+            key = config.shape or (stream.workload.kind, stream.on)
+            judge = self.judges.get(key)
+            if judge is None:
+                family = Family(frame, stream.workload.varying) if config.shape else None
+                judge = self.judges[key] = _judge(stream.workload.kind, stream.on, family)
+            result.append(judge(frame))
+        return result
 
 
-class _Judged(Record):
-    """Facts about a workload on a target, each with its frame, computed once for all trials that share them."""
+class _Judgement(NamedTuple):
+    """Facts about a workload on a target: its traits, its footprint, and what it reads from devices."""
 
-    traits: Callable[[Frame], Mapping[str, Scalar]]
-    written: Callable[[Frame], Footprint]
-    fetched: Callable[[Frame], Fetch | None]
+    traits: Mapping[str, Scalar]
+    written: Footprint
+    fetched: Fetch | None
     was_written: bool
 
 
-def _judged_on(kind: Kind, on: Instance | None) -> _Judged:
+def _footprints(config: TrialConfig, judged: Sequence[_Judgement]) -> tuple[Footprint, Fetch | None]:
+    """The footprint of a measurement, and the data that it must read from devices."""
+    written = footprint.of_streams(each.written for each in judged)
+    if not config.is_cold:
+        return written, None
+    is_laid = config.before is not None
+    return written, footprint.of_reads_together(
+        [each.fetched if each.was_written or is_laid else None for each in judged]
+    )
+
+
+def _judge(kind: Kind, on: Instance | None, family: Family | None) -> Callable[[Frame], _Judgement]:
+    """A function that judges workloads of a kind on a target; what frames share is computed once, as in a family."""
     below = [Thing(thing) for thing in reversed(chain(on))] if on else []
     target = footprint.target_traits(on) if on else None
 
@@ -239,16 +247,20 @@ def _judged_on(kind: Kind, on: Instance | None) -> _Judged:
     def fetched(frame: Frame) -> Fetch | None:
         return footprint.of_reads(_workload(frame), target, frame) if target else None
 
-    def reads(names: Iterable[str]) -> frozenset[str]:
+    def shared(compute: Callable[[Frame], T], names: Iterable[str]) -> Member[T]:
         every = [kind.traits[name] for name in names if name in kind.traits]
-        return frozenset[str]().union(*(trait.reads for trait in (*every, *([kind.writes] if kind.writes else []))))
+        reads = frozenset[str]().union(*(trait.reads for trait in (*every, *([kind.writes] if kind.writes else []))))
+        return family.once(compute, reads) if family else remembered.of_any(compute, reads)
 
-    return _Judged(
-        remembered.once(traits, reads((*_KEPT_TRAITS, *kind.own_traits))),
-        remembered.once(written, reads(footprint.OF_WORKLOADS)),
-        remembered.once(fetched, reads(footprint.OF_READS)),
-        _was_written(below),
-    )
+    own = shared(traits, (*_KEPT_TRAITS, *kind.own_traits))
+    amounts, reads = shared(written, footprint.OF_WORKLOADS), shared(fetched, footprint.OF_READS)
+    was_written = _was_written(below)
+
+    def judge(frame: Frame) -> _Judgement:
+        levels = family.levels(frame) if family else ()
+        return _Judgement(own(frame, levels), amounts(frame, levels), reads(frame, levels), was_written)
+
+    return judge
 
 
 def _was_written(target: Sequence[Thing]) -> bool:
