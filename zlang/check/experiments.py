@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _CHOOSING = ("on", "with", "before", "run", "during", "collect", "cache")
 """The fields whose choices are factors, in the order of their columns."""
-_UNSAID = (("cache", "as_is"), ("design", "full"))
+_DEFAULTS = (("cache", "as_is"), ("design", "full"))
 """Defaults of fields: nothing is done about caches, and all points are measured."""
 _NO_LOAD = "nothing"
 """The workload of an experiment that only looks at its target."""
@@ -65,11 +65,8 @@ class Experiments:
         protocols = {kind.name: kind for kind in module_scope.kinds_of("protocol")}
         fields, repeated = read_fields(self._names, node, context, protocols)
         given_repeat = fields.pop("repeat", None)
-        if "run" not in fields:
-            no_load = self._no_load(node, context, fields)
-            if no_load is None:
-                return None
-            fields["run"] = no_load
+        if "run" not in fields and not self._add_no_load(node, context, fields):
+            return None
         scope = ExperimentScope(module_scope, fields)
         where_scope = ConditionScope(module_scope, fields, self._names.factors)
         where_context = self._names.context(where_scope)
@@ -78,23 +75,17 @@ class Experiments:
         self._join(node, fields, wheres, module_scope)
         find = self._search(node, context, fields)
         self._note_given(fields)
-        until = repeated if isinstance(repeated, tree.UntilClause) else None
-        cache, design = (
-            fields.get(name)
-            or resolve_typed(context, tree.Name(node.name.span, (usual,)), (), name, field_type(name, protocols))
-            for name, usual in _UNSAID
-        )
-        extent.check_design(self._names, design)
-        budget = extent.budget(self._names, fields.get("budget"))
         self._note_joined(fields)
-        choosing = [fields[name] for name in _CHOOSING if name in fields]
-        axes = tuple(axis for field in choosing for axis in field.axes)
+        cache, design = self._with_defaults(node, context, fields, protocols)
+        extent.check_design(self._names, design)
+        axes = tuple(axis for name in _CHOOSING if name in fields for axis in fields[name].axes)
         factors = self._named(axes)
         least, repeat = extent.replicates(self._names, node, where_context, repeated, given_repeat, factors)
         scope = ExperimentScope(module_scope, fields)
         yields = measured(scope.fields, self._modules.kind_by_name, self._modules.readers, self._names.report)
         words = self._words(node, scope, where_context, wheres, factors, yields)
         clauses = self._clauses(node, scope, words) if words else []
+        until = repeated if isinstance(repeated, tree.UntilClause) else None
         stopping, search = self._stopping(until, least, find, scope, words, factors) if words else (None, None)
         places = {word.text: item.span for item in node.items for word in tree.words(item)}
         return Experiment(
@@ -111,7 +102,7 @@ class Experiments:
             collect=fields.get("collect"),
             repeat=repeat,
             design=design,
-            budget=budget,
+            budget=extent.budget(self._names, fields.get("budget")),
             wheres=tuple(wheres),
             factors=factors,
             axes=axes,
@@ -149,16 +140,27 @@ class Experiments:
             finding = Code.UNEXPECTED.at(item.span, expected="the end of the line", found=dropping, hint=hint)
             self._names.report(finding)
 
-    def _no_load(self, node: tree.ExperimentDef, context: Context, fields: Mapping[str, Expr]) -> Expr | None:
-        """Return the workload of an experiment that only collects; otherwise report the missing workload."""
+    def _with_defaults(
+        self, node: tree.ExperimentDef, context: Context, fields: Mapping[str, Expr], protocols: Mapping[str, Kind]
+    ) -> list[Expr]:
+        """Return the fields that have a default in every experiment."""
+        return [
+            fields.get(name)
+            or resolve_typed(context, tree.Name(node.name.span, (usual,)), (), name, field_type(name, protocols))
+            for name, usual in _DEFAULTS
+        ]
+
+    def _add_no_load(self, node: tree.ExperimentDef, context: Context, fields: dict[str, Expr]) -> bool:
+        """Add the workload of an experiment that only collects; otherwise report the missing workload."""
         if has_foreign_field(node, "run"):
-            return None
+            return False
         if "collect" not in fields:
             hint = "add the workload: `run = …`"
             self._names.report(Code.MISSING_PROPERTY.at(node.name.span, kind="experiment", name="run", hint=hint))
-            return None
-        unsaid = tree.Anonymous(node.name.span, tree.Name(node.name.span, (_NO_LOAD,)), None, ())
-        return resolve_typed(context, unsaid, (node.name.text, "run"), "run", field_type("run", {}))
+            return False
+        no_load = tree.Anonymous(node.name.span, tree.Name(node.name.span, (_NO_LOAD,)), None, ())
+        fields["run"] = resolve_typed(context, no_load, (node.name.text, "run"), "run", field_type("run", {}))
+        return True
 
     def _note_joined(self, fields: Mapping[str, Expr]) -> None:
         """Record that streams, collectors and events decide together with the target whether a point is possible."""
