@@ -162,16 +162,10 @@ def plan(
     The estimate leaves out trials whose results `run` would reuse from earlier runs. For plans of more than 10,000
     trials, `plan` may not look for such results, and says so.
     """
-    if out is not None and emit is None:
-        raise UsageError("say what to write there: add --emit sh, or another format", option="--out")
-    views = {"--trials": trials, "--steps": steps, "--trial": trial is not None, "--emit": emit is not None}
-    given = [option for option, is_given in views.items() if is_given]
-    if len(given) > 1:
-        raise UsageError(f"each shows the plan in its own way: give one of {', '.join(given)}")
-    if as_json and given not in ([], ["--trials"]):
-        raise UsageError(f"omit {given[0]}: the JSON has all trials and steps", option="--json")
     from zlang.cli import planning
 
+    view = planning.View(trials=trials, steps=steps, trial=trial, emit=emit, out=out, as_json=as_json)
+    view.require_one()
     return planning.plan(
         file,
         settings,
@@ -182,7 +176,7 @@ def plan(
         order,
         runs,
         db,
-        planning.View(trials=trials, steps=steps, trial=trial, emit=emit, out=out, as_json=as_json),
+        view,
         reach=reach or (),
         again=again,
     )

@@ -40,6 +40,22 @@ class View(NamedTuple):
     out: Path | None = None
     as_json: bool = False
 
+    def require_one(self) -> None:
+        """Raise UsageError if several options select a view."""
+        if self.out is not None and self.emit is None:
+            raise UsageError("say what to write there: add --emit sh, or another format", option="--out")
+        views = {
+            "--trials": self.trials,
+            "--steps": self.steps,
+            "--trial": self.trial is not None,
+            "--emit": self.emit is not None,
+        }
+        given = [option for option, is_given in views.items() if is_given]
+        if len(given) > 1:
+            raise UsageError(f"each shows the plan in its own way: give one of {', '.join(given)}")
+        if self.as_json and given not in ([], ["--trials"]):
+            raise UsageError(f"omit {given[0]}: the JSON has all trials and steps", option="--json")
+
     @property
     def is_of_one(self) -> bool:
         """Whether the view can show only one experiment."""
