@@ -1,12 +1,13 @@
-"""Snapshots of the ARC's statistics, as its activity during the measurement.
+"""Activity of the ARC during the measurement, from snapshots of its statistics.
 
-In: the artefact, in which each snapshot is a line `@ SECONDS` (since 1970, with a fraction) and then lines
-`NAME TYPE VALUE`, as /proc/spl/kstat/zfs/arcstats has them, or those of `sysctl kstat.zfs.misc.arcstats` (FreeBSD) or
-`kstat -p zfs:0:arcstats` (illumos). Out: metrics, over the window: how often each list and each kind of access was hit,
-of the L2ARC what went in and out, `arc_hit_ratio` (percent of all accesses; those that joined an I/O in flight are no
-hits), `arc_data_hit_ratio` (of what was asked for, not read ahead), and the size at the end; samples of
-`arc_access_iops`, `arc_miss_iops`, `arc_hit_ratio` and `arc_size_bytes`.
-Rule: a metric that a release does not count (`iohits` up to 2.1) is absent; without any access there is no ratio.
+In: the artefact. Each snapshot in it is a line `@ SECONDS` (since 1970, with a fraction), followed by lines `NAME TYPE
+VALUE` as in /proc/spl/kstat/zfs/arcstats, or by the output of `sysctl kstat.zfs.misc.arcstats` (FreeBSD) or `kstat -p
+zfs:0:arcstats` (illumos).
+Out: metrics over the window: the hits of each list and each kind of access, what the L2ARC read and wrote,
+`arc_hit_ratio` (percent of all accesses; an access that joined an I/O in flight is not a hit), `arc_data_hit_ratio`
+(percent of demand accesses, without prefetches), and the size at the end. Samples of `arc_access_iops`,
+`arc_miss_iops`, `arc_hit_ratio` and `arc_size_bytes`.
+Rule: a metric that a release does not count (`iohits` up to 2.1) is absent. Without accesses there is no ratio.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """The space that targets and file systems use, before and after the measurement.
 
-In: the artefact, and as argument `before` the one that was made before, in each of which a line `@ SECONDS` (since
-1970, with a fraction) is followed by lines `SOURCE PROPERTY VALUE`, between tabs, as `zfs get -Hp -o
-name,property,value` prints them; a value may be `1.49G` or `2.00x`. Out: samples of each property; metrics `before_`
-and `after_` with the property.
-Rules: the space of several files is added up. A property of file systems and pools becomes a metric only if there is
-one source, because several could share the same space.
+In: the artefact; the argument `before` is the artefact from before the measurement. Each has a line `@ SECONDS` (since
+1970, with a fraction), followed by lines `SOURCE PROPERTY VALUE` with tabs between them, as `zfs get -Hp -o
+name,property,value` prints them. A value may be `1.49G` or `2.00x`.
+Out: samples of each property, and the metrics `before_PROPERTY` and `after_PROPERTY`.
+Rules: the space of several files is added up. A property of a file system or pool becomes a metric only if there is one
+source, because several could share the same space.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
-"""Snapshots of /proc/diskstats, as rates per device and as the I/O of all disks during the measurement.
+"""I/O of devices during the measurement, from snapshots of /proc/diskstats.
 
-In: the artefact, in which each snapshot is a line `@ SECONDS` (since 1970, with a fraction) and then the kernel's table
-(Documentation/admin-guide/iostats.rst). Out: between successive snapshots samples `read_iops`, `write_iops`, `read_bw`,
-`write_bw` (a sector is 512 bytes whatever the disk's own), `read_await`, `write_await` (ns, where there was I/O),
-`in_flight`, `queue` (mean number in flight) and `util` (percent of the time) for every device that ever did I/O;
-metrics `device_reads`, `device_writes`, `device_read_bytes`, `device_write_bytes`, over the window.
-Rule: the metrics count each byte once. Only whole disks are added up, by their names: not loop, ram, zram, dm-, md, zd,
-bcache, drbd, optical and floppy devices, which stand on others or on memory; and not partitions, which are named like
-another device in the table with a number (`sda1`) or with p and a number (`nvme0n1p1`) behind.
+In: the artefact. Each snapshot in it is a line `@ SECONDS` (since 1970, with a fraction), followed by the kernel's
+table (Documentation/admin-guide/iostats.rst).
+Out: for each interval between two snapshots and each device with any I/O, samples of `read_iops`, `write_iops`,
+`read_bw`, `write_bw` (a sector of the table is always 512 bytes), `read_await`, `write_await` (ns, if there was I/O),
+`in_flight`, `queue` (the mean number in flight) and `util` (percent of the time). Over the window, the metrics
+`device_reads`, `device_writes`, `device_read_bytes` and `device_write_bytes`.
+Rule: the metrics count each byte once, so they add up whole disks only. A name decides what is a whole disk. Devices on
+top of others or of memory are not: loop, ram, zram, dm-, md, zd, bcache, drbd, and neither are optical and floppy
+devices. A partition has the name of another device in the table and a number (`sda1`), or p and a number (`nvme0n1p1`).
 """
 
 from __future__ import annotations

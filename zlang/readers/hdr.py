@@ -1,12 +1,13 @@
-"""HdrHistogram logs: what `HistogramLogWriter` writes, with histograms in the V2 encoding.
+"""HdrHistogram logs, as `HistogramLogWriter` writes them, with histograms in the V2 encoding.
 
-In: the text of a log, a tag, and how many nanoseconds one unit of its values is. Out: how many operations took how
-long, in all intervals with that tag, or in those without a tag. Rules: a bin is known by its greatest value, as in
-HdrHistogram's percentiles; a mean is of the middles of bins, as HdrHistogram's is. A log that is cut off, damaged or
-without operations is not a measurement, which a ValueError says.
+In: the text of a log, a tag, and how many nanoseconds one unit of its values is. Out: the number of operations for each
+latency, over all intervals with that tag, or over those without a tag.
+Rules: a bin is named by its largest value, and a mean uses the middles of bins, as in HdrHistogram. A log that is
+damaged, cut off or without operations raises a ValueError.
 
-An interval is a line `Tag=TAG,START,LENGTH,MAX,HISTOGRAM`, the histogram in zlib and base64. Inside, all numbers are
-big-endian; behind a head there are counts from the least bin on, as ZigZag LEB128. A negative one counts empty bins.
+An interval is a line `Tag=TAG,START,LENGTH,MAX,HISTOGRAM`; the histogram is compressed by zlib and encoded in base64.
+Its numbers are big-endian. A header is followed by the counts from the smallest bin on, as ZigZag LEB128; a negative
+count is a number of empty bins.
 """
 
 from __future__ import annotations

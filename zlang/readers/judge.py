@@ -1,18 +1,18 @@
 """The judgement whether a trial that was carried out is valid.
 
-In: the trial, the directory of its attempt, and when it was measured. Out: a `Judgement`.
+In: the trial, the directory of its attempt, and the time of the measurement. Out: a `Judgement`.
 Rule: a trial is valid only if every claim was checked and held, and every reader except those of collectors found all
-requested values. A trial that a person set up and measured without zlang is valid unchecked, with a note. A collector
-that failed loses its samples, but the measurement stays valid, with a note. Samples of collectors are cut to the time
-in which the load was measured, without start and ramp, which fio knows better than the journal.
+requested values. A trial that a person set up and measured without zlang is valid unchecked, with a note. If a
+collector failed, its samples are lost, but the measurement stays valid, with a note. Samples of collectors are cut to
+the time in which the load was measured, without start and ramp; fio knows this time better than the journal.
 
-A cold trial has to read its data from devices while it is measured, however its caches were found before: what the
-kernel counts for the load, and what resources count whose own cache is between (`COUNTED`), must be half of what the
-load cannot have had from a cache, or more.
+A cold trial must read its data from devices during the measurement, whatever the check of its caches found before. At
+least half of the data that no cache can have held must come from devices. The bytes from devices are those that the
+kernel counts for the load, plus those that resources with a cache of their own count (`COUNTED`).
 
-A `VERIFY` step is a check of the caches, unless its name begins with `property`, or the protocol says nothing of their
-state. A cache check prints the number of bytes that are resident, and expects 0 or the whole size; one that prints
-something else is quoted as it is. A state that was not checked is not believed, unless a person stands for it.
+A `VERIFY` step checks the caches, unless its name begins with `property`, or the protocol makes no claim about them. A
+cache check prints the number of resident bytes, and expects 0 or the whole size; any other output is quoted as it is. A
+state that was not checked is not accepted, unless a person confirmed it.
 """
 
 from __future__ import annotations

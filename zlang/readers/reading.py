@@ -20,9 +20,9 @@ from zlang.files import read_regular
 from zlang.plan.plan import Reader, Step
 
 LONGEST = 1 << 28
-"""Bytes of an artefact that are read; more would be no report but an attack, or a mistake."""
+"""The most bytes of an artefact that are read; a longer one is a mistake or an attack, not a report."""
 OF_THE_MACHINE = frozenset({errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC})
-"""Errors that say nothing of a file: the next time it may be read."""
+"""Errors that are not about the file: the next attempt to read it may succeed."""
 
 Window = tuple[float, float]
 """Start and end of the measurement in seconds since 1970."""
@@ -64,7 +64,8 @@ class Log(NamedTuple):
 class Sample(NamedTuple):
     """One value of a time series: `t` in seconds since 1970, `source` a device or the empty string.
 
-    `stream` is the one that was measured, empty for what observes the machine: `host`, where a trial has several.
+    `stream` is the measured stream; it is empty for samples of the machine. If there are
+    several machines, `host` is the one of the sample.
     """
 
     t: float
@@ -76,7 +77,7 @@ class Sample(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """A part of the measurement, named after its events, or `quiet` before them, or `after`."""
+    """A part of the measurement, named after its events; `quiet` is the part before them, `after` any other part."""
 
     name: str
     begin: float
@@ -96,7 +97,7 @@ class Intervals(Protocol):
 class StreamReading(NamedTuple):
     """The reading of one of several streams, with its name and the name that it shares with its copies.
 
-    `host` is the machine that it ran on, where a trial has several. What a collector saw on one of them has no name.
+    If a trial has several machines, `host` is the one on which the stream ran. A collector's reading has no name.
     """
 
     name: str
@@ -108,13 +109,13 @@ class StreamReading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The reading of one step's artefacts. `problems` say why it is not a measurement; without any it counts.
+    """The reading of one step's artefacts. It counts if there are no `problems`.
 
-    `against` says why the trial does not count although all was measured. `window` is when the load was measured, where
-    the tool knows better than the journal: without start and ramp. `read` is how many bytes the load read, and
-    `fetched` how many of them came from devices, where the kernel counts that for a process. `streams` are those of
-    which the metrics are the sum, `phases` the parts of the measurement, `intervals` what the tool logged over time.
-    `ran` is from the first start to the last end on several machines: without the time in which they wait for others.
+    `against` are reasons why the trial does not count, although everything was measured. `window` is the time in which
+    the load was measured, without start and ramp, if the tool knows it better than the journal. `read` is the number of
+    bytes that the load read, and `fetched` the number of them that came from devices, if the kernel counts them.
+    `metrics` are totals of the `streams`. `phases` are the parts of the measurement, `intervals` the tool's log over
+    time. On several machines, `ran` is the time from the first start to the last end, without waiting for others.
     """
 
     metrics: Mapping[str, float] = field(default_factory=dict)
@@ -135,8 +136,8 @@ class Reading:
 class Judgement:
     """Whether a trial counts, and what was measured.
 
-    `why_not` is empty where it counts. `notes` are what went wrong beside the measurement, in the collectors.
-    `window` is the time that samples and the metrics of collectors are of, and `ran` that of a `Reading`.
+    `why_not` is empty if it counts. `notes` are problems outside of the measurement, such as those of collectors.
+    `window` is the time of the samples and of the metrics of collectors; `ran` is that of a `Reading`.
     `cache_state` is `cold`, `not cold`, `hot`, `not hot` (or another state that a protocol verifies) or `as_is`.
     """
 

@@ -1,9 +1,9 @@
 """The rounds in which a workload ran until it was steady.
 
-In: the artefact, a line `SECONDS ROUND METRIC VALUE VERDICT…` for each round: when it ended (since 1970, with a
-fraction), its number, what was looked at, and whether that is steady, in words that begin with `steady` or not.
-Out: samples of the metric and of `steady` (1 or 0), whose source is `round N`; the metric `rounds`, how many there
-were.
+In: the artefact, with a line `SECONDS ROUND METRIC VALUE VERDICT…` for each round: its end (since 1970, with a
+fraction), its number, the metric, its value, and whether it is steady: then the verdict begins with `steady`.
+Out: samples of the metric and of `steady` (1 or 0), with the source `round N`; the metric `rounds`, the number of
+rounds.
 Rule: the protocol's own verification decides whether the trial counts, not this reader.
 """
 

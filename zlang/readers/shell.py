@@ -1,18 +1,20 @@
 """Metrics extracted from the output of any command.
 
-In: the artefact (the step's standard output). Args: `found`, the metrics that a kind declares: name, type, how and
-where each is found, the unit in which the tool prints it, and the file or stream; `metrics`, a list of `["time"]`,
-`["regex", "NAME: TYPE in UNIT=PATTERN"]` and `["json", "NAME: TYPE in UNIT=PATH"]`. Out: one metric each; `time` gives
-`elapsed` (by the journal) and, where the command left a `times.txt` from the shell's `times`, `user_s` and `sys_s` of
-its children, all in seconds.
-Rule: a requested metric that is missing, or is not a finite number, is a problem: the command did not measure it.
+In: the artefact (the step's standard output). Args: `found`, the metrics that a kind declares, each with its name and
+type, how and where it is found, the unit in which the tool prints it, and its file or stream; `metrics`, a list of
+`["time"]`, `["regex", "NAME: TYPE in UNIT=PATTERN"]` and `["json", "NAME: TYPE in UNIT=PATH"]`.
+Out: each of these metrics. `time` gives `elapsed` (by the journal). If the command left a `times.txt` from the shell's
+`times`, it also gives `user_s` and `sys_s` of its children. All are in seconds.
+Rule: a requested metric that is missing or not a finite number is a problem, because the command did not measure it.
 
-A pattern's last match in the output counts: its first group or else the whole of it, and the second group is the unit,
-if there is one; `^` and `$` are those of a line. A path is `a.b[0]["c.d"]` in the first JSON document that fills whole
-lines. Of a CSV column the last row counts. Texts may hold a unit of their own, `18.5 ms`.
-A distribution is found in an HdrHistogram log by the tag of its intervals.
-A metric of which `found` names the column of its time, too, has a sample for each row, of the time since the row
-before; its own value is their mean over the measurement. A time is in seconds since 1970, or since the command began.
+- The last match of a pattern in the output counts: its first group, or the whole match without groups. A second group
+  is the unit. `^` and `$` match at each line.
+- A path such as `a.b[0]["c.d"]` leads into the first JSON document that fills whole lines.
+- The last row of a CSV column counts. If `found` also names the column of a time, each row is a sample for the time
+  since the previous row, and the metric is the mean over the measurement. Times are in seconds since 1970 or since the
+  command began.
+- A text may contain its own unit, such as `18.5 ms`.
+- A distribution is found in an HdrHistogram log by the tag of its intervals.
 """
 
 from __future__ import annotations

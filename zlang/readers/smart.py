@@ -1,10 +1,11 @@
 """Reports of disks before and after the measurement, by `smartctl --json=c --all`.
 
-In: the artefact, and as argument `before` the one that was made before, in each of which a line `@ SECONDS` (since
-1970, with a fraction) is followed by a line of JSON for each disk. Out: samples of each disk, those of `_METRICS`;
-metrics `before_` and `after_` with their names, where there is one disk.
-Rule: of NVMe its health log is read, whose units are 1000 blocks of 512 bytes (NVMe base specification); of ATA only
-attributes whose names say their unit, because it is the vendor's.
+In: the artefact; the argument `before` is the artefact from before the measurement. Each has a line `@ SECONDS` (since
+1970, with a fraction), followed by a line of JSON for each disk.
+Out: samples of the values in `_METRICS` for each disk, and, if there is only one disk, the metrics `before_NAME` and
+`after_NAME`.
+Rule: NVMe disks are read by their health log, whose units are 1000 blocks of 512 bytes (NVMe base specification). On
+ATA disks only attributes whose names state the unit are read, because the vendor chooses the unit.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
-"""The streams of one trial: the metrics of each, and of all together for the time in which all of them ran.
+"""The streams of a trial: the metrics of each stream, and of all of them for the time in which all ran.
 
-In: the directory of an attempt. Args: `streams`, a list of what the plan says of each: its `name`, the `group` that it
-shares with its copies, its `directory` beneath, and its own reader with `artefact` and `args`. Out: a `Reading` of the
-whole, with each stream's. Rules: operations, bytes and their rates add up; histograms are merged, and percentiles are
-those of the merged ones; anything else is only known of each stream. The *window* begins when the last stream is being
-measured and ends with the first that no longer is. A stream that was measured for longer is cut to the window, where
-its tool logs intervals; then it has only the figures that can be cut. Otherwise its figures are of another time, so the
-trial does not count. Events divide the window into *phases*, which have the figures that can be cut.
+In: the directory of an attempt. Args: `streams`, a list with the plan's data of each stream: its `name`, the `group`
+that it shares with its copies, its `directory`, and its own reader with `artefact` and `args`. Out: a `Reading` of the
+whole, which has those of the streams.
+Rules: operations, bytes and their rates add up. Histograms are merged, and percentiles come from the merged histograms.
+Other metrics exist only for single streams. The *window* begins when the last stream is being measured, and ends when
+the first measurement ends. A stream that was measured for longer is cut to the window if its tool logs intervals; it
+then has only the metrics that can be cut. If it cannot be cut, the trial does not count, because its metrics are for
+another time. Events divide the window into *phases*, which have the metrics that can be cut.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Output of `iostat -o JSON -x -d -t` and `mpstat -o JSON` of sysstat, as samples and means.
 
-In: the artefact: a line `@ SECONDS` (since 1970, when the tool was begun, with a fraction), then the document, whose
-reports bear a whole second of UTC. Args: `interval`, in seconds. Out: of iostat, samples `iostat_…` of each device, and
-metrics of the same names: rates of all whole disks together (of all devices, where there are only others), waiting
-times weighted by the I/O that waited, the busiest device's use. Of mpstat, samples `mpstat_…_cpu` of each processor
-(the source `all`: of all together), metrics of the same names for all together.
-Rule: the document of a tool that was ended by a signal has no end; every whole report counts (measured: 12.6.1 writes
-each report at once, SIGTERM leaves the brackets open, SIGINT closes them).
+In: the artefact: a line `@ SECONDS` (since 1970, with a fraction: when the tool was started), and the document, whose
+reports have times in whole seconds of UTC. Args: `interval`, in seconds.
+Out: from iostat, samples `iostat_…` of each device, and metrics of the same names: rates of all whole disks together
+(of all devices, if there are no whole disks), waiting times weighted by the I/O that waited, and the utilization of the
+busiest device. From mpstat, samples `mpstat_…_cpu` of each processor and of all together (source `all`), and metrics of
+the same names for all together.
+Rule: if a signal ended the tool, the document has no end, and every complete report counts (measured with 12.6.1: it
+writes each report at once; SIGTERM leaves the brackets open, SIGINT closes them).
 """
 
 from __future__ import annotations

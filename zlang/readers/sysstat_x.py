@@ -1,10 +1,12 @@
 """Output of `sysstat -x SECONDS` of a NetApp filer, as samples and means.
 
-In: the artefact: a line `@ SECONDS` (since 1970, when it was begun, with a fraction), then heads of two lines and rows.
-Args: `interval`, in seconds. Out: samples and metrics `ontap_…`, those of `_COLUMNS`, and `ontap_NAME_iops`,
-`ontap_NAME_in_bw`, `ontap_NAME_out_bw` of the protocols that the head names.
-Rule: a row has no time; it is one interval after the row before. Columns that the head does not name are left out:
-releases differ in what comes after `Disk util`. The age of the cache is in minutes unless it says `35s`; kB are KiB.
+In: the artefact: a line `@ SECONDS` (since 1970, with a fraction: when it was started), then headers of two lines, and
+rows. Args: `interval`, in seconds.
+Out: samples and metrics `ontap_…`: those of `_COLUMNS`, and `ontap_NAME_iops`, `ontap_NAME_in_bw` and
+`ontap_NAME_out_bw` of the protocols that the header names.
+Rule: a row has no time, so it is one interval after the previous row. Columns that the header does not name are
+skipped, because releases differ in what follows `Disk util`. The age of the cache is in minutes, unless it is written
+as `35s`. A kB is a KiB.
 """
 
 from __future__ import annotations

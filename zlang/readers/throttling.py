@@ -1,9 +1,10 @@
 """The number of times that processors were throttled, by heat or by the limit of their cgroup.
 
-In: the artefact of after the measurement, and as argument `before` that of before it. In each, a line `@ SECONDS`
-(since 1970, with a fraction) is followed by lines `PATH COUNT`: the `thermal_throttle/…_throttle_count` of a processor
-(x86), or the `nr_throttled` of a cgroup's `cpu.stat`. Out: the metric `throttles`, and why the trial does not count.
-Rule: a machine that counts neither (as most virtual ones) has no value, which is a problem, not a zero.
+In: the artefact from after the measurement; the argument `before` is the one from before it. Each has a line `@
+SECONDS` (since 1970, with a fraction), followed by lines `PATH COUNT`: the `thermal_throttle/…_throttle_count` of a
+processor (x86), or the `nr_throttled` in a cgroup's `cpu.stat`. Out: the metric `throttles`, and, if it is above 0, why
+the trial does not count.
+Rule: a machine that counts neither, such as most virtual machines, has no value. That is a problem, not a zero.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The table that `TZ=UTC LANG=C vmstat -n -t INTERVAL` prints, as samples.
 
-In: the artefact, from procps, with a line `@ SECONDS` (when it was begun) before it or without. Args: `interval`, in
-seconds. Out: samples `vmstat_<column>` at the time that the row ends; metrics of the same names, their means.
-Rule: the first row covers the time since the machine was started, and is skipped. procps counts memory, swapping and
-blocks in KiB; here they are in bytes (per second).
+In: the artefact, printed by procps after an optional line `@ SECONDS` (when it was started). Args: `interval`, in
+seconds. Out: samples `vmstat_COLUMN`, each at the end of its interval; metrics of the same names, their means.
+Rule: the first row is skipped, because it covers the time since the machine was started. procps counts memory, swapping
+and blocks in KiB; here they are in bytes, or bytes per second.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Output of `zpool iostat -T u [-H -p] SECONDS`, as samples of each pool.
 
-In: the artefact: a line `@ SECONDS` (when it was begun) or none, then a line with the seconds since 1970 and a row for
-each pool, again and again; with -p exact and between tabs, without it (zfs-fuse) rounded to three digits with K, M, G,
-T (of 1024) and headings. Args: `interval`. Out: samples `pool_alloc_bytes`, `pool_free_bytes`, `pool_read_iops`,
-`pool_write_iops`, `pool_read_bw`, `pool_write_bw`, whose source is the pool; metrics of the last four, the means of all
-pools together.
-Rule: the first report covers the time since the pool was imported, and is skipped.
+In: the artefact: an optional line `@ SECONDS` (when it was started), and then reports: a line with the seconds since
+1970 and a row for each pool. With -p, values are exact and separated by tabs. Without it (zfs-fuse), there are
+headings, and values are rounded to three digits with K, M, G, T (powers of 1024). Args: `interval`.
+Out: samples `pool_alloc_bytes`, `pool_free_bytes`, `pool_read_iops`, `pool_write_iops`, `pool_read_bw` and
+`pool_write_bw`, whose source is the pool; metrics of the last four, each the mean of all pools together.
+Rule: the first report is skipped, because it covers the time since the pool was imported.
 """
 
 from __future__ import annotations
