@@ -63,9 +63,9 @@ Explained = Code | Lint | Excluded
 class Page(Record):
     """The explanation of a code.
 
-    The last line of `wrong` stands in the program `times` times. It has the finding `by`, and besides, before that,
-    `also`. Where nothing is wrong, `planned` are lines of the plan of `right`; where there are `data`, lines of what
-    the command says once they are brought in as its results.
+    `wrong` is a program with the finding `by`, and `also` is an earlier finding in it. Its last line occurs `times`
+    times. If `right` has a plan, `planned` has lines of it. If there are `data`, they are imported as its results, and
+    `planned` has lines of what the command then prints.
     """
 
     code: Explained
