@@ -194,7 +194,7 @@ def _fixes(hint: Hint, span: Span) -> Iterator[Fix]:
     if span.source.name.startswith("--"):  # a word of the command line
         return
     if hint.line:
-        at = _HEAD.match(text)
+        at = re.match(_HEAD, text)
         place = Span(span.source, at.end() if at else 0, at.end() if at else 0)
         yield Fix(f"add `{hint.line}`", (Edit(place, f"{hint.line}\n"),), hint.is_safe)
     if not hint.instead:
@@ -211,7 +211,7 @@ def _fixes(hint: Hint, span: Span) -> Iterator[Fix]:
 
 _NEAR = 200
 """The distance before its place in which a finding's word is sought; a line may be as long as a program."""
-_HEAD = re.compile(r"\ufeff?(?:[ \t]*(?:#[^\n]*)?\n)*")
+_HEAD = r"\ufeff?(?:[ \t]*(?:#[^\n]*)?\n)*"
 """The empty lines and comments with which a program begins."""
 
 

@@ -43,7 +43,7 @@ _DEFAULTS = (("cache", "as_is"), ("design", "full"))
 _NO_LOAD = "nothing"
 """The workload of an experiment that only looks at its target."""
 _CLAUSES = (tree.Expect, tree.TableClause, tree.PlotClause)
-_WHERE = re.compile(r"[ \t]+where\b")
+_WHERE = r"[ \t]+where\b"
 _ASKING = (*_CLAUSES, tree.UntilClause, tree.Find)
 
 
@@ -413,7 +413,7 @@ def _kinds_between(workload: Kind, target: Kind, on: Expr, scope: ModuleScope) -
 
 def _is_before_where(clause: tree.Expect | tree.TableClause | tree.PlotClause) -> bool:
     """Whether a result clause is followed by a `where` on its line: this is ambiguous and has been reported."""
-    return _WHERE.match(clause.span.source.text, clause.span.end) is not None
+    return re.compile(_WHERE).match(clause.span.source.text, clause.span.end) is not None
 
 
 def shortest(path: str, paths: Iterable[str]) -> str:

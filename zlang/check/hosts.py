@@ -25,7 +25,7 @@ from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.units import Quantity
 
 _KIND = "host"
-_PLAIN = re.compile(r"[\w./:@+=-]+")
+_PLAIN = r"[\w./:@+=-]+"
 """Words that stand in a text of the language as they are."""
 _OPTIONAL = frozenset({"flush", "warm", "change"})
 """Without these a thing can be made and measured: a cache protocol says what it lacks, and a change makes it anew."""
@@ -237,7 +237,9 @@ def facts(answers: Mapping[str, str]) -> dict[str, Value]:
             result[name] = text
         elif type_.scalars <= {"size", "count"} and text.isdecimal():
             result[name] = Quantity(Fraction(int(text)), units.SIZE if "size" in type_.scalars else units.NUMBER)
-        elif type_.element is not None and (words := text.split()) and all(_PLAIN.fullmatch(word) for word in words):
+        elif (
+            type_.element is not None and (words := text.split()) and all(re.fullmatch(_PLAIN, word) for word in words)
+        ):
             result[name] = tuple(words)
     return result
 

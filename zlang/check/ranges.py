@@ -23,7 +23,7 @@ LONGEST_AMONG_OPTIONS = 10_000
 Levels = tuple[int, Callable[[int], Value], Type]
 """The number of values in a range, a function for the i-th value, and their type."""
 _LONGEST_NUMBER = 18
-_NUMBERS = re.compile(r"([0-9]+)")
+_NUMBERS = r"([0-9]+)"
 
 
 def resolve_range_levels(context: Context, node: tree.Range) -> list[Expr]:
@@ -175,7 +175,7 @@ def text_range(low: str, high: str) -> tuple[int, int, Callable[[int], str]] | N
 
     A number with leading zeros keeps its width.
     """
-    item, other = _NUMBERS.split(low), _NUMBERS.split(high)  # the odd positions hold numbers
+    item, other = re.split(_NUMBERS, low), re.split(_NUMBERS, high)  # the odd positions hold numbers
     differing = [i for i, (a, b) in enumerate(zip(item, other, strict=False)) if a != b]
     if len(item) != len(other) or len(differing) != 1:
         return None

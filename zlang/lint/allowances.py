@@ -21,7 +21,7 @@ from zlang.syntax import tree
 
 _OF_MACHINES = {rule.lint for rule in RULES if rule.of_machine}
 _EXCLUDED = {word for item in EXCLUDED for word in (item.id, item.name)}
-_FORM = re.compile(r"#\s*allow\s+(?P<name>[\w-]+)\s*(?::\s*(?P<reason>.*?))?\s*(?:#.*)?$")
+_FORM = r"#\s*allow\s+(?P<name>[\w-]+)\s*(?::\s*(?P<reason>.*?))?\s*(?:#.*)?$"
 
 
 class Allowance(Record):
@@ -37,7 +37,7 @@ def of(program: Program) -> Iterator[Allowance]:
     """The allowances of a program and of its imports."""
     for file in program.trees:
         for comment in file.comments:
-            form = _FORM.match(comment.text.rstrip())
+            form = re.match(_FORM, comment.text.rstrip())
             if form:
                 begin = comment.span.start
                 named = Span(file.source, begin + form.start("name"), begin + form.end("name"))

@@ -30,7 +30,7 @@ class Token:
         self.type, self.text, self.start, self.end, self.depth = type_, text, start, end, depth
 
 
-_TURNS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_TURNS = "[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 """Bidirectional control characters (Unicode, UAX 9)."""
 
 
@@ -158,7 +158,7 @@ class _Lexer:
             )
             self._add("STRING", '""', begin)
             return
-        if text[begin] == "'" and (ends := _SINGLE_QUOTED.match(text, begin, self.limit)):
+        if text[begin] == "'" and (ends := re.compile(_SINGLE_QUOTED).match(text, begin, self.limit)):
             self.position = ends.end()
             quoted = Span(self.source, begin, self.position)
             inner = ends.group()[1:-1]
@@ -176,9 +176,9 @@ class _Lexer:
         )
         hint = _INSTEAD.get(text[begin], letter)
         span = Span(self.source, begin, self.position)
-        if _ANCHOR.match(text, begin):
+        if re.compile(_ANCHOR).match(text, begin):
             hint = "write `let NAME = BASE with { … }` for something that is like another"
-        elif text[begin] == "&" and _SEVERAL.search(text, 0, begin):
+        elif text[begin] == "&" and re.compile(_SEVERAL).search(text, 0, begin):
             hint = "write several as a list, `[a, b]`: they run at the same time"
         elif text[begin] in _WRITTEN and not text.startswith("=", self.position):
             hint = Hint(hint, text[begin : self.position], _WRITTEN[text[begin]])
@@ -186,7 +186,9 @@ class _Lexer:
 
     def _report_bidirectional(self) -> None:
         """Report characters that change the text direction, also in comments and texts: code must run as it reads."""
-        for result in _TURNS.finditer(self.source.text, 0, self.limit):
+        if self.source.text.isascii():
+            return
+        for result in re.compile(_TURNS).finditer(self.source.text, 0, self.limit):
             if len(self.findings) > MOST:
                 return
             span = Span(self.source, result.start(), result.end())
@@ -202,11 +204,11 @@ class _Lexer:
             self.findings.append(finding)
 
 
-_ANCHOR = re.compile(r"&[A-Za-z_]\w*")
+_ANCHOR = r"&[A-Za-z_]\w*"
 """An anchor of YAML."""
-_SEVERAL = re.compile(r"\b(?:run|on|during|collect|with)[ \t]*=[^=\n{}]*\Z")
+_SEVERAL = r"\b(?:run|on|during|collect|with)[ \t]*=[^=\n{}]*\Z"
 """A field that can be a list."""
-_SINGLE_QUOTED = re.compile(r"'[^'\n]*'")
+_SINGLE_QUOTED = r"'[^'\n]*'"
 _WRITTEN = {";": "", "!": "not ", "&": "and"}
 _INSTEAD = {
     ";": "separate fields by spaces, or put each on its own line",

@@ -43,7 +43,7 @@ _COLLECTING = {"append", "first", "nothing", "one", "pair"}
 _FLAT = {"type_add", "type_more", "path_more"}
 
 
-_YAML = re.compile(r"[ \t]*\w[\w .-]*:(?!\S)")
+_YAML = r"[ \t]*\w[\w .-]*:(?!\S)"
 """A line of a block of YAML, such as `key: value`."""
 
 
@@ -79,7 +79,7 @@ def _without_consequences(source: Source, findings: Iterable[Diagnostic]) -> Ite
             continue
         if finding.code is Code.UNEXPECTED:
             unread = line
-            if _YAML.match(source.text, source.text.rfind("\n", 0, finding.span.start) + 1):
+            if re.compile(_YAML).match(source.text, source.text.rfind("\n", 0, finding.span.start) + 1):
                 is_continued, block = block in {line - 1, line}, line
                 if is_continued:
                     continue
@@ -285,7 +285,7 @@ class Driver:
         end = declared.span.end
         between = self.source.text[end : token.start]
         is_bare = isinstance(declared, tree.Declaration) and self.source.text[end - 1] != "}"
-        return Span(self.source, end, end) if is_bare and _ONE_LINE_END.fullmatch(between) else None
+        return Span(self.source, end, end) if is_bare and re.fullmatch(_ONE_LINE_END, between) else None
 
     def _is_at_edge(self, token: Token) -> bool:
         """Whether a token is the first or the last of its line, where braces are written."""
@@ -343,7 +343,7 @@ class Driver:
 
     def _hint(self, stack: list[_Part], token: Token, expected: str) -> str:
         last = stack[-1]
-        share = _SHARE_END.search(self.source.text[max(0, token.start - 40) : token.start])
+        share = re.search(_SHARE_END, self.source.text[max(0, token.start - 40) : token.start])
         if share is not None and token.type == "NAME":
             of = f"write a share of something as `{share.group(1)} of {token.text}`"
             return f"{of}, or a field as `{token.text} = …`" if expected.startswith("`name") else of
@@ -367,14 +367,14 @@ class Driver:
         if token.type in {"NAME", "STRING"} and last.symbol in {"path", "NAME"}:
             return self._misspelt_word(stack)
         if token.type == "NAME" and expected.startswith("`name"):
-            is_alone = _STANDS_ALONE.match(self.source.text, token.end) is not None
+            is_alone = re.compile(_STANDS_ALONE).match(self.source.text, token.end) is not None
             other = f", or `NAME = {token.text}`" if is_alone else ""
             return f"write a field as `{token.text} = {'on' if is_alone else '…'}`{other}"
         is_keyword = expected == "a value" and token.text.isalpha() and token.type == token.text.upper()
         return f"`{token.text}` is a keyword, which cannot be a name" if is_keyword else ""
 
     def _how_to_define(self, last: _Part, token: Token) -> str:
-        kind = _KIND_BEHIND_EQUAL_SIGN.match(self.source.text, token.end)
+        kind = re.compile(_KIND_BEHIND_EQUAL_SIGN).match(self.source.text, token.end)
         if kind is not None and last.symbol != "lines":
             return f"a declaration is a kind, a name, and its fields: write `{kind[1]} {token.text} {{ … }}`"
         return f"to define a name, write `let {token.text} = …`"
@@ -394,7 +394,7 @@ class Driver:
             return
         if token.type == "COMMA":
             yield Fix("remove the comma", (Edit(Span(self.source, token.start, token.end), ""),), is_safe=True)
-        sign = _NO_EQUAL_SIGN.match(self.source.text, token.end) if token.type == "NAME" else None
+        sign = re.compile(_NO_EQUAL_SIGN).match(self.source.text, token.end) if token.type == "NAME" else None
         if sign:
             yield Fix(f"write `{token.text} = …`", (Edit(Span(self.source, *sign.span()), " = "),), is_safe=True)
 
@@ -468,12 +468,12 @@ class Driver:
 
 _SETTLING = 3
 """The number of tokens to read after a recovery within a line before an error there is reported (as in yacc)."""
-_SHARE_END = re.compile(r"([0-9][0-9_.]*%)[ \t]+$")
-_STANDS_ALONE = re.compile(r"[ \t]*(?:[\n}#]|[A-Za-z_][\w-]*[ \t]*=|\Z)")
-_ONE_LINE_END = re.compile(r"[ \t]*(?:#[^\n]*)?\n[ \t]*")
-_NO_EQUAL_SIGN = re.compile(r"""[ \t]*(?::|==|(?=["0-9]))[ \t]*(?=[^\s=])(?![^\n{}]*=)|[ \t]*==[ \t]*(?=[^\s=])""")
+_SHARE_END = r"([0-9][0-9_.]*%)[ \t]+$"
+_STANDS_ALONE = r"[ \t]*(?:[\n}#]|[A-Za-z_][\w-]*[ \t]*=|\Z)"
+_ONE_LINE_END = r"[ \t]*(?:#[^\n]*)?\n[ \t]*"
+_NO_EQUAL_SIGN = r"""[ \t]*(?::|==|(?=["0-9]))[ \t]*(?=[^\s=])(?![^\n{}]*=)|[ \t]*==[ \t]*(?=[^\s=])"""
 """Signs that people write between a name and its value instead of `=`."""
-_KIND_BEHIND_EQUAL_SIGN = re.compile(r"[ \t]*=[ \t]*([A-Za-z_][\w.-]*)[ \t]*\{")
+_KIND_BEHIND_EQUAL_SIGN = r"[ \t]*=[ \t]*([A-Za-z_][\w.-]*)[ \t]*\{"
 """`= KIND {`, as other languages declare a thing."""
 _SINGLE = {
     "OVER": "`over` and a factor",
