@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import io
-import select
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -46,6 +45,8 @@ class Sink(io.FileIO):
                 self._write_what_is_read(memoryview(data).cast("B"), self._patience)
                 return size
             while (written := super().write(data)) is None:  # the descriptor is non-blocking
+                import select
+
                 select.select([], [self], [])
         except OSError as error:
             self.failure = error
@@ -56,6 +57,8 @@ class Sink(io.FileIO):
 
     def _write_what_is_read(self, data: memoryview, patience: float) -> None:
         """Write in pieces of a size that a descriptor which select(2) reports as writable takes without blocking."""
+        import select
+
         while data:
             _, is_writable, _ = select.select([], [self], [], 0 if self._is_stalled else patience)
             written = super().write(data[: select.PIPE_BUF]) if is_writable else None

@@ -6,7 +6,7 @@ every frame: `name`, `out`, `run`, `seed`, `options`. There are no others.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -66,7 +66,7 @@ class KindScope(NoScope):
         self.context = new_context(self, report)
         self.properties = LazyMapping(self.nodes, lambda property_: define(self, property_))
         self.offers: dict[str, Expr] = {}
-        self.option: tuple[str | Expr, ...] = ()
+        self.forms: Mapping[str, tuple[str | Expr, ...]] = {}
         self.is_of_one = False
         self.may_name_itself = False
         self.draws = bool(declared.draws)
@@ -198,7 +198,7 @@ class KindScope(NoScope):
             return own.giving(once(own.value, own.reads))
 
         def words(frame: Any) -> Value:
-            return (option_word(self.option, definition, frame.instance.values[name]),)
+            return (option_word(self.forms.get("option", ()), definition, frame.instance.values[name]),)
 
         reads = frozenset({name})
         return Expr(definition.span, Type(element=STRING), once(words, reads), reads=reads)

@@ -82,7 +82,7 @@ def _needs(node: tree.Needs) -> tuple[tuple[str, ...], str]:
 
 
 class _KindBuilder:
-    """Builds a kind from the items of its declaration; if it `is_whole`, all commands are resolved at once."""
+    """Builds a kind from the items of its declaration; if it `is_whole`, commands and forms are resolved at once."""
 
     def __init__(self, node: tree.KindDef, module: str, readers: Readers, scope: KindScope, *, is_whole: bool) -> None:
         self.node, self.module, self.readers, self.scope = node, module, readers, scope
@@ -105,8 +105,9 @@ class _KindBuilder:
                     _ = action.commands if self.is_whole else ()
         fields = {item.name.text: item for item in node.items if isinstance(item, tree.Field)}
         self._check_fields(fields.values())
-        forms = {name: self._form(name, item.value) for name, item in fields.items() if name in FORMS}
-        self.scope.option = forms.get("option", ())
+        values = {name: (name, item.value) for name, item in fields.items() if name in (*FORMS, "section")}
+        self.scope.forms = forms = LazyMapping(values, lambda named: self._form(*named))
+        _ = dict(forms) if self.is_whole else ()
         read_metrics(self.context, node, actions)
         return Kind(
             name=node.name.text,
@@ -135,7 +136,6 @@ class _KindBuilder:
             without=self.scope.left_out,
             asserts=tuple([self._assertion(item) for item in node.items if isinstance(item, tree.Assert)]),
             is_copied=self._may_be_copied(actions),
-            section=resolve(self.context, fields["section"].value) if "section" in fields else None,
         )
 
     def _check_role(self, role: tree.Word) -> None:
@@ -210,6 +210,8 @@ class _KindBuilder:
 
     def _form(self, name: str, node: tree.Expr) -> tuple[str | Expr, ...]:
         """Return a form of the kind; its result for a property depends on that property alone."""
+        if name == "section":
+            return (resolve(self.context, node),)
         if not isinstance(node, tree.Text):
             self.report(Code.BAD_KIND.at(node.span, message=f"`{name}` must be a text in quotes"))
             return ()

@@ -410,8 +410,8 @@ class Kind(Record):
     names of those that no rule knows. A resource that has to be `armed` does not belong to the run: it is written to
     only after its `guard`. A user's own kind (`is_own`) is not trusted about its writes. If it `is_copied`,
     there can be several: it has the property `copies` from the language. The `scheduled` properties have other values
-    in a part of a schedule. `section` are the words that one stream adds to the command in which a workload carries out
-    several.
+    in a part of a schedule. The form `section` has the words that one stream adds to the command in which a workload
+    carries out several.
     """
 
     name: str
@@ -441,7 +441,6 @@ class Kind(Record):
     without: Mapping[str, str] = MappingProxyType({})
     is_own: bool = False
     is_copied: bool = False
-    section: Expr | None = None
 
     __eq__ = object.__eq__
     __hash__ = object.__hash__

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from zlang.check import hosts, values
 from zlang.check.instances import Frame
-from zlang.check.program import Experiment, Kind, KindAction, Value
+from zlang.check.program import Experiment, Expr, Kind, KindAction, Value
 from zlang.check.schedules import frame_of, lasts, parts_of
 from zlang.check.streams import Stream, begins, event_name
 from zlang.diagnostics import Code, ProgramError
@@ -336,8 +336,9 @@ def _commands(action: KindAction, frame: Frame, here: Here) -> list[Step]:
 
 def _section(kind: Kind, frame: Frame) -> tuple[Value, ...]:
     """The words that a section adds to the command of its shared process."""
-    assert kind.section is not None, f"BUG: {kind.name} has no section"
-    words = kind.section.value(frame)
+    (section,) = kind.forms["section"]
+    assert isinstance(section, Expr), f"BUG: the section of {kind.name} is a text"
+    words = section.value(frame)
     return words if isinstance(words, tuple) else (words,)
 
 
