@@ -446,8 +446,8 @@ def test_a_docstring_is_a_sentence_or_a_noun() -> None:
 
 LATE_LIBRARIES = {
     "asyncssh", "covertable", "csv", "dataclasses", "difflib", "duckdb", "fcntl", "hashlib", "jinja2", "json", "lark",
-    "numpy", "orjson", "pydantic", "pydantic_core", "markupsafe", "random", "rich", "scipy", "shutil", "subprocess",
-    "tempfile", "textwrap", "tomllib", "traceback", "typer",
+    "numpy", "orjson", "pydantic", "pydantic_core", "markupsafe", "random", "rich", "scipy", "select", "shutil",
+    "subprocess", "tempfile", "textwrap", "tomllib", "traceback", "typer",
 }  # fmt: skip
 """What takes long to import, or only some commands need."""
 LATE_STAGES = {

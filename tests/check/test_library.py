@@ -111,8 +111,8 @@ def test_what_is_kept_of_the_library_is_the_same_bytes_whichever_python_wrote_it
     assert tables.marshalled(content) == kept
     for entry in entries.values():
         assert tables.marshalled(marshal.loads(entry)) == entry
-        *_, properties, items = marshal.loads(entry)
-        for packed in (*properties.values(), items):
+        *_, properties, traits, items = marshal.loads(entry)
+        for packed in (*properties.values(), *traits.values(), items):
             assert tables.marshalled(marshal.loads(packed)) == packed
     assert all(tables.marshalled(marshal.loads(packed)) == packed for packed in readers.values())
 

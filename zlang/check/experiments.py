@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import copy
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -27,7 +26,7 @@ from zlang.check.reserved import OF_TRIALS, RESERVED
 from zlang.check.scope import Scope
 from zlang.check.typed import resolve_condition, resolve_typed
 from zlang.check.types import NOTHING
-from zlang.diagnostics import Code, Diagnostic
+from zlang.diagnostics import Code
 from zlang.metrics import Metric
 from zlang.source import Span
 from zlang.syntax import tree
@@ -249,11 +248,9 @@ class Experiments:
     def _words_of(self, name: str, module_scope: ModuleScope) -> tuple[Vocabulary, Scope] | None:
         """Return another experiment's vocabulary and the scope of its clauses; its own check reports problems."""
         if name not in self._vocabularies:
-            silent = copy(self._names)
-            silent.report, silent.factors, silent.risks = _leave_unreported, dict(self._names.factors), set()
             node = self._amended(self._declared[name])
             kept = [item for item in node.items if not isinstance(item, _CLAUSES)]
-            alone = Experiments(silent)
+            alone = Experiments(self._names.silent())
             alone.check(node.replace(items=(*kept, tree.TableClause(node.span, (), ()))), module_scope)
             self._vocabularies[name] = alone._vocabularies.get(name)
         return self._vocabularies[name]
@@ -384,10 +381,6 @@ class Experiments:
                     self._names.report(Code.TRIAL_COLUMN.at(factor.span, name=name, hint=hint))
             named[path] = factor.replace(columns=short)
         return named
-
-
-def _leave_unreported(finding: Diagnostic) -> None:
-    del finding
 
 
 def _operands(context: Context, condition: tree.Expr) -> tuple[Expr, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
+from types import MappingProxyType
 from typing import TypeGuard
 
 from zlang.diagnostics import Code, Diagnostic
@@ -19,7 +20,7 @@ class Declared(Record):
     """The properties of a declaration by name, the required ones, and the tool that their versions refer to.
 
     `scheduled` are those that have other values in a part of a schedule. For a kind of the library, `draws` (by a seed)
-    is known: the kind was checked when the package was built.
+    is known: the kind was checked when the package was built. Its `traits` without a type are not among its items.
     """
 
     nodes: Mapping[str, tree.Property]
@@ -27,6 +28,7 @@ class Declared(Record):
     scheduled: tuple[str, ...]
     tool: str = ""
     draws: bool | None = None
+    traits: Mapping[str, tree.Trait] = MappingProxyType({})
 
 
 def declared_in(node: tree.KindDef, report: Report) -> Declared:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
@@ -108,6 +109,7 @@ class _KindBuilder:
         values = {name: (name, item.value) for name, item in fields.items() if name in (*FORMS, "section")}
         self.scope.forms = forms = LazyMapping(values, lambda named: self._form(*named))
         _ = dict(forms) if self.is_whole else ()
+        traits = {item.name.text: item for item in node.items if isinstance(item, tree.Trait)}
         read_metrics(self.context, node, actions)
         return Kind(
             name=node.name.text,
@@ -130,8 +132,8 @@ class _KindBuilder:
             is_place=self._is_set("is_place"),
             phases=self.phases,
             draws=self._draws(),
-            traits=LazyMapping({i.name.text: i for i in node.items if isinstance(i, tree.Trait)}, self._trait),
-            own_traits=tuple(i.name.text for i in node.items if isinstance(i, tree.Trait) and i.type),
+            traits=LazyMapping(ChainMap(traits, declared.traits), self._trait),  # type: ignore[arg-type]
+            own_traits=tuple(name for name, item in traits.items() if item.type),
             armed=resolve(self.context, fields["armed"].value) if "armed" in fields else None,
             without=self.scope.left_out,
             asserts=tuple([self._assertion(item) for item in node.items if isinstance(item, tree.Assert)]),

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from zlang.check.kind_declarations import Declared, declared_in, extended
 from zlang.check.kinds import kind_of
@@ -38,7 +38,7 @@ _INSTALLED = _HERE.parent / "stdlib"
 SOURCES = next((path for path in (_INSTALLED, _HERE.parents[1] / "stdlib") if path.is_dir()), _HERE)
 
 
-_COMMENT, _LATER_COMMENT = (re.compile(rf"{start}[ \t]*#.*\n", re.MULTILINE) for start in ("^", r"(?<=\n)"))
+_COMMENT, _LATER_COMMENT = (rf"(?m){start}[ \t]*#.*\n" for start in ("^", r"(?<=\n)"))
 """A line of a command that is a comment."""
 _Place = tuple[int, int]
 _Plain = Any
@@ -46,7 +46,7 @@ _Plain = Any
 
 
 class _Entry(Record):
-    """An entry of a module: the places of a kind and of its name, its properties, and its other items."""
+    """An entry of a module: the places of a kind and of its name, properties, traits without a type, other items."""
 
     module: str
     whole: _Place
@@ -57,6 +57,7 @@ class _Entry(Record):
     scheduled: tuple[str, ...]
     draws: bool
     properties: dict[str, bytes]
+    traits: dict[str, bytes]
     items: bytes
 
 
@@ -87,6 +88,10 @@ class Library:
 
     def node(self, name: str) -> tree.KindDef:
         """Return the declaration of a kind, without its properties."""
+        node = self._node(name)
+        return node.replace(items=(*node.items, *self.declared(name).traits.values()))
+
+    def _node(self, name: str) -> tree.KindDef:
         entry = self.entries[name]
         source = self.sources[entry.module]
         at = Span(source, *entry.name)
@@ -95,17 +100,18 @@ class Library:
         return tree.KindDef(Span(source, *entry.whole), tree.Word(at, name), tree.Word(at, entry.role), parents, items)
 
     def declared(self, name: str) -> Declared:
-        """Return the properties in the declaration of a kind."""
+        """Return the properties and traits in the declaration of a kind."""
         entry = self.entries[name]
         source = self.sources[entry.module]
         nodes: LazyMapping[tree.Property] = LazyMapping(entry.properties, lambda packed: _unpacked(packed, source))
-        return Declared(nodes, entry.required, entry.scheduled, draws=entry.draws)
+        traits: LazyMapping[tree.Trait] = LazyMapping(entry.traits, lambda packed: _unpacked(packed, source))
+        return Declared(nodes, entry.required, entry.scheduled, draws=entry.draws, traits=traits)
 
     def kind(self, name: str) -> Kind:
         """Return the kind of that name."""
         if name not in self.loaded:
             module = self.module_of(name)
-            self.loaded[name] = kind_of(self.node(name), module, self.readers, _fail_on_finding, self.declared(name))
+            self.loaded[name] = kind_of(self._node(name), module, self.readers, _fail_on_finding, self.declared(name))
         return self.loaded[name]
 
     def described_with(self, word: str) -> list[str]:
@@ -195,7 +201,8 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
                 properties.scheduled,
                 _checked(kind, module, declared, properties).draws,
                 {name: _packed(node) for name, node in properties.nodes.items()},
-                _packed(tuple(i for i in kind.items if not isinstance(i, tree.Property))),
+                {item.name.text: _packed(item) for item in kind.items if _is_plain_trait(item)},
+                _packed(tuple(i for i in kind.items if not isinstance(i, tree.Property) and not _is_plain_trait(i))),
             )
             entries[kind.name.text] = tables.marshalled(entry)
     made = (texts, _fields(), modules, entries, readers)
@@ -258,10 +265,14 @@ def _without_comment_lines(parts: tuple[str | tree.Expr, ...]) -> tuple[str | tr
     """Return a text without lines that begin with `#`; a part after a value begins within a line."""
     return tuple(
         [
-            (_COMMENT if i == 0 else _LATER_COMMENT).sub("", part) if isinstance(part, str) else part
+            re.sub(_COMMENT if i == 0 else _LATER_COMMENT, "", part) if isinstance(part, str) else part
             for i, part in enumerate(parts)
         ]
     )
+
+
+def _is_plain_trait(item: tree.KindItem) -> TypeGuard[tree.Trait]:
+    return isinstance(item, tree.Trait) and item.type is None
 
 
 def _place(span: Span) -> _Place:

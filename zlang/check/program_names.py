@@ -29,6 +29,13 @@ class ProgramNames:
         self.calling: list[tree.FunctionDef] = []
         self.effort = Effort()
 
+    def silent(self) -> ProgramNames:
+        """Return the same names, with factors and risks of their own, that report nothing."""
+        made = ProgramNames(self.modules, self.settings)
+        made.report, made.factors = _leave_unreported, dict(self.factors)
+        made.calling, made.effort = self.calling, self.effort
+        return made
+
     def context(self, scope: Scope) -> Context:
         """Return a context that resolves names in a scope."""
         return new_context(scope, self.report, self.factors, self.risks, self.modules.table, self.effort)
@@ -40,6 +47,10 @@ class ProgramNames:
         if not any(finding.code is Code.TOO_DEEP for finding in self.modules.findings.items):
             self.modules.findings.report(too_deep(span))
         return False
+
+
+def _leave_unreported(finding: Diagnostic) -> None:
+    del finding
 
 
 def too_deep(span: Span) -> Diagnostic:
