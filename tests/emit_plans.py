@@ -47,7 +47,7 @@ def setup(
 
 
 def setting(name: str, value: str, command: str = ":", *, rewrites: bool = False) -> Setting:
-    return Setting(name, (step(f"set-{name}", f"{command}; : {value}", Action.PREPARE),), rewrites)
+    return Setting(name, (step(f"set-{name}", f"{command}; : {value}", Action.PREPARE),), rewrites, value)
 
 
 def trial(

@@ -12,7 +12,7 @@ from types import MappingProxyType
 import pytest
 from emit_plans import SHELLS, carry_out, events, full_plan, plan, setting, setup, step, trial
 
-from zlang.plan.plan import Action, Plan, Setup
+from zlang.plan.plan import Action, Plan, Setting, Setup
 from zlang.readers.reading import Histogram
 from zlang.run import folder, hashes, run_state, runner
 from zlang.run.events import Commit, End, Recorded, Unmade
@@ -24,6 +24,17 @@ from zlang.run.runner import Selection
 def state(signature: str, sync: str, block: str, command: str = ":") -> Setup:
     """Return one of the states of a pool: `sync` can be changed live, `block` requires a rewrite."""
     settings = [setting("sync", sync, command), setting("block", block, rewrites=True)]
+    return setup(signature, "pool", base="b", settings=settings)
+
+
+def state_of_one_command(signature: str, sync: str, block: str) -> Setup:
+    """Return a state in which one command sets both properties."""
+    settings = [
+        Setting(
+            name, (step(f"set-{name}", f": {sync} {block}", Action.PREPARE),), rewrites=name == "block", value=value
+        )
+        for name, value in (("sync", sync), ("block", block))
+    ]
     return setup(signature, "pool", base="b", settings=settings)
 
 
@@ -54,6 +65,11 @@ PLANS = {
         *(state("p", "on", "8"), setup("d", "data", "pool"), setup("e", "more", "data"), trial(1, "pde")),
         *(state("q", "off", "8"), trial(2, "qde"), state("r", "off", "9"), trial(3, "rd"), trial(4, "pde")),
         *(setup("z", "pool"), trial(5, "zd"), trial(6, "q", invalidates=["pool"]), trial(7, "p")),
+    ),
+    "one command sets both": plan(
+        *(state_of_one_command("p", "on", "8"), setup("d", "data", "pool"), trial(1, "pd")),
+        *(state_of_one_command("q", "off", "8"), trial(2, "qd"), state_of_one_command("r", "on", "9"), trial(3, "rd")),
+        *(state_of_one_command("s", "on", "8"), trial(4, "sd"), trial(5, "qd"), trial(6, "q"), trial(7, "rd")),
     ),
     "altering fails": plan(
         *(state("p", "on", "8"), setup("d", "data", "pool"), trial(1, "pd")),

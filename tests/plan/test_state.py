@@ -49,6 +49,34 @@ def bring(state: State, *needed: Setup) -> tuple[State, list[str]]:
     return state, words
 
 
+def box(signature: str, tune: int, gain: int, command: str) -> Setup:
+    """Return a state of a resource with a live property and one that rewrites; one command may set both."""
+
+    def setting(name: str, value: int, *, rewrites: bool) -> Setting:
+        text = command.format(name=name, value=value, tune=tune, gain=gain)
+        return Setting(name, (Step(name, Action.PREPARE, text, "a test", 1),), rewrites, str(value))
+
+    settings = (setting("tune", tune, rewrites=False), setting("gain", gain, rewrites=True))
+    return Setup(signature, "box", None, "box", (), (), "b", settings)
+
+
+def test_a_command_that_sets_two_properties_runs_once_and_rewrites_only_where_it_must() -> None:
+    first, tuned, both = (
+        box(f"b{tune}{gain}", tune, gain, "set {tune} {gain}") for tune, gain in ((1, 1), (2, 1), (1, 2))
+    )
+    data = setup("d", "data", "box")
+    state, _ = bring(State(), first, data)
+    state, words = bring(state, tuned, data)
+    assert words == ["b11>b21", "set 2 1"]
+    assert bring(state, both, data)[1] == ["b21>b12", "set 1 2", "-d", "+d"]
+
+
+def test_a_command_that_reads_another_property_runs_again_with_it() -> None:
+    first, tuned = (box(f"b{tune}1", tune, 1, "set {name}={value} at {tune}") for tune in (1, 2))
+    state, _ = bring(State(), first)
+    assert bring(state, tuned)[1] == ["b11>b21", "set tune=2 at 2", "set gain=1 at 2"]
+
+
 def test_makes_parents_first_and_then_nothing() -> None:
     state, words = bring(State(), POOL, DATA, FILE)
     assert words == ["+p1", "+d1", "+f1"]

@@ -692,7 +692,8 @@ settle() {
 # ---- Setups: z_standing are the numbers of those that are there, in order of making; z_stale are keys ----
 
 # NUMBER SIGNATURE KEY PARENTS KEY-IN-JSON WHAT BASE SETTINGS; keys by number, 0 = no parents; bases by number, 0 = none;
-# settings by number, with an r if what stands on it has to be laid out again; a word more, if it holds for the machine.
+# settings as VALUE:COMMANDS:NUMBER, with an r if what stands on it has to be laid out again; a word more, if it holds for
+# the machine.
 setup() {
   eval "z_sig_$1=\$2 z_key_$1=\$3 z_parent_$1=\$4 z_json_$1=\$5 z_what_$1=\$6 z_base_$1=\$7 z_settings_$1=\$8 z_ambient_$1=\${9:-}"
   eval "z_place_$1='' z_tries_$1=0"
@@ -813,19 +814,40 @@ z_can_alter() {
   return 1
 }
 
+# Make a setting, unless its commands have run, and note whether what stands on it has to be laid out again.
+z_set() {
+  z_to_do=${1#*:}
+  case $z_have_run in
+    *" ${z_to_do%:*} "*) ;;
+    *)
+      z_have_run="$z_have_run${z_to_do%:*} "
+      z_to_do=${z_to_do#*:}
+      "set_${z_to_do%r}" || return 1
+      ;;
+  esac
+  case $1 in
+    *r) z_is_rewritten=1 ;;
+  esac
+}
+
 z_alter() { # WAS NUMBER
   eval "z_altered=\$z_key_$2 z_is_set=\" \$z_settings_$1 \" z_to_set=\$z_settings_$2"
   z_invalidate "$z_altered" # neither the one nor the other: if this fails, it is made anew
   z_setup_attempt "$1"
-  z_is_rewritten=
+  z_is_rewritten='' z_have_run=' '
+  # First those with another value, then those whose commands are others since they read one. What several share runs once.
   for z_setting in $z_to_set; do
     case $z_is_set in
-      *" $z_setting "*) continue ;;
+      *" ${z_setting%%:*}:"*) continue ;;
     esac
-    "set_${z_setting%r}" || return 1
-    case $z_setting in
-      *r) z_is_rewritten=1 ;;
+    z_set "$z_setting" || return 1
+  done
+  for z_setting in $z_to_set; do
+    z_to_do=${z_setting#*:}
+    case $z_is_set$z_have_run in
+      *" $z_setting "* | *" ${z_to_do%:*} "*) continue ;;
     esac
+    z_set "$z_setting" || return 1
   done
   eval "z_now_is_altered \"\$z_json_$2\" \"\$z_sig_$1\" \"\$z_sig_$2\"; z_place_$1="
   z_freshen "$z_altered"

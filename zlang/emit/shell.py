@@ -124,6 +124,8 @@ class _Numbers:
     keys: dict[str, int] = field(default_factory=dict)
     bases: dict[str, int] = field(default_factory=dict)
     settings: dict[bytes, int] = field(default_factory=dict)
+    values: dict[tuple[str, str], int] = field(default_factory=dict)
+    commands: dict[tuple[str, ...], int] = field(default_factory=dict)
 
     def signature(self, signature: str) -> int:
         return self.signatures.setdefault(signature, len(self.signatures) + 1)
@@ -136,6 +138,12 @@ class _Numbers:
 
     def setting(self, setting: Setting) -> int:
         return self.settings.setdefault(orjson.dumps(setting), len(self.settings) + 1)
+
+    def word(self, setting: Setting) -> str:
+        """The numbers of a setting, of its property and value, and of its commands."""
+        value = self.values.setdefault((setting.name, setting.value), len(self.values) + 1)
+        commands = self.commands.setdefault(setting.commands, len(self.commands) + 1)
+        return f"{value}:{commands}:{self.setting(setting)}" + ("r" if setting.rewrites else "")
 
 
 @cache
@@ -207,7 +215,7 @@ def _setup(setup: Setup, numbers: _Numbers) -> str:
     text = one_line(setup.creates)
     first_number = len(numbers.settings)
     settings = [(numbers.setting(setting), setting) for setting in setup.settings]
-    words = " ".join(f"{each}{'r' if setting.rewrites else ''}" for each, setting in settings)
+    words = " ".join(map(numbers.word, setup.settings))
     state = f"{numbers.base(setup.base)} {_quote(words)}" + (" ambient" if setup.is_ambient else "")
     lines = [
         f"\n# {text}",

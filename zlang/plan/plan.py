@@ -86,12 +86,19 @@ class Step:
 class Setting:
     """A value of a property that can be set while its resource exists.
 
-    `rewrites` if it affects only data written later, so that everything on the resource is laid out again.
+    `rewrites` if it affects only data written later, so that everything on the resource is laid out again. `value` is
+    in canonical form; it is empty in plans of earlier releases.
     """
 
     name: str
     steps: tuple[Step, ...]
     rewrites: bool
+    value: str = ""
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that set it."""
+        return tuple(step.command for step in self.steps)
 
 
 @frozen

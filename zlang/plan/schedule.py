@@ -306,10 +306,7 @@ class Schedule:
             for on in streams.targets(streams.at(self.experiment, point)):
                 for setup in self.setups.of(resources_of(on), before):
                     rewritten = [setting for setting in setup.settings if setting.rewrites]
-                    states += [
-                        setup.base or setup.signature,
-                        tuple(step.command for item in rewritten for step in item.steps),
-                    ]
+                    states += [setup.base or setup.signature, tuple((item.name, item.value) for item in rewritten)]
         return tuple(states)
 
     def factors(self, point: Mapping[str, int]) -> dict[str, Scalar]:

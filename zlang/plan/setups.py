@@ -228,7 +228,7 @@ def _settings(instance: Instance, frame: Frame, here: Here) -> Iterator[Setting]
         at = Frame(frame.instance, None, {"key": name, "value": values.in_unit(value, definition.unit)})
         step_name = f"change-{instance.key}-{values.safe_name((name,))}"
         steps = steps_of(action, Action.PREPARE, step_name, at, here)
-        yield Setting(name, tuple(steps), definition.cost == "rewrite")
+        yield Setting(name, tuple(steps), definition.cost == "rewrite", digests.canonical(value))
 
 
 def _made_with(instance: Instance) -> str:

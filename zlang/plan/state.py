@@ -35,13 +35,23 @@ class Alter:
 
     @property
     def settings(self) -> tuple[Setting, ...]:
-        """The settings whose value has to change."""
-        return tuple(setting for setting in self.setup.settings if setting not in self.was.settings)
+        """The settings to make: those with another value, and those whose commands read another value."""
+        before = {setting.name: setting for setting in self.was.settings}
+        result = [s for s in self.setup.settings if s.name not in before or s.value != before[s.name].value]
+        run = {setting.commands for setting in result}
+        for setting in self.setup.settings:
+            if setting not in result and setting != before[setting.name] and setting.commands not in run:
+                result.append(setting)
+                run.add(setting.commands)
+        return tuple(result)
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The commands."""
-        return tuple(step for setting in self.settings for step in setting.steps)
+        """The commands; those that several settings share are carried out once."""
+        by_commands = {setting.commands: setting for setting in reversed(self.settings)}
+        return tuple(
+            step for setting in self.settings if by_commands[setting.commands] is setting for step in setting.steps
+        )
 
 
 @frozen

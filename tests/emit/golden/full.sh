@@ -713,7 +713,8 @@ settle() {
 # ---- Setups: z_standing are the numbers of those that are there, in order of making; z_stale are keys ----
 
 # NUMBER SIGNATURE KEY PARENTS KEY-IN-JSON WHAT BASE SETTINGS; keys by number, 0 = no parents; bases by number, 0 = none;
-# settings by number, with an r if what stands on it has to be laid out again; a word more, if it holds for the machine.
+# settings as VALUE:COMMANDS:NUMBER, with an r if what stands on it has to be laid out again; a word more, if it holds for
+# the machine.
 setup() {
   eval "z_sig_$1=\$2 z_key_$1=\$3 z_parent_$1=\$4 z_json_$1=\$5 z_what_$1=\$6 z_base_$1=\$7 z_settings_$1=\$8 z_ambient_$1=\${9:-}"
   eval "z_place_$1='' z_tries_$1=0"
@@ -834,19 +835,40 @@ z_can_alter() {
   return 1
 }
 
+# Make a setting, unless its commands have run, and note whether what stands on it has to be laid out again.
+z_set() {
+  z_to_do=${1#*:}
+  case $z_have_run in
+    *" ${z_to_do%:*} "*) ;;
+    *)
+      z_have_run="$z_have_run${z_to_do%:*} "
+      z_to_do=${z_to_do#*:}
+      "set_${z_to_do%r}" || return 1
+      ;;
+  esac
+  case $1 in
+    *r) z_is_rewritten=1 ;;
+  esac
+}
+
 z_alter() { # WAS NUMBER
   eval "z_altered=\$z_key_$2 z_is_set=\" \$z_settings_$1 \" z_to_set=\$z_settings_$2"
   z_invalidate "$z_altered" # neither the one nor the other: if this fails, it is made anew
   z_setup_attempt "$1"
-  z_is_rewritten=
+  z_is_rewritten='' z_have_run=' '
+  # First those with another value, then those whose commands are others since they read one. What several share runs once.
   for z_setting in $z_to_set; do
     case $z_is_set in
-      *" $z_setting "*) continue ;;
+      *" ${z_setting%%:*}:"*) continue ;;
     esac
-    "set_${z_setting%r}" || return 1
-    case $z_setting in
-      *r) z_is_rewritten=1 ;;
+    z_set "$z_setting" || return 1
+  done
+  for z_setting in $z_to_set; do
+    z_to_do=${z_setting#*:}
+    case $z_is_set$z_have_run in
+      *" $z_setting "* | *" ${z_to_do%:*} "*) continue ;;
     esac
+    z_set "$z_setting" || return 1
   done
   eval "z_now_is_altered \"\$z_json_$2\" \"\$z_sig_$1\" \"\$z_sig_$2\"; z_place_$1="
   z_freshen "$z_altered"
@@ -1052,9 +1074,9 @@ keep <<'END_OF_PLAN'
 {"trial":{"number":1,"identity":"t1","replicate":1,"block":1,"factors":{"bs":4096},"cache":"as_is","cache_state":"as_is","setups":["p1","d1"],"invalidates":[],"steps":[{"name":"flush","action":"flush","command":"sync \"$OUT\"","why":"nothing may be cached","timeout":30,"host":"local","expect":null,"reader":null},{"name":"verify","action":"verify","command":"echo 0","why":"see that it is so","timeout":30,"host":"local","expect":null,"reader":null},{"name":"vmstat","action":"collect","command":"exec sleep 100","why":"watch memory","timeout":30,"host":"local","expect":null,"reader":null},{"name":"iostat","action":"collect","command":"sleep 100; :","why":"watch disks","timeout":30,"host":"local","expect":null,"reader":null},{"name":"measure","action":"measure","command":"echo \"it's $RUN\"; printf '```\\n'","why":"the point of it","timeout":30,"host":"local","expect":null,"reader":null},{"name":"clean","action":"tidy","command":"rm -f \"$OUT\"/x","why":"leave nothing behind","timeout":30,"host":"local","expect":null,"reader":null}],"host":"","whole_plot":0,"traits":{},"footprint":null,"fetch":null}}
 {"trial":{"number":2,"identity":"t2","replicate":1,"block":1,"factors":{"bs":8192},"cache":"as_is","cache_state":"as_is","setups":["p1","d1"],"invalidates":["data"],"steps":[{"name":"breaks","action":"measure","command":"echo oops >&2; exit 3","why":"a test","timeout":30,"host":"local","expect":null,"reader":null},{"name":"never","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"host":"","whole_plot":0,"traits":{},"footprint":null,"fetch":null}}
 {"trial":{"number":3,"identity":"t3","replicate":1,"block":1,"factors":{"engine":"libaio","direct":true,"ramp":null},"cache":"as_is","cache_state":"as_is","setups":["p1","d1"],"invalidates":[],"steps":[{"name":"measure","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"host":"","whole_plot":0,"traits":{},"footprint":null,"fetch":null}}
-{"setup":{"signature":"p2","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p2","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p2","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":"p","settings":[{"name":"sync","steps":[{"name":"set-sync","action":"prepare","command":":; : on","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":false},{"name":"block","steps":[{"name":"set-block","action":"prepare","command":":; : 8","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":true}],"is_ambient":false,"is_place":false,"footprint":null,"parts":[]}}
+{"setup":{"signature":"p2","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p2","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p2","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":"p","settings":[{"name":"sync","steps":[{"name":"set-sync","action":"prepare","command":":; : on","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":false,"value":"on"},{"name":"block","steps":[{"name":"set-block","action":"prepare","command":":; : 8","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":true,"value":"8"}],"is_ambient":false,"is_place":false,"footprint":null,"parts":[]}}
 {"trial":{"number":4,"identity":"t4","replicate":1,"block":1,"factors":{"bs":16384},"cache":"as_is","cache_state":"as_is","setups":["p2"],"invalidates":[],"steps":[{"name":"measure","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"host":"","whole_plot":0,"traits":{},"footprint":null,"fetch":null}}
-{"setup":{"signature":"p3","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p3","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p3","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":"p","settings":[{"name":"sync","steps":[{"name":"set-sync","action":"prepare","command":":; : on","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":false},{"name":"block","steps":[{"name":"set-block","action":"prepare","command":":; : 9","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":true}],"is_ambient":false,"is_place":false,"footprint":null,"parts":[]}}
+{"setup":{"signature":"p3","key":"pool","parent":null,"creates":"the pool","make":[{"name":"make-p3","action":"prepare","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"unmake":[{"name":"unmake-p3","action":"tidy","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"base":"p","settings":[{"name":"sync","steps":[{"name":"set-sync","action":"prepare","command":":; : on","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":false,"value":"on"},{"name":"block","steps":[{"name":"set-block","action":"prepare","command":":; : 9","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"rewrites":true,"value":"9"}],"is_ambient":false,"is_place":false,"footprint":null,"parts":[]}}
 {"trial":{"number":5,"identity":"t5","replicate":1,"block":1,"factors":{"bs":20480},"cache":"as_is","cache_state":"as_is","setups":["p3"],"invalidates":[],"steps":[{"name":"measure","action":"measure","command":":","why":"a test","timeout":30,"host":"local","expect":null,"reader":null}],"host":"","whole_plot":0,"traits":{},"footprint":null,"fetch":null}}
 END_OF_PLAN
 
@@ -1081,7 +1103,7 @@ unmake_2() {
 }
 
 # the pool
-setup 3 p2 1 0 '"pool"' 'the pool' 1 '1 2r'
+setup 3 p2 1 0 '"pool"' 'the pool' 1 '1:1:1 2:2:2r'
 make_3() {
   # a test
   step make-p2 30 :
@@ -1100,7 +1122,7 @@ set_2() {
 }
 
 # the pool
-setup 4 p3 1 0 '"pool"' 'the pool' 1 '1 3r'
+setup 4 p3 1 0 '"pool"' 'the pool' 1 '1:1:1 3:3:3r'
 make_4() {
   # a test
   step make-p3 30 :
