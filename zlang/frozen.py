@@ -1,8 +1,8 @@
 """Frozen, slotted dataclasses that are cheap to define.
 
 `@dataclass(frozen=True, slots=True)` compiles seven methods for each class, and importing `dataclasses` takes 6 ms.
-A `@frozen` class compiles only its `__init__` and shares the other methods. Its fields are described when
-`dataclasses.fields`, orjson or pydantic first need them.
+A `@frozen` class compiles only its `__init__`, for its first object, and shares the other methods. Its fields are
+described when `dataclasses.fields`, orjson or pydantic first need them.
 
 Why not a `Record` (`zlang/record.py`), which is cheaper still? orjson writes the fields of dataclasses by itself, but
 calls back for each record (`zlang/plan/wire.py`). So the parts of trials are `@frozen`: a plan can have a million of
@@ -82,13 +82,24 @@ def _made(cls: type[T], methods: Sequence[str]) -> type[T]:
     made.frozen_types, made.frozen_defaults, made.__dataclass_fields__ = types, defaults, _Fields()
     setattr(made, "__match_args__", tuple(types))  # noqa: B010 - a type checker knows better what it is
     made.__qualname__ = cls.__qualname__
-    made.__init__ = written_out(
-        [(name, getattr(made, name).__set__) for name in types],
-        {name: value for name, value in defaults.items() if not isinstance(value, _Factory)},
-        {name: value.make for name, value in defaults.items() if isinstance(value, _Factory)},
-    )
+    made.__init__ = _init_of(made)
     made.frozen_values = attrgetter(*types) if len(types) > 1 else _values
     return made  # type: ignore[no-any-return]
+
+
+def _init_of(made: Any) -> Callable[..., None]:
+    """Return an `__init__` that is replaced by the one for these fields at the first object: a plan has few classes."""
+
+    def __init__(self: object, *values: Any, **named: Any) -> None:  # noqa: N807 - it becomes this method
+        defaults = made.frozen_defaults
+        made.__init__ = written_out(
+            [(name, getattr(made, name).__set__) for name in made.frozen_types],
+            {name: value for name, value in defaults.items() if not isinstance(value, _Factory)},
+            {name: value.make for name, value in defaults.items() if isinstance(value, _Factory)},
+        )
+        made.__init__(self, *values, **named)
+
+    return __init__
 
 
 def _values(item: object) -> tuple[object, ...]:

@@ -38,13 +38,13 @@ _LOCAL = "local"
 _ENGINE = "engine"
 SLURM = "slurm"
 _MOST_SECONDS = 86_400
-_ADDRESS = re.compile(
+_ADDRESS = (
     r"(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9._+-]*)@)?"
     r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?)\]|(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]*))"
     r"(?::(?P<port>[0-9]{1,5}))?"
 )
 """`USER@HOST:PORT`. A name may reach the command of a jump host, so it has letters, digits, `.`, `_` and `-` only."""
-_PLACE = re.compile(r"/[^\0\n\r]*")
+_PLACE = r"/[^\0\n\r]*"
 
 
 @frozen
@@ -150,7 +150,7 @@ def load(folder: Path) -> list[Reach]:
 
 def parse(text: str, where: str) -> Address:
     """Read an address. Raises RunError."""
-    match = _ADDRESS.fullmatch(text)
+    match = re.fullmatch(_ADDRESS, text)
     if match is None or int(match["port"] or 0) > 65_535:  # noqa: PLR2004 - the last port
         raise RunError(f"{where}: `{text}` is not an ssh address", "write USER@HOST, USER@HOST:PORT or HOST")
     return Address(match["ipv6"] or match["host"], match["user"] or "", int(match["port"] or 0))
@@ -182,7 +182,7 @@ def _of_table(where: str, name: str, entry: object) -> Reach:
         raise RunError(f"{where} does not say how the host is reached", 'write ssh = "USER@HOST", or local = true')
     if ssh is not None and not isinstance(ssh, str):
         raise RunError(f"{where}: `ssh` must be a string", 'write ssh = "USER@HOST"')
-    if not isinstance(directory, str) or not _PLACE.fullmatch(directory):
+    if not isinstance(directory, str) or not re.fullmatch(_PLACE, directory):
         raise RunError(f"{where}: `directory` must be an absolute path in one line", f'write directory = "{DIRECTORY}"')
     if isinstance(wait, bool) or not isinstance(wait, int) or not 0 <= wait <= _MOST_SECONDS:
         raise RunError(f"{where}: `wait` must be a whole number of seconds", f"write wait = {WAIT}")
