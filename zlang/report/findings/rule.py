@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import starmap
 
 from zlang.diagnostics import Lint, Severity
@@ -39,13 +40,18 @@ class MeasuredTrial:
 
     def each(self, meaning: str) -> Iterator[float]:
         """The metrics of a meaning for all directions: reads, writes and others."""
-        return (value for name, value in self.metrics.items() if name.partition(".")[2] == meaning)
+        return (self.metrics[name] for _, name in _of_meaning(tuple(self.metrics), meaning))
 
     def pairs(self, item: str, other: str) -> list[tuple[float, float]]:
         """The metrics of two meanings, paired by direction."""
-        ways = [name.partition(".") for name in self.metrics]
-        both = [(f"{way}.{item}", f"{way}.{other}") for way, _, meaning in ways if meaning == item]
+        both = [(name, f"{way}.{other}") for way, name in _of_meaning(tuple(self.metrics), item)]
         return [(self.metrics[a], self.metrics[b]) for a, b in both if b in self.metrics]
+
+
+@lru_cache(maxsize=1024)
+def _of_meaning(names: tuple[str, ...], meaning: str) -> tuple[tuple[str, str], ...]:
+    """The directions of a meaning, with their names among these; most trials have the same names."""
+    return tuple((way, name) for name in names for way, _, own in (name.partition("."),) if own == meaning)
 
 
 @dataclass(frozen=True, slots=True)

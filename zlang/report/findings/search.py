@@ -95,16 +95,20 @@ def _measured(trials: Trials, read: Design) -> Iterator[MeasuredTrial]:
         f"SELECT {', '.join(['run', 'trial', 'replicate', 'position', 'cache_state', *columns])} "
         f"FROM {trials.rows} WHERE valid ORDER BY run, position",
     ).rows
+    levels_of: dict[tuple[object, ...], dict[str, str]] = {}
     for run, trial, replicate, position, cache, *values in rows:
         measured: dict[str, float] = {}
         for (_, means), value in zip(metrics, values, strict=False):
             if value is not None:
-                measured[means] = measured.get(means, 0.0) + float(str(value))
-        levels = {
-            factor.name: wording.level(level, factor.type)
-            for factor, level in zip(read.factors, cells(values[len(metrics) :]), strict=True)
-            if level is not None
-        }
+                number = value if isinstance(value, float) else float(str(value))
+                measured[means] = measured.get(means, 0.0) + number
+        key = tuple(map(repr, values[len(metrics) :]))
+        if key not in levels_of:
+            levels_of[key] = {
+                factor.name: wording.level(level, factor.type)
+                for factor, level in zip(read.factors, cells(values[len(metrics) :]), strict=True)
+                if level is not None
+            }
         measured.update(tails[run, trial, replicate])
         measured.update(busiest[run, trial, replicate])
         place = position if isinstance(position, int) else 0
@@ -112,7 +116,7 @@ def _measured(trials: Trials, read: Design) -> Iterator[MeasuredTrial]:
             run=str(run),
             position=place,
             cache_state=str(cache or ""),
-            levels=levels,
+            levels=levels_of[key],
             traits=traits[run, trial],
             metrics=measured,
         )
