@@ -28,7 +28,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
         series.SeriesRow(after, after - before, shares)
         for (before, old), (after, new), _ in series.changes(_totals(text), window)
         if after > before
-        and (shares := {name: (new[name] - old[name]) / (after - before) / 1e4 for name in old.keys() & new.keys()})
+        and (shares := {name: (new[name] - old[name]) / (after - before) / 1e4 for name in new if name in old})
     ]
     return series.reading(reader.artefact, rows, window)
 
