@@ -10,7 +10,7 @@ import math
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, pairwise
@@ -55,6 +55,7 @@ _OTHER_AMOUNTS = (
 )
 """Beginnings of the names of options with which a job may move other amounts than its size; fio does not list a
 `time_based` without a value, so a runtime is enough."""
+_OF_JOB = ("elapsed", "job_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf")
 _MOST = 1 << 63
 _NUMBERS = frozenset({int, float})
 _TICK = 2
@@ -65,7 +66,23 @@ _CPU_TICK = 10
 """Milliseconds, the coarsest unit in which a kernel counts processor time: 200 % were seen in a job of a few."""
 _SIZE = re.compile(r"(\d+)([kmg]?)(?:i?b)?\Z", re.IGNORECASE)
 _share = lru_cache(maxsize=4096)(float)
-_whole = lru_cache(maxsize=4096)(int)  # fio has 1856 bins, so nearly all names are in the cache
+
+
+_MOST_KEPT = 4096
+
+
+class _Wholes(dict[str, int]):
+    """The whole numbers of texts; fio has 1856 bins, so all of their names are kept."""
+
+    def __missing__(self, text: str) -> int:
+        """Read a number, and keep it while there is room."""
+        number = int(text)
+        if len(self) < _MOST_KEPT:
+            self[text] = number
+        return number
+
+
+_whole = _Wholes().__getitem__
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -137,7 +154,31 @@ def _too_much(job: _Part, options: _Part, shared: _Part) -> Iterator[str]:
 
 def _impossible(job: _Part) -> Iterator[tuple[str, object]]:
     """Values that are not numbers, negative, or larger than fio can count."""
-    for key in ("elapsed", "job_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf"):
+    if not _are_valid(job):
+        yield from _invalid(job)
+
+
+def _are_valid(job: _Part) -> bool:
+    """Whether an entry has only valid values, all tested at once: `_invalid` finds none in it."""
+    figures = [job[key] for key in _OF_JOB if key in job]
+    for direction in (*DIRECTIONS, "sync"):
+        for key, value in job.get(direction, {}).items():
+            if isinstance(value, dict):
+                if type(value.get("N", 0)) is not int:
+                    return False
+                for item in value.values():
+                    if isinstance(item, dict):
+                        figures += item.values()
+                    else:
+                        figures.append(item)
+            elif not key.startswith(_SAMPLED):
+                figures.append(value)
+    return not figures or (_NUMBERS.issuperset(map(type, figures)) and min(figures) >= 0 and max(figures) < _MOST)
+
+
+def _invalid(job: _Part) -> Iterator[tuple[str, object]]:
+    """The invalid values of an entry, with their places."""
+    for key in _OF_JOB:
         if key in job and not _is_figure(job[key]):
             yield key, job[key]
     for direction in (*DIRECTIONS, "sync"):
@@ -153,16 +194,7 @@ def _impossible(job: _Part) -> Iterator[tuple[str, object]]:
 
 def _wrong(figures: Mapping[str, object]) -> Iterable[tuple[str, object]]:
     """The values that are not valid figures, with their names."""
-    if not figures or _are_figures(figures.values()):
-        return ()
     return ((name, value) for name, value in figures.items() if _is_wrong(value))
-
-
-def _are_figures(values: Collection[Any]) -> bool:
-    """Whether all values are valid, tested at once."""
-    if not _NUMBERS.issuperset(map(type, values)):
-        values = [value for value in values if not isinstance(value, dict | list)]
-    return not values or (_NUMBERS.issuperset(map(type, values)) and min(values) >= 0 and max(values) < _MOST)
 
 
 def _is_wrong(value: object) -> bool:
@@ -294,7 +326,8 @@ def _latency(part: _Part) -> Iterator[str]:
 def _are_of_bins(percentiles: list[tuple[float, float]], bins: Mapping[int, int]) -> bool:
     """Whether percentiles match the bins in floating-point arithmetic, that is, lie within their `_bounds`."""
     values = sorted(bins)
-    below = list(accumulate(map(bins.__getitem__, values)))
+    is_sorted = values == list(bins)  # as fio writes them
+    below = list(accumulate(bins.values() if is_sorted else map(bins.__getitem__, values)))
     share = below[-1] / 100
     return all(values[bisect_left(below, share * percent)] == value for percent, value in percentiles)
 

@@ -5,6 +5,7 @@ Rule: nothing is dropped silently; of a partly damaged folder, the intact rest i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
@@ -203,11 +204,11 @@ class RunRows:
             row["elapsed"] = verdict.ran[1] - verdict.ran[0]
         for note in verdict.notes:
             self._problem(note, trial=trial.identity, replicate=trial.replicate)
-        code = self.columns.metric
-        for name, value in verdict.metrics.items():
-            is_in_row = name == "elapsed" and isinstance(own := row["elapsed"], float) and abs(value - own) < _SAME_TIME
-            if not is_in_row:
-                row[code(name)] = number(value)
+        measured = dict(verdict.metrics)
+        own = row["elapsed"]
+        if isinstance(own, float) and abs(measured.get("elapsed", math.inf) - own) < _SAME_TIME:
+            del measured["elapsed"]  # the row has it
+        row.update(zip(map(self.columns.metric, measured), map(number, measured.values()), strict=True))
         self._series(row, verdict)
         self._streams(row, verdict)
         for log in logs.of_attempt(self._inside(attempt.out)):
