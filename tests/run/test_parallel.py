@@ -118,4 +118,7 @@ def test_no_child_outlives_its_parent(number: signal.Signals) -> None:
         os.killpg(process.pid, number) if number == signal.SIGINT else process.kill()
         words = process.stderr.read()  # ends when no process holds it
     assert words.count("Traceback") == (number == signal.SIGINT)
+    deadline = time.monotonic() + 20
+    while any(map(is_running, started)) and time.monotonic() < deadline:
+        time.sleep(0.01)
     assert not any(map(is_running, started))
