@@ -7,7 +7,7 @@ head of a file, before an empty line, to the file.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from zlang.check.program import Program
 from zlang.diagnostics import Code, Diagnostic, Lint
@@ -36,12 +36,16 @@ class Allowance(Record):
 def of(program: Program) -> Iterator[Allowance]:
     """The allowances of a program and of its imports."""
     for file in program.trees:
+        entries = {entry.span.start: entry for entry in file.entries}
+        below: dict[int, int] = {}
         for comment in file.comments:
             form = re.match(_FORM, comment.text.rstrip())
             if form:
                 begin = comment.span.start
                 named = Span(file.source, begin + form.start("name"), begin + form.end("name"))
-                yield Allowance(form["name"], form["reason"] or "", named, _span_of_allowance(file, comment.span))
+                yield Allowance(
+                    form["name"], form["reason"] or "", named, _span_of_allowance(file, comment.span, entries, below)
+                )
 
 
 def apply(
@@ -85,23 +89,35 @@ def _is_inside(span: Span, whole: Span) -> bool:
     return span.source is whole.source and whole.start <= span.start and span.end <= whole.end
 
 
-def _span_of_allowance(file: tree.Tree, comment: Span) -> Span:
-    """The part of the program to which an allowance applies."""
+def _span_of_allowance(
+    file: tree.Tree, comment: Span, entries: Mapping[int, tree.Entry], below_comments: dict[int, int]
+) -> Span:
+    """The part of the program to which an allowance applies; `entries` are indexed by their places.
+
+    `below_comments` has the places of lines below other comments.
+    """
     text = file.source.text
     line = text.rfind("\n", 0, comment.start) + 1
     end_of_line = text.find("\n", comment.end)
     end_of_line = len(text) if end_of_line < 0 else end_of_line
     if text[line : comment.start].strip():
         return Span(file.source, line, end_of_line)
-    below = end_of_line + 1
-    while text[below:].startswith("#"):  # other comments between the allowance and the line below it
-        below = text.find("\n", below) + 1 or len(text)
+    below = _below_comments(text, end_of_line + 1, below_comments)
     first = file.entries[0].span.start if file.entries else len(text)
-    if below < first and not text[below : text.find("\n", below) if "\n" in text[below:] else len(text)].strip():
-        return Span(file.source, 0, len(text))
-    begins = below + len(text[below:]) - len(text[below:].lstrip(" \t"))
-    entry = next((entry for entry in file.entries if entry.span.start == begins), None)
-    if entry is not None:
-        return entry.span
     end = text.find("\n", below)
-    return Span(file.source, below, len(text) if end < 0 else end)
+    line_below = text[below : len(text) if end < 0 else end]
+    if below < first and not line_below.strip():
+        return Span(file.source, 0, len(text))
+    entry = entries.get(below + len(line_below) - len(line_below.lstrip(" \t")))
+    return entry.span if entry is not None else Span(file.source, below, below + len(line_below))
+
+
+def _below_comments(text: str, line: int, below_comments: dict[int, int]) -> int:
+    """Return the first line from a line on that does not begin with a comment."""
+    lines = []
+    while text.startswith("#", line) and line not in below_comments:
+        lines.append(line)
+        line = text.find("\n", line) + 1 or len(text)
+    line = below_comments.get(line, line)
+    below_comments.update(dict.fromkeys(lines, line))
+    return line
