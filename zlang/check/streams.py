@@ -356,14 +356,15 @@ def _sent(
 
 def _groups(pairs: Sequence[_Pair]) -> list[str]:
     """Name streams by their workloads, their targets, or both, as needed to distinguish them."""
-    workloads = dict.fromkeys(pair.workload_name for pair in pairs)
-    targets_of = {name: {pair.target_name for pair in pairs if pair.workload_name == name} for name in workloads}
+    targets_of: dict[str, set[str]] = {}
+    for pair in pairs:
+        targets_of.setdefault(pair.workload_name, set()).add(pair.target_name)
     groups: list[str] = []
     for pair in pairs:
         if len(targets_of[pair.workload_name]) == 1:
             groups.append(pair.workload_name)
         else:
-            groups.append(pair.target_name if len(workloads) == 1 else f"{pair.workload_name}-{pair.target_name}")
+            groups.append(pair.target_name if len(targets_of) == 1 else f"{pair.workload_name}-{pair.target_name}")
     return groups
 
 

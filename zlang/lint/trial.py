@@ -5,11 +5,11 @@ A trait is None if the kind does not declare it, or if it cannot be computed at 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from zlang.check import schedules, streams
 from zlang.check.instances import Frame, LazyValues, treatment_site
@@ -23,6 +23,7 @@ from zlang.units import Quantity
 if TYPE_CHECKING:
     from zlang.check.questions import Clause, Term
 
+T = TypeVar("T")
 _MOST_TIED = 256
 """The number of combinations of tied factors that a rule looks at."""
 TraitValue = Fraction | bool | str | None
@@ -186,8 +187,11 @@ def _parts(pending: list[Term]) -> Iterator[Term]:
 
 def metrics_of(experiment: Experiment, terms: Iterable[Term]) -> dict[str, Metric]:
     """The declared metrics and distributions that formulas read, by name."""
+    names = [name for term in terms for name in _read_by(term)]
+    if not names:  # many rules ask, and an experiment of many streams has many metrics
+        return {}
     declared = {metric.name: metric for metric in (*experiment.metrics, *in_trials(experiment.metrics))}
-    return {name: declared[name] for term in terms for name in _read_by(term) if name in declared}
+    return {name: declared[name] for name in names if name in declared}
 
 
 def _read_by(term: Term) -> tuple[str, ...]:
@@ -230,11 +234,24 @@ class TrialView:
     ) -> None:
         self.experiment = experiment
         self._point, self._here, self._stream = point, here, stream
+        self._of_streams: dict[object, list[Any]] = {}
+
+    def of_stream(self, number: int) -> TrialView:
+        """The view of another stream of the same trial, which shares what is computed for all streams."""
+        view = TrialView(self.experiment, self._point, self._here, number)
+        view._of_streams = self._of_streams
+        return view
+
+    def of_streams(self, key: object, compute: Callable[[], Iterable[T]]) -> list[T]:
+        """Something of all streams, computed once for the views of a trial."""
+        if key not in self._of_streams:
+            self._of_streams[key] = list(compute())
+        return self._of_streams[key]
 
     @cached_property
-    def streams(self) -> tuple[Stream, ...]:
+    def streams(self) -> Sequence[Stream]:
         """All workloads that run at the same time."""
-        return streams.at(self.experiment, self._point)
+        return self.of_streams("streams", lambda: streams.at(self.experiment, self._point))
 
     @property
     def repeat(self) -> int:
@@ -246,6 +263,11 @@ class TrialView:
         return self.experiment.places.get(name, self.experiment.span)
 
     @property
+    def _workloads(self) -> Sequence[Thing]:
+        """The workloads of all streams."""
+        return self.of_streams("workloads", lambda: (Thing(each.workload, each.on) for each in self.streams))
+
+    @property
     def others(self) -> tuple[Thing, ...]:
         """The workloads that run at the same time as this stream; none if all are copies of one."""
         if not streams.may_differ(self.experiment):
@@ -253,7 +275,7 @@ class TrialView:
         every = self.streams
         if len({stream.group for stream in every}) == 1:
             return ()
-        return tuple(Thing(each.workload, each.on) for i, each in enumerate(every) if i != self._stream)
+        return tuple(thing for i, thing in enumerate(self._workloads) if i != self._stream)
 
     @property
     def later_on_target(self) -> tuple[Thing, ...]:
@@ -287,7 +309,7 @@ class TrialView:
         """A view of the trial for each of its streams, including copies."""
         views = []
         for number, stream in enumerate(self.streams):
-            view = TrialView(self.experiment, self._point, self._here, number)
+            view = self.of_stream(number)
             view.target = Thing(stream.on) if stream.on else None
             views.append(view)
         return tuple(views)
@@ -318,8 +340,7 @@ class TrialView:
     def run(self) -> Thing:
         """The workload."""
         if streams.may_differ(self.experiment):
-            stream = self.streams[self._stream]
-            return Thing(stream.workload, stream.on)
+            return self._workloads[self._stream]
         value = self.experiment.run.value(self._point)
         target = self.target
         assert isinstance(value, Instance), "BUG: a workload that is none"
@@ -392,7 +413,8 @@ class TrialView:
     @property
     def first(self) -> TrialView:
         """The trial at which every factor has its first level."""
-        return TrialView(self.experiment, _FirstOfAll())
+        (view,) = self.of_streams("first", lambda: (TrialView(self.experiment, _FirstOfAll()),))
+        return view
 
     @property
     def on_first_target(self) -> TrialView | None:
@@ -448,7 +470,7 @@ def each(experiment: Experiment, point: PartialPoint, here: Instance | None) -> 
     first = TrialView(experiment, point, here)
     yield first
     for number in range(1, len(first.streams) if streams.may_differ(experiment) else 1):
-        yield TrialView(experiment, point, here, number)
+        yield first.of_stream(number)
 
 
 def plain(value: Value) -> TraitValue:

@@ -298,7 +298,9 @@ class _Room(Record):
 def _fullest(trial: TrialView, traits: tuple[str, ...]) -> _Room | None:
     """The room that the data of all streams fill most; of several streams in it, only for the first."""
     own, result = _rooms(trial, traits), []
-    streams = [_rooms(view, traits) for view in trial.views] if len(trial.streams) > 1 else [own]
+    streams = [own]
+    if len(trial.streams) > 1:
+        streams = trial.of_streams((_rooms, traits), lambda: [_rooms(view, traits) for view in trial.views])
     for room in own:
         within = dict[str, _Room]()
         for each in chain(*streams):

@@ -103,13 +103,15 @@ def averages_of_percentiles(trial: TrialView) -> TrialFinding | None:
     }
     ```
     """
+    means = [(clause, term) for clause in trial.experiment.clauses for term in terms(clause) if term.op == "mean"]
+    if not means:
+        return None
     percentiles = {
         statistics_of(metric)[percentile].name: (metric.name, percentile)
         for metric in trial.experiment.metrics
         if metric.is_distribution
         for percentile, _ in PERCENTILES
     }
-    means = [(clause, term) for clause in trial.experiment.clauses for term in terms(clause) if term.op == "mean"]
     averaged = [(clause, term.terms[0].name) for clause, term in means if term.terms[0].name in percentiles]
     if not averaged:
         return None
