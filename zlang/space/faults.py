@@ -30,6 +30,7 @@ from zlang.check.program import (
     Kind,
     Point,
     Symbol,
+    Value,
 )
 from zlang.check.values import ValueProblem
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
@@ -306,31 +307,31 @@ def _seeded(thing: Instance, on: Instance | None) -> Frame:
 def _faults(experiment: Experiment, levels: Point, effort: Effort) -> tuple[Diagnostic, ...]:
     """Return all problems at a point."""
     point = FaultPoint(levels, effort)
-    reached = {}
+    reached: dict[int, Value] = {}  # by object: to hash an expression is to hash all its alternatives
     for expr in _read(experiment):
         try:
-            reached[expr] = expr.value(point) if expr is not None else None
+            reached[id(expr)] = expr.value(point) if expr is not None else None
         except ProgramError as error:
             point.faults.append(error.diagnostic)
-    point.faults += hosts.set_twice(experiment, streams.things_of(reached.get(experiment.with_)))
+    point.faults += hosts.set_twice(experiment, streams.things_of(reached.get(id(experiment.with_))))
     try:
-        every = streams.of(reached.get(experiment.run), reached.get(experiment.on))
+        every = streams.of(reached.get(id(experiment.run)), reached.get(id(experiment.on)))
     except ProgramError as error:
         return (*point.faults, error.diagnostic)
     targets = streams.targets(every)
     pairs = [(stream.workload, stream.on) for stream in every]
-    watching = streams.things_of(reached.get(experiment.collect))
-    happening = streams.things_of(reached.get(experiment.during))
+    watching = streams.things_of(reached.get(id(experiment.collect)))
+    happening = streams.things_of(reached.get(id(experiment.during)))
     pairs += [(event, event.parent or target) for event in happening for target in targets[:1] or (None,)]
     pairs += [(collector, target) for collector in watching for target in targets or (None,)]
-    before = reached.get(experiment.before)
+    before = reached.get(id(experiment.before))
     pairs += [(before, target) for target in targets if isinstance(before, Instance)]
     for thing, target in pairs:
         lacking = unmet_need(experiment, thing, target)
         point.faults += [lacking] if lacking is not None else _asserted(thing, treatment_site(thing, target))
-    point.faults += [streams.nothing_run(experiment)] if reached.get(experiment.run) == () else []
+    point.faults += [streams.nothing_run(experiment)] if reached.get(id(experiment.run)) == () else []
     point.faults += streams.findings(experiment, every)
-    cache = reached.get(experiment.cache)
+    cache = reached.get(id(experiment.cache))
     called = cache.kind if isinstance(cache, Instance) else experiment.protocols.get(getattr(cache, "name", ""))
     point.faults += streams.rehearsal_findings(experiment, every, called)
     point.faults += streams.event_findings(experiment, happening, every)
@@ -342,7 +343,7 @@ def _faults(experiment: Experiment, levels: Point, effort: Effort) -> tuple[Diag
         point.faults += _flushed(experiment, called, target)
         changed = changed_given(experiment, before, target) if isinstance(before, Instance) else None
         point.faults += [changed] if changed is not None else []
-    point.faults += _unverified(experiment, called, targets, streams.things_of(reached.get(experiment.with_)))
+    point.faults += _unverified(experiment, called, targets, streams.things_of(reached.get(id(experiment.with_))))
     return tuple(point.faults)
 
 
