@@ -9,6 +9,7 @@ import pytest
 
 from zlang.check import check
 from zlang.diagnostics import Code, Diagnostic
+from zlang.pipeline import plans
 from zlang.source import Source
 from zlang.space import faults
 
@@ -57,3 +58,26 @@ def test_what_would_take_long_is_refused(text: Callable[[], str], code: Code) ->
 def test_many_conditions_on_few_combinations() -> None:
     """A program that is cheap to check is not refused."""
     assert findings_of(conditions(100).replace("1..30", "1..3")) == []
+
+
+def streams(count: int) -> str:
+    """Write a program with a trial of the given number of streams, each with a workload and a target of its own."""
+    numbers = range(count)
+    files = "".join(f"file d{i} on here {{ size = 1MiB }}\n" for i in numbers)
+    jobs = "".join(f"fio r{i} on d{i} {{ rw = read  time_based = on  runtime = 5s }}\n" for i in numbers)
+    return f"{HEAD}{files}{jobs}experiment e {{ run = [{', '.join(f'r{i}' for i in numbers)}] }}\n"
+
+
+def targets(count: int) -> str:
+    """Write a program that measures on the given number of files, one after the other."""
+    files = "".join(f"file d{i} on here {{ size = {i + 1}MiB }}\n" for i in range(count))
+    job = "fio r { rw = read  time_based = on  runtime = 5s }\n"
+    return f"{HEAD}{files}{job}experiment e {{ on = {' | '.join(f'd{i}' for i in range(count))}  run = r }}\n"
+
+
+@pytest.mark.parametrize("text", [streams(500), targets(4000), "# allow ZL003: it is meant\n" * 60_000 + HEAD])
+def test_a_program_with_much_of_one_thing_is_checked_in_time(text: str) -> None:
+    """The time is linear; where it was quadratic, it was more than a minute."""
+    before = time.process_time()
+    plans.report(check.program(Source("program.zexp", text), lambda _: ""))
+    assert time.process_time() - before < LONGEST
