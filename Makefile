@@ -143,7 +143,7 @@ quick: $(VENV)/dev.done
 test-openzfs: tools $(VENV)/dev.done
 	ZLANG_VM_RELEASES='2.1 2.3' $(BIN)/pytest -v tests/vm
 
-# constraints.txt has the oldest DuckDB and Typer that are supported; these are the newest, and of all else that zlang uses. Hostile folders
+# constraints.txt has the oldest DuckDB that is supported; these are the newest, and of all else that zlang uses. Hostile folders
 # and how fast a report grows are the same with them.
 newest: $(VENV)/dev.done
 	@$(PIP) install --upgrade --target $(VENV)/newest \
