@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 
-import orjson
-
 from zlang.text import visible, visible_json
 
 Rows = Iterable[Sequence[object]]
@@ -71,7 +69,7 @@ def as_one_json(tables: Iterable[tuple[str, Sequence[str], Rows]]) -> str:
 
 
 def _string(text: str) -> str:
-    return visible_json(orjson.dumps(text).decode())
+    return visible_json(_dumped(text))
 
 
 def as_ndjson(columns: Sequence[str], rows: Rows) -> str:
@@ -80,7 +78,7 @@ def as_ndjson(columns: Sequence[str], rows: Rows) -> str:
 
 
 def _object(columns: Sequence[str], row: Sequence[object]) -> str:
-    return visible_json(orjson.dumps({c: _json(v) for c, v in zip(columns, row, strict=True)}).decode())
+    return visible_json(_dumped({c: _json(v) for c, v in zip(columns, row, strict=True)}))
 
 
 def as_latex(columns: Sequence[str], rows: Rows) -> str:
@@ -124,7 +122,7 @@ def cell(value: object) -> str:
         case float():
             return _float(value)
         case dict() | list() | tuple():
-            return orjson.dumps(_json(value)).decode()
+            return _dumped(_json(value))
         case Decimal():
             return str(value)
         case _:
@@ -137,6 +135,12 @@ def _float(value: float) -> str:
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     return repr(value)
+
+
+def _dumped(value: object) -> str:
+    import orjson
+
+    return orjson.dumps(value).decode()
 
 
 def _json(value: object) -> object:
