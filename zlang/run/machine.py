@@ -86,10 +86,10 @@ def free(place: str) -> int | None:
     while not path.exists() and path != path.parent:
         path = path.parent
     try:
-        found = os.statvfs(path)
+        file_system = os.statvfs(path)
     except OSError:
         return None
-    return found.f_bavail * found.f_frsize
+    return file_system.f_bavail * file_system.f_frsize
 
 
 def look(command: str, directory: Path, wipe: str) -> tuple[list[str], list[str]]:
