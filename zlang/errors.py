@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -36,7 +36,7 @@ class RunError(Exception):
         self.hint = hint
 
 
-def joined(problems: Iterable[RunError]) -> RunError:
+def joined(problems: Sequence[RunError]) -> RunError:
     """One problem that names all of several."""
     messages = dict.fromkeys(problem.message for problem in problems)
     hints = dict.fromkeys(problem.hint for problem in problems if problem.hint)

@@ -220,7 +220,7 @@ class _Run:
                 for held in lane.held.values():
                     held.release()
         if self._lost:
-            raise joined(RunError(*ended.args) for ended in self._lost)
+            raise joined([RunError(*ended.args) for ended in self._lost])
 
     # Lanes
 
