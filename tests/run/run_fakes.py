@@ -115,6 +115,8 @@ class FakeExecutor:
     order: list[str] = field(default_factory=list)
     discarded: list[str] = field(default_factory=list)
     """The steps whose output is not kept."""
+    seconds_there: float = 0.0
+    """What each step takes by the clock of its machine."""
     forgotten: int = 0
     """How often the run's folders on machines were removed."""
 
@@ -147,6 +149,9 @@ class FakeExecutor:
 
     def ahead(self, host: str) -> float:
         return 0.0
+
+    def took(self, host: str) -> float:
+        return self.seconds_there
 
     def lost(self, host: str) -> RunError | None:
         return None

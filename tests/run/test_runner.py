@@ -627,6 +627,24 @@ def test_a_run_is_finished_only_when_every_trial_is_done(tmp_path: Path) -> None
     assert isinstance(events[-1], Finish)
 
 
+@pytest.mark.parametrize(("there", "elapsed"), [(0.5, 0.5), (0.9, 2), (0.0, 1)])
+def test_a_step_whose_end_is_heard_late_took_what_its_machine_says(
+    tmp_path: Path, there: float, elapsed: float
+) -> None:
+    """The coordinator may have been stopped meanwhile, or the network cut. A small difference is left as it is."""
+    items = plan(trial(1, steps=[step("measure")]))
+    folder = new_folder(tmp_path, items)
+    executor = FakeExecutor(seconds_there=there)
+    for _ in runner.run(items, folder, executor, approve, clocks=(ticking(), ticking())):
+        pass
+    state = run_state.read(folder.journal)
+    (measured,) = state.steps["trials/t1/1/a1"]
+    assert measured.elapsed == elapsed
+    window = state.window("trials/t1/1/a1", ["measure"])
+    assert window is not None
+    assert window[1] - window[0] == elapsed
+
+
 @pytest.mark.parametrize("by", [3600, -3600])
 def test_a_trial_during_which_the_clock_was_moved_does_not_count(tmp_path: Path, by: int) -> None:
     moved = [0.0]

@@ -73,12 +73,16 @@ class Start(Timed):
 
 @dataclass(frozen=True, slots=True)
 class End(Timed):
-    """A command ended: 124 = timed out, -N = killed by signal N. `files` is the hash of a fact's output."""
+    """A command ended: 124 = timed out, -N = killed by signal N. `files` is the hash of a fact's output.
+
+    If the coordinator heard of the end late, `took` has the command's seconds by the clock of its machine.
+    """
 
     step: str
     out: str
     rc: int
     files: str = ""
+    took: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,6 +78,9 @@ class Executor(Protocol):
     def ahead(self, host: str) -> float:
         """The seconds by which a machine's clock is ahead of ours."""
 
+    def took(self, host: str) -> float:
+        """The seconds that the last step took by the clock of its machine; zero if unknown."""
+
     def lost(self, host: str) -> RunError | None:
         """The reason why a machine is no longer used, and what to do; None if it is in use."""
 
@@ -159,6 +162,10 @@ class LocalExecutor:
 
     def release(self, _host: str, _out: Path) -> None:
         """Do nothing: the runner verifies the directory itself."""
+
+    def took(self, _host: str) -> float:
+        """Return zero: the coordinator's clock is the only one."""
+        return 0.0
 
     def ahead(self, _host: str) -> float:
         """Zero: the clock is the same."""

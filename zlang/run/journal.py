@@ -39,7 +39,7 @@ _FIELDS = {
 }
 """The fields of each event; those that can be absent with their default."""
 _CLOCKS = {"t", "up", "apart"}
-_SECONDS = frozenset({"ahead"})
+_SECONDS = frozenset({"ahead", "took"})
 _NUMBERS = {"replicate", "number", "rc", "block", "whole_plot"}
 _FREE = {"key"}
 """Members that may hold any text."""

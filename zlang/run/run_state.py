@@ -54,7 +54,7 @@ class StepTime:
     @property
     def elapsed(self) -> float | None:
         """Its duration in seconds."""
-        return None if self.end is None else seconds(self.start, self.end)
+        return None if self.end is None else self.end.took or seconds(self.start, self.end)
 
 
 @dataclass(slots=True)
@@ -227,6 +227,8 @@ class RunState:
         if not ran:
             return None
         begin = ran[0].start.t + ran[0].start.ahead
+        if len(ran) == 1:
+            return begin, begin + (ran[0].elapsed or 0.0)
         return begin, begin + max(seconds(ran[0].start, step.end) for step in ran if step.end is not None)
 
     def step(self, out: str, name: str) -> StepTime | None:

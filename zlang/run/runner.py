@@ -63,6 +63,8 @@ Judge = Callable[[Trial, Path, tuple[float, float] | None], TrialVerdict]
 Clock = Callable[[], float]
 
 _TIDYING_ATTEMPTS = 3
+_LATE = 0.25
+"""Seconds between the end of a step on a machine and the time when we hear of it, beyond which its own clock counts."""
 _LEAST_SPACE = 65_536
 """Bytes that have to be free in a run folder: enough for the output of a short step."""
 
@@ -663,7 +665,9 @@ class _Run:
 
     def _command(self, step: Step, out: str, *, is_told: bool) -> Doing[int]:
         self._check()
-        yield self._record(Start(self._now(), step.name, out, self.executor.ahead(step.host)))
+        took = 0.0
+        start = self._record(Start(self._now(), step.name, out, self.executor.ahead(step.host)))
+        yield start
         if replaced := self._replaced():
             rc = self._refuse(step, out, f"{replaced} is not the directory that this run made")
         elif step.action is Action.ASK:
@@ -671,6 +675,7 @@ class _Run:
         else:
             handle = self.executor.start(step, self._directory(out), keep=not self._is_lost)
             rc = yield from self._wait(handle)
+            took = self._took(step, start)
             if rc == 0 and (replaced := self._replaced()):
                 rc = self._refuse(step, out, f"{replaced} was replaced meanwhile: it is not what this run made")
         if not self._is_lost and not out.startswith(_TRIALS):  # steps of a trial are synced when it is committed
@@ -680,9 +685,16 @@ class _Run:
             rc = unfetched or rc
         is_fact = out == "facts" and rc == 0 and not self._is_lost
         files = hashes.of_file(self._directory(out) / f"{step.name}.out") if is_fact else ""
-        yield self._record(End(self._now(), step.name, out, rc, files))
+        yield self._record(End(self._now(), step.name, out, rc, files, took))
         self._check()
         return rc
+
+    def _took(self, step: Step, start: Event) -> float:
+        """The seconds that a step took on its machine, if we heard of its end late; else zero."""
+        _, monotonic = self.clocks
+        assert isinstance(start, Start), "BUG: a command that did not start"
+        took = self.executor.took(step.host)
+        return took if took and start.up is not None and monotonic() - start.up - took > _LATE else 0.0
 
     def _fetched(self, out: str, host: str = "", prefix: str = "", top: str = "") -> Doing[int]:
         """Wait until the output of steps, here or on other machines, is on the disk; return an exit code.

@@ -6,7 +6,8 @@
 #   clock TOKEN                                  -> clock TOKEN WALL UP
 #   run ID TIMEOUT BYTES KEEP STEP OUT [NAME=BYTES...]  then the bytes of the command, and those of the variables,
 #                                                each with a full stop at its end, which a shell does not leave away;
-#                                                -> ended ID CODE WALL UP, with `full` behind it if the step failed and
+#                                                -> ended ID CODE WALL UP BEGAN OVER: the clocks now, and the uptimes at
+#                                                its start and its end, with `full` behind them if the step failed and
 #                                                the disk of the run folder is full, because nothing there can say so
 #   stop ID                                      end a step: TERM, then KILL
 #   kill ID                                      end a step at once
@@ -39,11 +40,15 @@ z_found_pids=''
 
 refuse() { printf '\nrefused %s\n' "$1"; exit 1; }
 
+z_read_uptime() {
+  z_up=0
+  if [ -r /proc/uptime ]; then read -r z_up z_idle </proc/uptime; fi
+}
+
 z_now() {
   z_wall=$(date +%s.%N)
   case $z_wall in *[!0-9.]*) z_wall=$(date +%s) ;; esac
-  z_up=0
-  if [ -r /proc/uptime ]; then read -r z_up z_idle </proc/uptime; fi
+  z_read_uptime
 }
 
 z_sweep() {
@@ -133,7 +138,7 @@ z_end() { # SIGNAL
 # One step, in a process of its own, which waits for it. coreutils' timeout gives the command a process group and the
 # usual meaning of SIGINT, which `&` took away.
 z_job() { # ID TIMEOUT KEEP STEP OUT; the command is z_command
-  z_pid='' z_wish=''
+  z_pid='' z_wish='' z_began=0 z_over=0
   trap 'z_end TERM' TERM
   trap 'z_is_killed=1; z_end KILL' USR2
   z_log=$z_folder/$5/$4
@@ -143,6 +148,8 @@ z_job() { # ID TIMEOUT KEEP STEP OUT; the command is z_command
       z_code=126
     else
       if [ "$3" = keep ]; then z_stdout=$z_log.out z_stderr=$z_log.err; else z_stdout=/dev/null z_stderr=/dev/null; fi
+      z_read_uptime
+      z_began=$z_up
       RUN=$z_run OUT=$z_folder/$5 ZLANG_RUN=$z_run ZLANG_STEP=$4 \
         timeout -k 5 "$2" sh -c "$z_command" </dev/null >"$z_stdout" 2>"$z_stderr" 4<&- 5<&- 6<&- 7<&- 8<&- 9<&- &
       z_pid=$!
@@ -153,6 +160,8 @@ z_job() { # ID TIMEOUT KEEP STEP OUT; the command is z_command
         wait "$z_pid"
         z_code=$?
       done
+      z_read_uptime
+      z_over=$z_up
       if [ "$z_code" -ne 0 ] || [ -n "$z_is_killed" ]; then z_sweep "$5" "$4" || z_code=125; fi
       if [ "$z_code" -eq 0 ] && z_replaced; then
         echo "$z_path was replaced meanwhile: it is not what this run made" >>"$z_log.err"
@@ -168,7 +177,7 @@ z_job() { # ID TIMEOUT KEEP STEP OUT; the command is z_command
     rm -f -- "$z_folder/room.$1"
   fi
   z_now
-  printf 'ended %s %s %s %s%s\n' "$1" "$z_code" "$z_wall" "$z_up" "$z_full"
+  printf 'ended %s %s %s %s %s %s%s\n' "$1" "$z_code" "$z_wall" "$z_up" "$z_began" "$z_over" "$z_full"
 }
 
 # Removes all that a directory has, if that is little and no directory: a process of `find` would cost more.

@@ -335,6 +335,11 @@ class Machines:
         machine = self._machines.get(host)
         return round(machine.offset, 6) if machine is not None else 0.0
 
+    def took(self, host: str) -> float:
+        """The seconds that the last step took by the clock of its machine; zero if unknown."""
+        machine = self._machines.get(host)
+        return machine.took if machine is not None else 0.0
+
     def lost(self, host: str) -> RunError | None:
         """The reason why a machine is no longer tried, and what to do."""
         machine = self._machines.get(host)

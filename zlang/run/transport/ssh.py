@@ -99,6 +99,8 @@ class Machine:
         """The reason why it is no longer tried."""
         self.offset, self.round_trip = 0.0, 0.0
         """Seconds by which its clock is ahead of ours, and the duration of the measurement."""
+        self.took = 0.0
+        """The seconds that its last step took, by its own clock; zero if unknown."""
         self._since_boot = self._measured_at = 0.0
         """Its wall clock minus the time since its boot, which changes only if the clock is changed."""
         self._variables = variables
@@ -317,7 +319,9 @@ class Machine:
                 if wall and up and abs(moved) > _CLOCK_SLACK + _CLOCK_DRIFT * (up - self._measured_at):
                     self.offset, self._since_boot, self._measured_at = self.offset + moved, wall - up, up
                     self._moved[number] = moved
-                if clocks[2:] == ["full"]:
+                began, over = _clocks(clocks[2:])
+                self.took = round(max(0.0, over - began), 2)
+                if clocks[4:] == ["full"]:
                     self._full.add(number)
                 if not work.done():
                     work.set_result(int(code))
