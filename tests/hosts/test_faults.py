@@ -42,6 +42,25 @@ experiment e { on = here  run = it }
 AHEAD = '#!/bin/sh\\nexec /bin/date -d "+3 seconds" "$@"\\n'
 
 
+def test_a_machine_works_for_one_run_at_a_time(zlang: Zlang, bed: Bed) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    process = zlang.start("run", zlang.program(SLOW), "--yes")
+    _await_measurements(zlang, process, 2)
+    first = zlang.folder().name
+    zlang("doctor", zlang.program(SLOW))
+    refused = zlang("run", zlang.program(SLOW), "--yes", "--runs", "others", code=1).err
+    assert f"`san1` (host1) cannot be used: the run {first} works there" in refused
+    for machine in ("host1", "host2"):
+        bed.on(machine, "touch /data/go")
+    try:
+        _, err = process.communicate(timeout=120)
+        assert process.returncode == 0, err
+        zlang("run", zlang.program(SLOW), "--yes", "--runs", "others")
+    finally:
+        for machine in ("host1", "host2"):
+            bed.on(machine, "rm /data/go")
+
+
 def test_an_ssh_server_that_permits_one_session_needs_more_connections(zlang: Zlang, bed: Bed) -> None:
     (zlang.at / "zlang.toml").write_text(HOSTS)
     bed.on("host1", "cp /run/bed/sshd_config /root/before && echo MaxSessions 1 >>/run/bed/sshd_config")

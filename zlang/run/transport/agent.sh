@@ -151,7 +151,7 @@ z_job() { # ID TIMEOUT KEEP STEP OUT; the command is z_command
       z_read_uptime
       z_began=$z_up
       RUN=$z_run OUT=$z_folder/$5 ZLANG_RUN=$z_run ZLANG_STEP=$4 \
-        timeout -k 5 "$2" sh -c "$z_command" </dev/null >"$z_stdout" 2>"$z_stderr" 4<&- 5<&- 6<&- 7<&- 8<&- 9<&- &
+        timeout -k 5 "$2" sh -c "$z_command" </dev/null >"$z_stdout" 2>"$z_stderr" 3<&- 4<&- 5<&- 6<&- 7<&- 8<&- 9<&- &
       z_pid=$!
       [ -z "$z_wish" ] || kill "-$z_wish" "$z_pid" 2>/dev/null
       wait "$z_pid"
@@ -256,6 +256,32 @@ for z_tool in sed timeout find grep head sha256sum wc; do
   command -v "$z_tool" >/dev/null 2>&1 || refuse "it has no $z_tool"
 done
 z_reason=$(umask 077 && mkdir -p -- "$z_folder" 2>&1) || refuse "the directory $z_folder cannot be made: ${z_reason##*: }"
+
+# The agents of a run share a lock on its folder. A visit measures nothing, so it may be there beside a run.
+z_other_run() {
+  for z_each in "$z_base"/*-????????-??????-????; do
+    if [ "${z_each##*/}" = "$z_run" ] || [ -L "$z_each" ] || ! [ -d "$z_each" ]; then continue; fi
+    flock -n "$z_each" true 2>/dev/null
+    [ $? -ne 1 ] || return 0
+  done
+  return 1
+}
+case $z_run in
+  visit-*) ;;
+  *)
+    if command -v flock >/dev/null 2>&1 && exec 3<"$z_folder" && flock -n -s 3; then
+      z_count=0
+      while z_other_run; do # an agent whose coordinator was killed needs a moment
+        if [ "$z_count" -gt 50 ]; then
+          rmdir -- "$z_folder" 2>/dev/null
+          refuse "the run ${z_each##*/} works there: wait until it has ended"
+        fi
+        z_count=$((z_count + 1))
+        sleep 0.1 2>/dev/null || sleep 1
+      done
+    fi
+    ;;
+esac
 
 z_stat='stat --format=%i:%W'
 $z_stat . >/dev/null 2>&1 || z_stat='ls -di'
