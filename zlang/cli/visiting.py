@@ -56,8 +56,9 @@ def visit(checked: Checked, reach: list[str], *, as_json: bool) -> int | None:
     else:
         for host in visited.values():
             _show(host)
-        some = f"{lacking} of {len(visited)} machines"
-        print("nothing is missing" if not lacking else f"{some} are not ready for this program")
+        verb = "is" if lacking == 1 else "are"
+        unready = f"{lacking} of {len(visited)} machines {verb} not ready for this program"
+        print(unready if lacking else "nothing is missing")
     return 1 if lacking else 0
 
 
