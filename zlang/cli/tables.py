@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Sequence
 
@@ -32,7 +31,7 @@ def draw(columns: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequenc
     ]
     if heads and not numeric[last]:
         widths[last] = min(widths[last], _NARROWEST)
-    console = Console(width=shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000)
+    console = Console(width=_columns_of_terminal() if sys.stdout.isatty() else 10_000)
     if sum(widths) + _BETWEEN * last > console.width:
         _print_vertically(heads, shown)
         return
@@ -43,6 +42,12 @@ def draw(columns: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequenc
     for row in shown:
         table.add_row(*map(Text, row))
     console.print(table)
+
+
+def _columns_of_terminal() -> int:
+    from shutil import get_terminal_size
+
+    return get_terminal_size().columns
 
 
 def _print_vertically(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

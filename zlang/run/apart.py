@@ -14,7 +14,6 @@ import re
 import resource
 import signal
 import sys
-import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NoReturn, TypeVar
@@ -109,6 +108,8 @@ def _run_child(work: Callable[[], object], answer: int, text: int, mask: set[sig
         try:
             result: tuple[bool, object] = (True, work())
         except BaseException as error:  # noqa: BLE001 - the caller raises it again
+            import traceback
+
             error.add_note("".join(traceback.format_exception(error)))
             is_memory = is_out_of_memory(error)
             result = (False, error if is_memory else failed_import(error) or error)
