@@ -82,7 +82,7 @@ def answer_of(trials: Trials) -> Answered:
 def in_sentences(answered: Answered) -> Iterator[str]:
     """A sentence for the outcome of each expectation and search, and for the largest differences of each factor."""
     yield from map(outcome, answered.judged)
-    yield from map(sentence, answered.sentences[:MOST_ANSWERS])
+    yield from map(sentence, _of_searches(answered.sentences[:MOST_ANSWERS]))
     yield from _differences(answered)
 
 
@@ -115,6 +115,17 @@ def outcome(judged: judging.Judged) -> str:
     figures = figures if margin else judging.sides_in_words(item)
     shown = ": ".join(part for part in (at, figures, *why) if part)
     return f"{title}: {judged.verdict}{where}{'; for example ' if len(alike) > 1 else ', '}{shown}."
+
+
+def _of_searches(texts: Sequence[str]) -> Iterator[str]:
+    """Put what was searched in front of the first answer to it."""
+    search = ""
+    for text in texts:
+        if text.startswith("find "):
+            search = f"`{text}`: "
+        else:
+            yield search + text
+            search = ""
 
 
 def _differences(answered: Answered) -> Iterator[str]:

@@ -148,13 +148,15 @@ def _data(kind: str, text: str) -> str:
 # -- Markdown
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~&:@])")
-_CODE = re.compile("`([^`|<&]+)`")  # a bar ends a table cell even within code, and not every reader supports code
+_CODE = re.compile("`([^`]+)`")
+_NOT_IN_CODE = re.compile("[|<&]")  # a bar ends a table cell even within code, and not every reader supports code
 
 
 def _escaped(text: str) -> str:
-    """A text whose parts in backticks are code, and in which nothing else is markup."""
+    """A text whose parts in backticks are code, if they can be, and in which nothing else is markup."""
     parts = _CODE.split(visible(" ".join(text.split())))
-    return "".join(f"`{part}`" if number % 2 else _literal(part) for number, part in enumerate(parts))
+    are_code = [number % 2 and not _NOT_IN_CODE.search(part) for number, part in enumerate(parts)]
+    return "".join(f"`{part}`" if is_code else _literal(part) for part, is_code in zip(parts, are_code, strict=True))
 
 
 def _literal(text: str) -> str:
