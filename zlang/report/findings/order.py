@@ -82,6 +82,7 @@ def trend(rows: Sequence[Row]) -> tuple[float, float]:
     """The slope of the logarithms over positions, and its p."""
     import numpy as np
 
+    rows = _at_the_time_of_their_blocks(rows)
     points = _numbered(row.trial for row in rows)
     places = _without_group_means(np.array([float(row.position) for row in rows]), [points])
     logs = _without_group_means(np.array([row.log for row in rows]), [points])
@@ -102,6 +103,20 @@ def trend(rows: Sequence[Row]) -> tuple[float, float]:
         between = _slope([_numbered([first[n] for n in range(len(counts))])], *means)
     p = min(1.0, 2 * min((p for of, p in (within, between) if of * slope > 0), default=1.0))
     return slope, p
+
+
+def _at_the_time_of_their_blocks(rows: Sequence[Row]) -> list[Row]:
+    """All but trials that were measured after a later block began on their machine, such as failed ones, once again.
+
+    They ran on other setups than their block did.
+    """
+    latest: dict[str, int] = {}
+    result = []
+    for row in sorted(rows, key=lambda row: row.position):
+        if row.block >= latest.setdefault(row.host, row.block):
+            latest[row.host] = row.block
+            result.append(row)
+    return result
 
 
 def _slope(keys: Sequence[_Numbers], places: _Floats, logs: _Floats) -> tuple[float, float]:
