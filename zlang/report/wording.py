@@ -47,6 +47,8 @@ def step(value: float, unit: str) -> tuple[float, str]:
     steps = _ladder(unit)
     if not steps:
         return 1.0, unit
+    if not value:
+        return next((step for step in steps if step[0] == 1), steps[-1])
     return next((step for step in steps if abs(value) >= step[0]), steps[-1])
 
 
