@@ -258,9 +258,13 @@ def _expectations(judged: Sequence[judging.Judged]) -> document.DocumentTable:
         ]
         more = f"… and in {len(odd) - _SHOWN:,} more" if len(odd) > _SHOWN else ""
         places += [("", text) for text in (more, judging.omission(item)) if text]
+        reasons = [finding.why for finding in odd[:_SHOWN]]
         for n, place in enumerate(places or [("", "")]):
             data.append((*own, *place))
-            shown.append((*(("", "", "") if n else own), *place))
+            is_repeated = 0 < n < len(reasons) and reasons[n] in reasons[:n]
+            where, exception = place
+            shown_exception = exception.removesuffix(f": {reasons[n]}") if is_repeated else exception
+            shown.append((*(("", "", "") if n else own), where, shown_exception))
     return replace(_table("Expectations", heads, shown), data=tuple(data))
 
 
