@@ -193,12 +193,13 @@ def _interval(ratio: ratios.Ratio, comparisons: int) -> str:
 
 
 def _interval_of_pair(compared: Sequence[compare.Comparison]) -> str:
-    """The interval of the ratio of two levels, in parentheses; empty for more levels, or for a very wide interval."""
-    (item, *more) = compared
-    ends = item.ratio.interval(item.comparisons) if item.ratio and not more else None
+    """The interval of the ratio that is farthest from 1, in parentheses; empty if the interval is very wide."""
+    item = max(compared, key=lambda item: abs(item.ratio.log) if item.ratio else -1.0)
+    ends = item.ratio.interval(item.comparisons) if item.ratio else None
     if ends is None or not 0 < ends[1] < _WIDEST * ends[0]:
         return ""
-    return f" ({item.second} against {item.first}: a ratio of {ends[0]:.3g} to {ends[1]:.3g} with 95 % confidence)"
+    pair = f"{item.second} against {item.first}" + (", the largest difference" if len(compared) > 1 else "")
+    return f" ({pair}: a ratio of {ends[0]:.3g} to {ends[1]:.3g} with 95 % confidence)"
 
 
 def _by_verdict(compared: Sequence[compare.Comparison]) -> dict[str, list[str]]:
