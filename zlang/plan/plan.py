@@ -180,7 +180,9 @@ class Trial:
     `invalidates` has the keys of the resources that the measurement changes: they are made again before the next use.
     `host` is the machine that carries the trial out, if it has a name. Consecutive trials with the same levels of all
     hard-to-change factors are one `whole_plot`. `traits` are those of the workload and of everything below it by which
-    results are judged. `fetch` is what a cold trial must read from devices, if known.
+    results are judged. `fetch` is what a cold trial must read from devices, if known. It `follows` so many trials whose
+    changes to the data it finds: those just before it in the plan. `history` is their hash, and `keeps` has the keys of
+    the resources that the next trial finds as this one leaves them.
     """
 
     number: int
@@ -198,6 +200,9 @@ class Trial:
     traits: Mapping[str, Scalar] = field(default_factory=dict)
     footprint: Footprint | None = None
     fetch: Fetch | None = None
+    follows: int = 0
+    history: str = ""
+    keeps: tuple[str, ...] = ()
 
     @property
     def place(self) -> str:
@@ -263,7 +268,7 @@ class Header:
     `--set` and `--profile`. `metrics` are those that its readers declare, with type, unit and direction: all that a
     trial can have. `machines` are the hosts reached from the machine that runs the plan, each with the tools that it
     needs; each step names its own. `shared` is what some of them share, such as a switch: machines that share it work
-    one at a time.
+    one at a time. On kept data there are several `passes` over the points.
     """
 
     experiment: str
@@ -297,6 +302,7 @@ class Header:
     machines: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     shared: Mapping[str, str] = field(default_factory=dict)
     least_repeat: int = 0
+    passes: int = 1
 
     def limited_to(self, part: str, trials: int) -> Header:
         """The header of a part of the plan."""
@@ -328,6 +334,8 @@ class Header:
         if self.search is not None:
             most = len(bisection.longest(self.search.levels))
             parts.append(f"at most {most:,} of {self.search.levels:,} levels of {self.search.factor}")
+        if self.passes > 1:
+            parts.append(f"{self.passes:,} passes on the same data")
         if self.until is not None:
             parts.append(f"{self.until.least:,} to {self.repeat:,} replicates (until {self.until.text})")
         elif self.search is not None and self.search.least:

@@ -2,8 +2,8 @@
 
 In: the trials of a plan and run folders. Out: for each trial that counts there, the attempt at it; `bring` copies those
 attempts into a new folder, with their lines of the journal, so that the folder is complete by itself. Rule: a trial is
-reused only if its identity is the same, the facts of the machine are the same as now, and the folder is this user's own
-and unchanged.
+reused only if its identity and its history are the same, the facts of the machine are the same as now, and the folder
+is this user's own and unchanged.
 """
 
 from __future__ import annotations
@@ -137,7 +137,8 @@ def _measured_in(account: Account[TrialVerdict], wanted: Mapping[str, Trial]) ->
     for attempt in attempts:
         trial = wanted[attempt.place]
         verdict, why_not = account.verdict(trial)
-        if verdict is not None and not why_not and attempt.place in orders:
+        is_same = attempt.place in orders and orders[attempt.place].history == trial.history
+        if verdict is not None and not why_not and is_same:
             own = events[attempt.out]
             numbered = (replace(entry, number=trial.number) if isinstance(entry, Begin) else entry for entry in own)
             then = orders[attempt.place]

@@ -142,12 +142,26 @@ class _Background:
 
 
 @dataclass(slots=True)
+class _History:
+    """The trials since the data were laid out, whether the data have their changes, and why they cannot have them."""
+
+    trials: list[Trial] = field(default_factory=list)
+    stands: bool = True
+    failure: _Failure | None = None
+
+    @property
+    def keys(self) -> set[str]:
+        """The keys of the resources that the trials change."""
+        return {key for trial in self.trials for key in trial.keeps}
+
+
+@dataclass(slots=True)
 class _Lane:
     """Machines that work on one trial at a time, and the setups that exist on them.
 
     `held` has, by signature, the directory that a setup made; `watched` has, for a directory on another machine, that
     machine and the directory of the setup's output. `trial` is the one whose steps are being carried out, with its
-    output directory.
+    output directory. `history` is that of the kept data.
     """
 
     machines: frozenset[str] = frozenset()
@@ -157,6 +171,7 @@ class _Lane:
     held: dict[str, HeldDirectory] = field(default_factory=dict)
     watched: dict[str, tuple[str, Path]] = field(default_factory=dict)
     trial: tuple[Trial, str] | None = None
+    history: _History = field(default_factory=_History)
 
 
 @dataclass(slots=True)
@@ -402,6 +417,7 @@ class _Run:
             elif not self._is_entered(lane, item):
                 pass
             elif not self._is_selected(item):
+                self._enter_history(item, stands=False)
                 self._replay_earlier_result(item)
             elif self._sequential and (why := self._sequential.skips(item)):
                 skipped.append((item, why))
@@ -455,8 +471,9 @@ class _Run:
                 what_to_do = f"{reason.hint}; then" if reason.hint else "when the machine is back,"
                 raise LaneEnded(reason.message, f"{what_to_do} type `zlang resume`")
         yield Next(trial)
-        failure = yield from self._make_setups([self._setup(signature) for signature in trial.setups])
+        failure = (yield from self._repeat_history(trial)) or (yield from self._set_up(trial))
         if failure:
+            self._lane.history.stands = False
             if failure.rc != LOST:
                 self._require_base_present(failure)
             yield from self._failed(trial, failure)
@@ -468,6 +485,7 @@ class _Run:
         unfetched = yield from self._brought(out)
         failure = failure or unfetched
         if failure:
+            self._lane.history.stands = False
             yield from self._failed(trial, failure)
             return
         directory = self._directory(out)
@@ -478,6 +496,36 @@ class _Run:
         if self._sequential is not None:
             self._sequential.learn(trial, verdict, self.account.window(trial, attempt))
         yield Outcome(trial, directory, verdict, why_not)
+
+    def _set_up(self, trial: Trial) -> Doing[_Failure | None]:
+        """Make the setups that a trial needs."""
+        return (yield from self._make_setups([self._setup(signature) for signature in trial.setups]))
+
+    def _enter_history(self, trial: Trial, *, stands: bool = True) -> _History:
+        """Add a trial to the history of the kept data, or begin another one; return the history before it."""
+        history = self._lane.history
+        if trial.follows == 0:
+            self._lane.state = self._lane.state.invalidate(history.keys)
+            history = _History()
+        self._lane.history = _History([*history.trials, trial], history.stands and stands, history.failure)
+        return history
+
+    def _repeat_history(self, trial: Trial) -> Doing[_Failure | None]:
+        """Carry out the trials before this one again, without a result, if the kept data do not have their changes."""
+        before = self._enter_history(trial)
+        history = self._lane.history
+        if history.stands or history.failure:
+            return history.failure
+        self._lane.state = self._lane.state.invalidate(before.keys)
+        for each in before.trials:
+            failure = yield from self._set_up(each)
+            if failure is None:
+                failure = yield from self._protocol(each, self._new_place(self._setup(each.setups[-1])))
+            if failure:
+                history.failure = failure
+                return failure
+        history.stands = True
+        return None
 
     def _require_base_present(self, failure: _Failure) -> None:
         """Raise RunError if the lowest resource could be created before, but cannot be now."""
