@@ -60,8 +60,8 @@ EVERYWHERE = {"elapsed", "rounds"}
 OF_PATHS = {"read_bytes", "write_bytes"}
 """Methods of Python's that are called as metrics are."""
 WORDS_OF_THE_LANGUAGE = {
-    "ask", "at", "cache", "called", "command", "copies", "data", "device", "from", "kernel", "level", "log", "memory",
-    "metric", "options", "path", "protocol", "ram", "seed", "size", "until", "value", "writes",
+    "ask", "at", "cache", "called", "command", "copies", "data", "device", "from", "kernel", "layout", "level", "log",
+    "memory", "metric", "options", "path", "protocol", "ram", "seed", "size", "until", "value", "writes",
 }  # fmt: skip
 """Properties with a name that is also a word of the language, of SQL, or of examples."""
 NAMES_OF_RULES = {rule.lint.name for rule in RULES}

@@ -23,7 +23,9 @@ from zlang.syntax import tree
 
 DESIGNS = (Variant("full"), Variant("pairwise"), Variant("triples"), Variant("sample", ("points", "count")))
 """All points; points with all pairs, or triples, of levels; as many as are drawn."""
-FIELDS = ("on", "with", "before", "run", "during", "cache", "repeat", "design", "collect", "budget")
+LAYOUTS = (Variant("fresh"), Variant("keep", ("passes", "count")))
+"""Data are written again after a workload has written to them, or are kept for so many passes over the points."""
+FIELDS = ("on", "with", "before", "run", "during", "cache", "repeat", "design", "layout", "collect", "budget")
 _OTHER_WORDS = {
     **dict.fromkeys(("target", "targets", "subject", "device", "devices", "disks"), "on"),
     **dict.fromkeys(("workload", "workloads", "load", "job", "jobs", "benchmark"), "run"),
@@ -62,6 +64,10 @@ _ELSEWHERE = {
     ),
     **dict.fromkeys(("drop_caches", "dropcaches", "clear_cache"), "write `cache = cold`"),
     "seed": "it is an option of `zlang run`: `--seed`",
+    **dict.fromkeys(
+        ("keep", "kept", "passes", "age", "drift", "history", "keep_data", "persist"),
+        "write `layout = keep(20)`: 20 passes over the points on the same data",
+    ),
     **dict.fromkeys(
         ("host", "hosts", "machine", "node", "server"), "what is measured stands on it: `dir NAME on HOST { … }`"
     ),
@@ -204,6 +210,8 @@ def field_type(name: str, protocols: Mapping[str, Kind]) -> Type:
         return DURATION
     if name == "design":
         return Type(words=DESIGNS)
+    if name == "layout":
+        return Type(words=LAYOUTS)
     if name == "collect":
         return types.ANYTHING_DECLARED | Type(element=types.ANYTHING_DECLARED)
     if name in {"with", "during"}:

@@ -77,7 +77,11 @@ class Experiments:
         self._note_joined(fields)
         cache, design = self._with_defaults(node, context, fields, protocols)
         extent.check_design(self._names, design)
+        kept = extent.kept(self._names, node, fields.get("layout"))
         axes = tuple(axis for name in _CHOOSING if name in fields for axis in fields[name].axes)
+        if kept is not None:
+            axis, self._names.factors[kept.path] = extent.passes(kept)
+            axes = (*axes, axis)
         factors = self._named(axes)
         least, repeat = extent.replicates(self._names, node, where_context, repeated, given_repeat, factors)
         scope = ExperimentScope(module_scope, fields)
@@ -113,6 +117,7 @@ class Experiments:
             armed=self._modules.armed_things(),
             metrics=tuple(dict.fromkeys(metric for _, metric in yields)),
             asserts=asserts,
+            kept=kept,
         )
 
     def _wheres(self, node: tree.ExperimentDef, context: Context, scope: ExperimentScope) -> list[Expr]:

@@ -1,6 +1,7 @@
-"""The extent of an experiment: replicates of each point, the design, and the budget.
+"""The extent of an experiment: replicates of each point, the design, the passes over kept data, and the budget.
 
-In: the values of `repeat`, `design` and `budget`. Out: numbers. Rule: a problem is reported where the value is written.
+In: the values of `repeat`, `design`, `layout` and `budget`. Out: numbers. Rule: a problem is reported where the value
+is written.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 
 from zlang.check.expressions import Context
-from zlang.check.program import Expr, FactorDef, Symbol
+from zlang.check.program import Axis, Expr, FactorDef, Kept, Symbol
 from zlang.check.program_names import ProgramNames
+from zlang.check.questions import path_of_pass
 from zlang.check.scope import Path
 from zlang.check.typed import resolve_typed
 from zlang.check.types import COUNT
@@ -20,7 +22,8 @@ from zlang.syntax import tree
 from zlang.units import Quantity
 
 _LEAST = 2
-"""The fewest replicates that have an interval."""
+"""The fewest replicates that have an interval, and the fewest passes of which the data are kept from one to another."""
+MOST_PASSES = 1000
 
 
 def replicates(
@@ -113,6 +116,51 @@ def check_design(names: ProgramNames, expr: Expr) -> None:
     if isinstance(design.argument, Quantity) and design.argument.amount < 1:
         hint = "draw at least 1 point, such as `sample(20)`"
         names.report(Code.NOT_ALLOWED.at(expr.span, name="design", value=f"`{show(design)}`", hint=hint))
+
+
+def kept(names: ProgramNames, experiment: tree.ExperimentDef, expr: Expr | None) -> Kept | None:
+    """Return how many passes over the points are made on the same data; None if data are written again."""
+    if expr is None or expr.type.unknown:
+        return None
+    if not expr.is_constant:
+        hint = "choose one; two experiments can share declarations and have different layouts"
+        names.report(Code.NOT_CONSTANT.at(expr.span, place="`layout`", hint=hint))
+        return None
+    layout = expr.value({})
+    assert isinstance(layout, Symbol)
+    if not isinstance(layout.argument, Quantity):
+        return None
+    if not _LEAST <= layout.argument.amount <= MOST_PASSES:
+        hint = f"keep the data for {_LEAST} to {MOST_PASSES:,} passes over the points, such as `keep(20)`"
+        names.report(Code.NOT_ALLOWED.at(expr.span, name="layout", value=f"`{show(layout)}`", hint=hint))
+        return None
+    for item in experiment.items:
+        if isinstance(item, tree.Find | tree.UntilClause):
+            word = "find" if isinstance(item, tree.Find) else "until"
+            message = f"`{word}` skips trials, but with kept data each trial needs what the trials before it leave"
+            hint = f"remove `{word}`, or remove `layout`: then data are written again before each trial"
+            finding = Code.NOT_SHOWN.at(item.span, message=message, hint=hint)
+            names.report(finding.also(expr.span, "the data are kept here"))
+            return None
+    return Kept(path_of_pass(experiment.name.text), int(layout.argument.amount), expr.span)
+
+
+def passes(layout: Kept) -> tuple[Axis, FactorDef]:
+    """Return the factor `pass`, which numbers the passes over the points on the same data."""
+
+    def level(number: int) -> tuple[Quantity]:
+        return (Quantity(Fraction(number + 1)),)
+
+    factor = FactorDef(
+        path=layout.path,
+        columns=(layout.path,),
+        types=("count",),
+        size=layout.passes,
+        level=level,
+        span=layout.span,
+        cost="none",
+    )
+    return Axis(layout.path, layout.passes), factor
 
 
 def budget(names: ProgramNames, expr: Expr | None) -> Fraction | None:

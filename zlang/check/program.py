@@ -486,6 +486,17 @@ class FactorDef(Record):
         return f"{place}.{name}" if place else name
 
 
+class Kept(Record):
+    """Data that a target keeps for several passes over the points, and the path of the factor that numbers the passes.
+
+    `span` is the place where the program says so.
+    """
+
+    path: str
+    passes: int
+    span: Span
+
+
 class Experiment(Record):
     """An experiment: what is measured on what, how often, and at which points.
 
@@ -496,6 +507,7 @@ class Experiment(Record):
     `until` when a point is done, `search` which factor is not measured at all its levels. `risks` are the sets of
     factors that decide together whether something has a value at a point. `armed` are the declared things that
     are written to only if they are armed, `metrics` those of its readers. A run may take at most `budget` seconds.
+    With `kept`, data stay as the trials before left them, until all passes over the points are made.
     """
 
     name: str
@@ -523,6 +535,14 @@ class Experiment(Record):
     metrics: tuple[Metric, ...] = ()
     asserts: tuple[Assertion, ...] = ()
     budget: Fraction | None = None
+    kept: Kept | None = None
+
+    @property
+    def added(self) -> str | None:
+        """The path of the factor whose levels the schedule puts in order: a searched one, or passes over kept data."""
+        if self.search is not None:
+            return self.search.path
+        return self.kept.path if self.kept is not None else None
 
     @property
     def conditions(self) -> tuple[Expr, ...]:

@@ -171,6 +171,11 @@ INFERRED = frozenset({"median", "mean", "percentile"})
 """The aggregates whose interval follows from how trials differ."""
 
 
+def path_of_pass(experiment: str) -> str:
+    """Return the path of the factor that numbers the passes over kept data."""
+    return f"{experiment}.layout.pass"
+
+
 def aggregates(term: Term) -> Iterator[Term]:
     """Yield the aggregates in a formula."""
     if is_aggregate(term):

@@ -179,10 +179,15 @@ def _in_full(planned: Planned, number: int) -> None:
         _write(_step(step) for step in setup.make)
     print("\n# the trial")
     _write(_step(step) for step in trial.steps)
-    if trial.invalidates:
-        print(
-            f"# it writes to {', '.join(map(visible, trial.invalidates))}, which is written again before the next trial"
-        )
+    if trial.follows:
+        before = f"{trial.follows:,} trials before it" if trial.follows > 1 else "the trial before it"
+        print(f"# it finds the data as {before} left them")
+    for keys, next_ in (
+        (trial.invalidates, "is written again before the next trial"),
+        (trial.keeps, "is kept as it is"),
+    ):
+        if keys:
+            print(f"# it writes to {', '.join(map(visible, keys))}, which {next_}")
 
 
 # -- lists

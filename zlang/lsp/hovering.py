@@ -93,6 +93,7 @@ FIELDS = {
     "cache": "the cache protocol: `cold`, `hot`, `warm`, `as_is`, or one of your own",
     "repeat": "the number of replicates of every point, which can depend on levels",
     "design": "which points are measured: `full`, `pairwise`, `triples`, `sample(N)`",
+    "layout": "`fresh`: data that a workload has written to are written again; `keep(20)`: 20 passes on the same data",
     "budget": "how long the run may take",
     "collect": "collectors that observe the measurement",
 }

@@ -46,6 +46,8 @@ def estimates(
     schedule, result, past = planned.schedule, dict[str, "PlanEstimate"](), _past_step_times(db)
     header = planned.plan.header
     for how in dict.fromkeys((schedule.order, *map(Order, others))):
+        if schedule.kept is not None and not how.has_plots:
+            continue
         other = schedule if how is schedule.order else schedule.ordered(how)
         sampled = survey.sample(Builder(other, planned.builder), other, but)
         result[how] = estimating.estimate(sampled, header.facts, past, header.shared)

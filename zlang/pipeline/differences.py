@@ -94,7 +94,8 @@ def difference(diff_operand: DiffOperand, other: DiffOperand) -> PlanDifference:
 
     if diff_operand.planned and other.planned:
         schedules = [side.planned.schedule for side in (diff_operand, other) if side.planned]
-        keys = trial_keys.trial_keys_by_values if diff_operand.kinds == other.kinds else trial_keys.trial_keys
+        by_values = diff_operand.kinds == other.kinds and not any(schedule.kept for schedule in schedules)
+        keys = trial_keys.trial_keys_by_values if by_values else trial_keys.trial_keys
         return differences.difference(*map(keys, schedules))
     return differences.difference(differences.trial_keys(diff_operand.plan), differences.trial_keys(other.plan))
 

@@ -59,7 +59,11 @@ def plan(
     findings = findings_of(checked, experiment)
     kinds = used_kinds.resolve_used_kinds(checked.program, experiment)
     settings = dict(overrides.values) | ({"--profile": overrides.profile} if overrides.profile else {})
-    schedule = Schedule(experiment, seed, host, Order(order or Order.PLANNED), reached=frozenset(reached))
+    how = Order(order or Order.PLANNED)
+    if experiment.kept is not None and not how.has_plots:
+        message = f"`--order {how}` lays the data out again and again, but `{experiment.name}` keeps them"
+        raise RunError(message, "omit `--order`, or use `--order blocked`")
+    schedule = Schedule(experiment, seed, host, how, reached=frozenset(reached))
     if host is not None and host not in schedule.hosts:
         candidates = [name for name in schedule.hosts if name]
         near = did_you_mean(host, candidates) or (
@@ -278,8 +282,16 @@ def formats() -> Mapping[str, EmitFormat]:
 def emit(planned: Planned, form: str) -> Iterator[str]:
     """The plan in one of the formats. Raises RunError."""
     if form == "sh":
+        require_script(planned)
         require_one_host(planned, "add `--out DIR`: it writes a script for each")
     return formats()[form].emit(planned.plan)
+
+
+def require_script(planned: Planned) -> None:
+    """Raise RunError if a script without zlang cannot carry out a plan."""
+    if planned.schedule.kept is not None:
+        message = "a script cannot repeat earlier trials, which `layout = keep` needs after a failure"
+        raise RunError(message, "`zlang run` can; `--emit markdown` writes a runbook")
 
 
 def scripts(planned: Planned) -> Iterator[tuple[str, Iterator[str]]]:
@@ -287,6 +299,7 @@ def scripts(planned: Planned) -> Iterator[tuple[str, Iterator[str]]]:
     from zlang.emit import shell
 
     require_no_devices(planned)
+    require_script(planned)
     for machine in planned.plan.header.machines:
         yield machine, shell.emit_for(planned.plan, machine)
 

@@ -106,10 +106,10 @@ def new_folder(
 
 
 def _fill(folder: Folder, planned: Planned) -> None:
-    """Write the files that belong to the plan: the program's text, and the script if one machine carries it out."""
+    """Write the files that belong to the plan: the program's text, and the script if one can carry it out."""
     for name, text in planned.plan.header.sources.items():
         replace_file(folder.sources / Path(name).name, text.encode())
-    if not planned.plan.header.machines:
+    if not planned.plan.header.machines and planned.schedule.kept is None:
         replace_file(folder.script, (text.encode() for text in emit(planned, "sh")))
 
 

@@ -148,7 +148,7 @@ def _rows(planned: Planned, schedule: Schedule, slots: Iterable[Slot]) -> Iterat
         made = tuple(standing[setup.key] for setup in setups if setup.is_a_unit)
         levels = tuple(schedule.factors(slot.point).values())
         yield Row(
-            trial=config.key,
+            trial=f"{config.key} {slot.point[schedule.kept.path]}" if schedule.kept else config.key,
             run="",
             replicate=slot.replicate,
             position=position,

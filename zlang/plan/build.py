@@ -52,7 +52,7 @@ def trials(schedule: Schedule, identities: Container[str]) -> Iterator[Trial]:
     """The trials with one of these identities, in order; the commands of the other trials are not built."""
     builder = Builder(schedule)
     for slot in schedule.slots():
-        if builder.identities.of(trial_config(schedule.experiment, slot.point)) in identities:
+        if builder.identities.of_slot(slot) in identities:
             yield builder.trial(slot)[0]
 
 
@@ -99,13 +99,13 @@ class Builder:
         """The trial of a slot, and the setups that it needs, parents first."""
         steps, config = self.trial_steps, trial_config(self._experiment, slot.point)
         own = self.identities.of(config)
-        setups, protocol = steps.prepared(config, slot.replicate, own)
-        frames = steps.frames(config, slot.replicate, own)
+        setups, protocol = steps.prepared(config, slot.draw, own)
+        frames = steps.frames(config, slot.draw, own)
         judged = self._judged(config, frames)
         work, fetch = _footprints(config, judged)
         trial = Trial(
             number=slot.number,
-            identity=own,
+            identity=self.identities.of_slot(slot, config),
             replicate=slot.replicate,
             block=slot.block,
             factors=self.schedule.factors(slot.point),
@@ -119,6 +119,9 @@ class Builder:
             traits=self._traits(config, judged),
             footprint=work,
             fetch=fetch,
+            follows=slot.follows,
+            history=self.identities.history(slot),
+            keeps=self._kept(slot, config),
         )
         steps.exposure.require_guards(config, setups, trial)
         return trial, setups
@@ -134,15 +137,25 @@ class Builder:
     def state(self, slot: Slot) -> tuple[TrialConfig, tuple[Setup, ...], tuple[str, ...]]:
         """The configuration of a trial, the setups it needs (parents first), and the keys of those it leaves stale."""
         config = trial_config(self._experiment, slot.point)
-        setups, _ = self.trial_steps.prepared(config, slot.replicate)
+        setups, _ = self.trial_steps.prepared(config, slot.draw)
         return config, setups, self._invalidated(slot, config, setups)
 
+    def _kept(self, slot: Slot, config: TrialConfig) -> tuple[str, ...]:
+        """The keys of the resources that the next trial finds as this trial leaves them."""
+        return tuple(dict.fromkeys(self._changed(config))) if slot.is_kept else ()
+
     def _invalidated(self, slot: Slot, config: TrialConfig, setups: Sequence[Setup]) -> tuple[str, ...]:
-        changed = self._changed(config)
+        changed = [] if slot.is_kept else [*self.changed_by_all(slot, config)]
         if slot.ends_block:
             own = [item.key for item in setups if item.signature not in self._lasting_setups]
             changed += [*own, *self._keys_of_block]  # setups that this trial does not need end with the block, too
         return tuple(dict.fromkeys(changed))
+
+    def changed_by_all(self, slot: Slot, config: TrialConfig) -> Iterator[str]:
+        """The keys of the resources that a trial and the earlier ones on the same data change."""
+        yield from self._changed(config)
+        for each in slot.earlier():
+            yield from self._changed(trial_config(self._experiment, each.point))
 
     def _changed(self, config: TrialConfig) -> list[str]:
         """The keys of the resources that a trial changes."""

@@ -184,7 +184,7 @@ class Exposure:
         If there are more than `_MOST_POINTS` points, only those that differ from the first in one choice are examined.
         If anything writes in one of them, all devices beneath their targets are assumed to be written to.
         """
-        space = points.without_search(self._experiment)
+        space = points.without_added(self._experiment)
         is_each = space.count <= _MOST_POINTS
         axes = self._experiment.axes
         visited = map(space.__getitem__, range(space.count)) if is_each else hosts.each_choice(self._experiment, axes)

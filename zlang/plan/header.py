@@ -73,6 +73,7 @@ def header(
         settings=settings,
         until=experiment.until,
         search=experiment.search,
+        passes=experiment.kept.passes if experiment.kept else 1,
         metrics=experiment.metrics,
         machines={name: needed for name, (needed, _) in machines.items()},
         shared=_shared(experiment, machines),

@@ -10,10 +10,11 @@ from zlang.check.instances import Frame
 from zlang.check.program import Experiment, Instance, Value
 from zlang.check.streams import Stream
 from zlang.plan import identity
+from zlang.plan.schedule import Slot
 from zlang.plan.streams import place_of
 from zlang.plan.trial_steps import Prepared, TrialSteps
 from zlang.record import Record
-from zlang.space.trial_config import Shape, Surroundings, TrialConfig
+from zlang.space.trial_config import Shape, Surroundings, TrialConfig, trial_config
 
 
 def _one_seed(*_drawn_for: str) -> str:
@@ -49,6 +50,9 @@ class Identities:
         self._cache = Cache[str, str]()
         self._neutral = Cache[Surroundings, _NeutralSurroundings]()
         self._alike = Cache[Shape, _Alike]()
+        self._experiment = experiment
+        self._last: tuple[Slot | None, str] = None, ""
+        """The last trial in the last history, and the hash of that history."""
 
     def of(self, config: TrialConfig) -> str:
         """The identity of a point. Raises ProgramError where it cannot be carried out."""
@@ -63,7 +67,7 @@ class Identities:
         steps.require_possible(config)
         renamed, given = self._with_neutral_names(config)
         prepared = _of_prepared(steps.prepared(renamed))
-        frames = steps.frames(renamed, 1, "")
+        frames = steps.frames(renamed, "1", "")
         if config.shape and not config.protocol.kind.draws and steps.exposure.names_nothing(renamed):
             self._alike[config.shape] = _Alike(renamed, frames[0].context, given, prepared)
         values = [value for stream in renamed.streams for value in _values_of(stream, renamed)]
@@ -77,6 +81,25 @@ class Identities:
         return identity.joined(
             *identity.values_of(config.workload), alike.given, alike.prepared, identity.of_steps(steps)
         )
+
+    def of_slot(self, slot: Slot, config: TrialConfig | None = None) -> str:
+        """The identity of a trial: that of its point, and the number of passes before it on kept data.
+
+        Raises ProgramError where it cannot be carried out.
+        """
+        own = self.of(config or trial_config(self._experiment, slot.point))
+        kept = self._experiment.kept
+        return own if kept is None else identity.joined("kept", own, str(slot.point[kept.path]))
+
+    def history(self, slot: Slot) -> str:
+        """The hash of the trials whose changes to the data a trial finds, in their order; empty if there are none."""
+        if slot.previous is None:
+            return ""
+        last, history = self._last
+        for each in reversed([slot.previous] if last is slot.previous.previous else [*slot.earlier()]):
+            history = identity.joined(history if each.previous else "", self.of_slot(each))
+        self._last = slot.previous, history
+        return history
 
     def _with_neutral_names(self, config: TrialConfig) -> tuple[TrialConfig, str]:
         """A point with names replaced by positions, and the hash of all values except those of the workload."""

@@ -26,7 +26,7 @@ def job(slot: Slot, schedule: Schedule) -> tuple[str, str] | None:
     if "job" not in forms or any(stream.workload.kind is not config.workload.kind for stream in config.streams):
         return None
     steps = TrialSteps(experiment, schedule.here, schedule.draw)
-    frames = steps.frames(config, slot.replicate, Identities(experiment).of(config))
+    frames = steps.frames(config, slot.draw, Identities(experiment).of(config))
     sections = [
         _section(stream.workload, frame, experiment) for stream, frame in zip(config.streams, frames, strict=True)
     ]

@@ -59,7 +59,8 @@ class Place(NamedTuple):
 class Layout:
     """The sizes of a plan to be ordered, and the seed: the numbers of whole plots, points in each, and replicates.
 
-    `keys` are the states that a plot needs, the lowest first. `rounds` are those of a search at each point.
+    `keys` are the states that a plot needs, the lowest first. `rounds` are those of a search at each point. If it
+    `is_in_passes`, the levels are passes over the points of a plot, one after the other.
     """
 
     plots: int
@@ -68,6 +69,7 @@ class Layout:
     seed: int
     keys: Keys | None = None
     rounds: Rounds = ((0,),)
+    is_in_passes: bool = False
 
     @property
     def levels(self) -> list[int]:
@@ -113,6 +115,7 @@ def _by_plots(layout: Layout, how: Order, start: int) -> Iterator[Place]:
     """Yield one whole plot after another; skip the places before `start`."""
     is_planned = how is Order.PLANNED
     points, passes, rounds = layout.points, layout.passes, layout.rounds
+    mixed = _in_passes if layout.is_in_passes else _shuffled
     for first, last in [(0, passes)] if is_planned else ((item, item + 1) for item in range(passes)):
         passed = 0
         if layout.plots > LONGEST_SHUFFLE:  # plots differ in size only if they can be listed
@@ -127,7 +130,7 @@ def _by_plots(layout: Layout, how: Order, start: int) -> Iterator[Place]:
                 block = (at * passes if is_planned else 0) + item + 1
                 if start < count:
                     name = _drawn(layout.seed, plot, replicate + 1, nth)
-                    for point, level in _shuffled(points(plot), rounds[nth], name, start):
+                    for point, level in mixed(points(plot), rounds[nth], name, start):
                         yield Place(block, plot, replicate + 1, point, level)
                 start = max(0, start - count)
 
@@ -246,6 +249,13 @@ def _shuffled(count: int, levels: Sequence[int], drawn: str, start: int) -> Iter
     """Shuffle all pairs of a number below `count` and a level, and yield them from the place `start` on."""
     for place in permutation(count * len(levels), drawn, start):
         yield place // len(levels), levels[place % len(levels)]
+
+
+def _in_passes(count: int, levels: Sequence[int], drawn: str, start: int) -> Iterator[tuple[int, int]]:
+    """Shuffle the numbers below `count` once for each level, and yield the levels one after the other."""
+    for nth, level in enumerate(levels):
+        for number in permutation(count, f"{drawn}:{level}", max(0, start - nth * count)):
+            yield number, level
 
 
 def _grouped(plots: int, keys: Keys, source: random.Random) -> list[int]:

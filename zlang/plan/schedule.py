@@ -41,7 +41,9 @@ T = TypeVar("T")
 class Slot(NamedTuple):
     """One trial before its steps are known: its position and its point.
 
-    `ends_block` if everything is made again after it, because the order says so at the end of a block.
+    `ends_block` if everything is made again after it, because the order says so at the end of a block. `previous` is
+    the trial whose changes to the data it finds, which `follows` so many others; `is_kept` if the next trial finds its
+    changes.
     """
 
     number: int
@@ -50,6 +52,21 @@ class Slot(NamedTuple):
     point: Mapping[str, int]
     whole_plot: int
     ends_block: bool = False
+    previous: Slot | None = None
+    follows: int = 0
+    is_kept: bool = False
+
+    @property
+    def draw(self) -> str:
+        """The text for which random choices are drawn; they differ from those of all trials on the same data."""
+        return f"{self.replicate}.{self.follows}" if self.previous is not None else str(self.replicate)
+
+    def earlier(self) -> Iterator[Slot]:
+        """The trials whose changes to the data it finds, the latest first."""
+        slot = self.previous
+        while slot is not None:
+            yield slot
+            slot = slot.previous
 
 
 @frozen
@@ -82,9 +99,10 @@ class Schedule:
         self.share: Share | None = None
         self.reached: frozenset[str] = like.reached if like else reached
         self.experiment, self.seed, self.part, self.order = experiment, seed, part, order
-        self.space: Space = like.space if like else points.without_search(experiment)
-        self.search = experiment.search
-        self.rounds = rounds or (bisection.rounds(self.search.levels) if self.search else ((0,),))
+        self.space: Space = like.space if like else points.without_added(experiment)
+        self.search, self.kept = experiment.search, experiment.kept
+        levels = (tuple(range(self.kept.passes)),) if self.kept else ((0,),)
+        self.rounds = rounds or (bisection.rounds(self.search.levels) if self.search else levels)
         reads = (expr.reads for expr in (experiment.on, experiment.before) if expr)
         decisive = streams.placed_by(experiment).union(*reads)
         costs = {path: factor.cost or "create" for path, factor in experiment.factors.items()}
@@ -155,7 +173,8 @@ class Schedule:
         return result
 
     def _every_slot(self) -> Iterator[Slot]:
-        return self._in_blocks() if self.order is Order.BLOCKED else self._in_plots()
+        slots = self._in_blocks() if self.order is Order.BLOCKED else self._in_plots()
+        return self._with_histories(slots) if self.kept else slots
 
     def _in_blocks(self) -> Iterator[Slot]:
         """Every trial in order, with the ends of blocks."""
@@ -192,6 +211,15 @@ class Schedule:
                 plot, last = plot + 1, whole
                 slot = slot._replace(whole_plot=plot)
             yield slot
+
+    def _with_histories(self, slots: Iterator[Slot]) -> Iterator[Slot]:
+        """Add to each trial those before it on the same data: each block of a whole plot lays them out again."""
+        for _, together in groupby(slots, key=lambda slot: (slot.block, slot.whole_plot)):
+            *earlier, last = together
+            previous = None
+            for number, slot in enumerate([*earlier, last]):
+                previous = slot._replace(previous=previous, follows=number, is_kept=number < len(earlier))
+                yield previous
 
     def _places(self) -> Iterator[Place]:
         """The place of every trial in order."""
@@ -252,12 +280,13 @@ class Schedule:
             seed=self.seed,
             keys=keys,
             rounds=self.rounds,
+            is_in_passes=self.kept is not None,
         )
 
     def _slot(self, number: int, place: Place, plot: int) -> Slot:
         point = self.plots.at(place.plot, place.point)
-        if self.search is not None:
-            point = {**point, self.search.path: place.level}
+        if self.experiment.added is not None:
+            point = {**point, self.experiment.added: place.level}
         return Slot(number, place.block, place.replicate, point, plot)
 
     def sampled(self, count: int) -> Iterator[tuple[float, Slot | None, Slot]]:

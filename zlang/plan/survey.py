@@ -34,17 +34,25 @@ class SampledTrial:
 def sample(builder: Builder, schedule: Schedule, but: Container[str] = ()) -> Iterator[SampledTrial]:
     """Yield each trial that may be carried out, or a sample of them, and finally the teardown."""
     schedule = schedule.carried_out()
-    return (_every_trial if schedule.trials <= EXACT else _drawn_trials)(builder, schedule, but)
+    is_listed = schedule.trials <= EXACT or schedule.kept is not None
+    return (_every_trial if is_listed else _drawn_trials)(builder, schedule, but)
 
 
 def _every_trial(builder: Builder, schedule: Schedule, but: Container[str]) -> Iterator[SampledTrial]:
     walk = Walk()
+    carried_out = 0  # trials on the kept data, since the data were laid out
     for slot in schedule.slots():
         config, setups, invalidated = builder.state(slot)
-        if trial_place(builder.identities.of(config), slot.replicate) in but:
+        if trial_place(builder.identities.of_slot(slot, config), slot.replicate) in but:
             continue
+        if carried_out != slot.follows:  # earlier ones were measured before, but their changes are needed
+            walk.leave(builder.changed_by_all(slot, config))
+            for each in reversed([*slot.earlier()]):
+                _, needed, _ = builder.state(each)
+                yield SampledTrial(1, walk.enter(needed), builder.like(each))
         yield SampledTrial(1, walk.enter(setups), builder.like(slot, config))
         walk.leave(invalidated)
+        carried_out = slot.follows + 1 if slot.is_kept else 0
     yield SampledTrial(1, walk.state.teardown(), None)
 
 

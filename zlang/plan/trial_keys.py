@@ -15,7 +15,7 @@ def trial_keys(schedule: Schedule) -> Iterator[TrialKey]:
     """The trials in order, without their commands."""
     identities = Identities(schedule.experiment)
     for slot in schedule.slots():
-        identity = identities.of(trial_config(schedule.experiment, slot.point))
+        identity = identities.of_slot(slot)
         yield TrialKey(identity, slot.replicate, slot.number, schedule.factors(slot.point))
 
 
@@ -38,11 +38,12 @@ def twins(schedule: Schedule) -> tuple[int, int] | None:
     experiment = schedule.experiment
     kinds = {thing.kind for thing, _ in hosts.used_by(experiment)}
     identities = Identities(schedule.experiment) if len({kind.name for kind in kinds}) < len(kinds) else None
-    seen: dict[tuple[str, int], int] = {}
+    seen: dict[tuple[str, int, int], int] = {}
     for slot in schedule.slots():
         config = trial_config(experiment, slot.point)
         own = identities.of(config) if identities else config.key
-        first = seen.setdefault((own, slot.replicate), slot.number)
+        nth = slot.point[schedule.kept.path] if schedule.kept else 0
+        first = seen.setdefault((own, slot.replicate, nth), slot.number)
         if first != slot.number:
             return first, slot.number
     return None

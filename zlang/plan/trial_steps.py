@@ -194,22 +194,25 @@ class TrialSteps:
                 action = hosts.action_of(frame.instance, name, state, at=frame.target)
                 yield from self._steps(action, verb, f"{word}-{frame.instance.key}", frame) if action else ()
 
-    def frames(self, config: TrialConfig, replicate: int, own: str) -> tuple[Frame, ...]:
-        """The frame of each workload's templates; each replicate draws new offsets, or replays those of the first."""
+    def frames(self, config: TrialConfig, draw: str, own: str) -> tuple[Frame, ...]:
+        """The frame of each workload's templates; each replicate draws new offsets, or replays those of the first.
+
+        `own` is the identity of the point, and `draw` says which of its trials it is.
+        """
         frames = []
         for number, stream in enumerate(config.streams):
-            drawn_for = [] if stream.workload.replays else [str(replicate)]
+            drawn_for = [] if stream.workload.replays else [draw]
             drawn_for += [place_of(number)] if len(config.streams) > 1 else []
             frames.append(drawn_frame(stream.workload, stream.on, self._draw(own, *drawn_for)))
         return tuple(frames)
 
-    def prepared(self, config: TrialConfig, replicate: int = 1, own: str = "") -> Prepared:
+    def prepared(self, config: TrialConfig, draw: str = "1", own: str = "") -> Prepared:
         """The setups that a target needs, parents first, and the steps of the cache protocol on them."""
         on, protocol, targets = config.on, config.protocol, config.targets
         if not targets and not config.with_:
             return (), ()
         named = self.exposure.named(config)
-        drawn_for = [config.key, own, str(replicate)] if protocol.kind.draws else []
+        drawn_for = [config.key, own, draw] if protocol.kind.draws else []
         drawn_for += [f"{named_thing.by.key} {named_thing.thing.key}" for named_thing in named]
         place = config.surroundings, tuple(drawn_for)
         cached = self._prepared_in.get(place)
@@ -240,7 +243,7 @@ class TrialSteps:
             for finding in streams.rehearsal_findings(self._experiment, config.streams, protocol.kind):
                 raise ProgramError(finding)
             if protocol.kind.draws:
-                frame = rehearsal_frame(protocol, config.workload, on, self._draw(own, str(replicate)))
+                frame = rehearsal_frame(protocol, config.workload, on, self._draw(own, draw))
             workloads = {stream.workload.key for stream in config.streams}
             by_workload = [named_thing.thing for named_thing in named if named_thing.by.key in workloads]
             beneath = {resource.key: resource for target in targets for resource in resources_of(target)}

@@ -37,13 +37,15 @@ from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.record import Record
 from zlang.space import bisection, points, space, twins
 from zlang.space.space import Space, TooConnected
-from zlang.space.trial_config import AS_IS
+from zlang.space.trial_config import AS_IS, trial_config
 from zlang.suggest import with_article
 from zlang.units import Quantity
 
 MOST = 4096
 """Combinations of factors that are tried for what they decide together; drawn points, where there are more."""
 MOST_IN_ALL = 4 * MOST
+MOST_KEPT = 10_000
+"""The most trials of an experiment that keeps its data: their order is gone through."""
 _NAMED = 4
 _NOTED = 3
 Levels = tuple[int | None, ...]
@@ -81,8 +83,8 @@ def _in_one(experiment: Experiment, seed: int) -> SubjectResult:
     """Return findings about the points of one experiment, and a sentence about its space."""
     diagnostics: dict[Place, Diagnostic] = {}
     try:
-        built = points.of(experiment)
-        fixed = built if experiment.search is None else points.without_search(experiment)
+        fixed = points.without_added(experiment)
+        built = fixed if experiment.search is None else points.of(experiment)
         chosen = points.chosen(experiment, fixed, seed)
         measured = points.plots(fixed, chosen, ()).points
     except ProgramError as error:
@@ -92,7 +94,8 @@ def _in_one(experiment: Experiment, seed: int) -> SubjectResult:
     for finding in naming.found_at(experiment):
         diagnostics.setdefault(_place(finding), finding)
     if not diagnostics:
-        diagnostics.update((_place(finding), finding) for finding in _without_value(experiment))
+        every = (*_without_value(experiment), *_kept_unchanged(experiment, built))
+        diagnostics.update((_place(finding), finding) for finding in every)
     same = None if diagnostics else twins.of(experiment, built, chosen)
     if same is not None:
         diagnostics.setdefault(_place(same), same)
@@ -103,6 +106,14 @@ def _in_one(experiment: Experiment, seed: int) -> SubjectResult:
         return tuple(diagnostics.values()), ""
     some = f"{measured:,} of {fixed.count:,}" if measured < fixed.count else f"{measured:,}"
     count = sum(times * number for times, number in replicates.items())
+    passes = ""
+    if experiment.kept is not None:
+        passes = f" × {experiment.kept.passes:,} passes"
+        count *= experiment.kept.passes
+        if count > MOST_KEPT:
+            words = {"count": f"{count:,}", "what": "trials on kept data", "limit": f"{MOST_KEPT:,}"}
+            finding = Code.DESIGN_TOO_LARGE.at(experiment.kept.span, design="layout", hint="make fewer passes", **words)
+            diagnostics.setdefault(_place(finding), finding)
     trials = _counted(count, "trial")
     if experiment.search is not None:
         most = len(bisection.longest(experiment.search.levels))
@@ -110,8 +121,23 @@ def _in_one(experiment: Experiment, seed: int) -> SubjectResult:
         trials = f"at most {_counted(most * count, 'trial')}"
     elif experiment.until is not None:
         trials = f"at most {trials}"
-    counts = f"{experiment.name}: {some} point{'' if some == '1' else 's'}, {trials}"
+    counts = f"{experiment.name}: {some} point{'' if some == '1' else 's'}{passes}, {trials}"
     return tuple(diagnostics.values()), ", ".join([counts, *untried])
+
+
+def _kept_unchanged(experiment: Experiment, built: Space) -> Iterator[Diagnostic]:
+    """Find data that are kept although no trial changes any; a space with many points is not examined."""
+    if experiment.kept is None or built.count > MOST_KEPT:
+        return
+    for number in range(built.count):
+        with suppress(ProgramError):  # reported at the point itself
+            config = trial_config(experiment, built[number])
+            writers = zip(config.streams, config.writes, strict=True)
+            if config.during or any(is_writer and stream.on for stream, is_writer in writers):
+                return
+    message = "no workload writes, so its data are always kept"
+    hint = "remove `layout`, or run a workload that writes, too"
+    yield Code.NOT_SHOWN.at(experiment.kept.span, message=message, hint=hint)
 
 
 def _counted(count: int, noun: str) -> str:

@@ -31,14 +31,13 @@ def of(experiment: Experiment) -> Space:
     return _built(experiment, experiment.axes)
 
 
-def without_search(experiment: Experiment) -> Space:
-    """Return the points at which a factor is searched, if there is a search."""
+def without_added(experiment: Experiment) -> Space:
+    """Return the points without the factor whose levels the schedule adds: a searched one, or passes over kept data."""
     return _built(experiment, _axes(experiment))
 
 
 def _axes(experiment: Experiment) -> tuple[Axis, ...]:
-    search = experiment.search
-    return tuple(axis for axis in experiment.axes if search is None or axis.path != search.path)
+    return tuple(axis for axis in experiment.axes if axis.path != experiment.added)
 
 
 def _built(experiment: Experiment, axes: tuple[Axis, ...]) -> Space:

@@ -251,7 +251,7 @@ _ALONE = re.compile(r"[ \t]*(?:[\n}#]|\Z|[A-Za-z_][\w-]*[ \t]*=)")
 _FORM = re.compile(r"[ \t]+[A-Za-z_]\w*")
 _UNTIL = re.compile(r"\brepeat[ \t]*=?[ \t]*until[ \t]*=?[ \t]*\Z")
 _UNTIL_AT_ONCE = re.compile(r"repeat[ \t]+until[ \t]+")
-_FIELDS = {"with", "before", "run", "during", "cache", "repeat", "design", "collect", "budget"}
+_FIELDS = {"with", "before", "run", "during", "cache", "repeat", "design", "layout", "collect", "budget"}
 _KEY = re.compile(r"[ \t]+[\w-]+:")
 _VALUE = re.compile(r"[ \t]+[\w\[]")
 _MEASURES = re.compile(r"\btable[ \t]+[^\n\"]*[\w)][ \t]+\Z")
