@@ -58,12 +58,14 @@ def _of_meaning(names: tuple[str, ...], meaning: str) -> tuple[tuple[str, str], 
 class Results:
     """The results of a run: its trials by one metric (`design`) and by all metrics and traits (`trials`).
 
-    If it `is_sequential`, results decided which trials were carried out.
+    If it `is_sequential`, results decided which trials were carried out. The factor `of_passes` numbers
+    the passes over kept data, which always follow each other; it is empty without kept data.
     """
 
     design: Design
     trials: tuple[MeasuredTrial, ...]
     is_sequential: bool = False
+    of_passes: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from zlang.check.questions import Search, Until
+from zlang.check.questions import Search, Until, path_of_pass
 from zlang.diagnostics import Lint, Severity
 from zlang.report import design, findings, known_runs, wording
 from zlang.report.clauses import stored_clauses
@@ -58,7 +58,8 @@ def load_findings(trials: Trials) -> list[ResultFinding]:
 
 def find_in_run(trials: Trials, read: Design) -> list[ResultFinding]:
     """All findings about a run that are not allowed, with the severities of its project; `read` is its design."""
-    all_findings = findings.find(Results(read, tuple(_measured(trials, read)), _is_sequential(trials)))
+    measured = tuple(_measured(trials, read))
+    all_findings = findings.find(Results(read, measured, _is_sequential(trials), _factor_of_passes(trials)))
     severities, allowed = _levels_of_project(trials)
     return [_with_severity(finding, severities) for finding in all_findings if finding.lint.name not in allowed]
 
@@ -82,6 +83,12 @@ def _with_severity(finding: ResultFinding, severities: Mapping[str, Severity]) -
 def _is_sequential(trials: Trials) -> bool:
     """Whether results decided which trials were carried out."""
     return bool(stored_clauses(trials, "until", Until) or stored_clauses(trials, "find", Search))
+
+
+def _factor_of_passes(trials: Trials) -> str:
+    """The factor that numbers the passes over kept data; empty without one."""
+    query = 'SELECT any_value(name) FROM "columns" WHERE experiment = ? AND path = ?'
+    return str(run_query(trials.db, query, [trials.experiment, path_of_pass(trials.experiment)]).rows[0][0] or "")
 
 
 def _measured(trials: Trials, read: Design) -> Iterator[MeasuredTrial]:
