@@ -126,6 +126,7 @@ class Code(Enum):
     UNUSED_CHOICE = ("W505", "nothing uses the choice `{name}`")
     STRAY_DOLLAR = ("W506", "the `$` stays in the text, before the value of `{name}`")
     TRIAL_COLUMN = ("W507", "the factor `{name}` has the name of a column that every trial has")
+    NO_SAMPLES = ("W508", "`{name}` has no samples over time in any trial")
     NEVER_MEASURED = ("W504", "`{name}` has no value in any trial: it exists only if the workload {what}")
 
     def __init__(self, id_: str, sentence: str) -> None:

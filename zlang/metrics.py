@@ -17,6 +17,9 @@ STATISTICS = {"mean": "mean", "max": "max"} | {
 """The statistics that each trial has of a distribution, with their descriptions."""
 
 
+_ANY = next(iter(STATISTICS))
+
+
 class Metric(Record):
     """A metric: its `type` in the language, its `unit` in the database; `better` is `higher`, `lower` or empty.
 
@@ -69,6 +72,17 @@ def statistics_of(metric: Metric) -> dict[str, Metric]:
         means = f"{metric.means}.{name}" if metric.means else ""
         own = {"name": statistic(metric.name, name), "doc": f"{metric.doc}, {words}", "means": means}
         result[name] = metric.replace(is_distribution=False, distribution=metric.name, **own)
+    return result
+
+
+def distributions_of_streams(declared: Iterable[Metric]) -> dict[str, Metric]:
+    """The distributions of single streams, `STREAM.NAME`, by their names: those of which trials have statistics."""
+    result = {}
+    for metric in declared:
+        end = f".{statistic(metric.distribution, _ANY)}"
+        if metric.distribution and metric.name.endswith(end) and not metric.name.startswith(f"{PHASE}."):
+            name = metric.name.removesuffix(statistic("", _ANY))
+            result[name] = metric.replace(name=name, is_distribution=True, distribution="")
     return result
 
 

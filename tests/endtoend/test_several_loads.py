@@ -60,6 +60,58 @@ def test_streams_of_one_process(zlang: Zlang) -> None:
     assert design.read(trials, "oltp.read_iops").better == "higher"
 
 
+PERCENTILES = """
+import fio
+dir here { path = "." }
+file data on here { size = 1MiB }
+file archive on here { size = 1MiB  copies = 2 }
+fio oltp { rw = randread  bs = 4KiB  time_based = on  runtime = 1s  rate_iops = 500/s }
+fio backup on archive { rw = read  bs = 64KiB  time_based = on  runtime = 1s  rate_iops = 50/s }
+let both = [oltp, backup]
+let load = oltp | both | backup
+experiment beside {
+  on  = data
+  run = load
+  expect "is short" p99(oltp.read_clat where load == both) < 10s
+  table p99(oltp.read_clat), p999(backup.read_clat), count(read_iops) by load
+  plot oltp.read_clat over latency by load
+  plot p50(oltp.read_clat) over load
+}
+"""
+
+
+def test_percentiles_of_one_stream(zlang: Zlang) -> None:
+    """They are over the operations of that stream or of all its copies, also in trials with that stream alone."""
+    ended = zlang.run(PERCENTILES, code=None)  # nothing is repeated, so the expectation is inconclusive
+    assert "p50(oltp.read_clat)" in ended.out
+    query = """
+        select load, latency_percentile(ns, count, PERCENT) / 1e9 as p
+        from (
+            select load, ns, sum(count) as count from latency join trials using (run, trial, replicate)
+            where metric = 'read_clat' and CONDITION group by all
+        ) group by all
+    """
+
+    def percentiles(stream: str, percent: str) -> dict[str, float]:
+        condition = f"(stream like '{stream}%' or (stream is null and load = '{stream}'))"
+        # The streams of copies alone are also in the histogram of the whole trial.
+        condition += " and not (stream is not null and load = 'backup')"
+        rows = zlang.rows(query.replace("PERCENT", percent).replace("CONDITION", condition))
+        return {str(row["load"]): float(str(row["p"])) for row in rows}
+
+    table = zlang("table", "p99(oltp.read_clat), p999(backup.read_clat) by load", "--format", "json").out
+    rows = {row["load"]: row for row in json.loads(table)}
+    for column, expected in (
+        ("p99(oltp.read_clat)", percentiles("oltp", "99")),
+        ("p999(backup.read_clat)", percentiles("backup", "99.9")),
+    ):
+        shown = {load: row[column] for load, row in rows.items() if row[column] is not None}
+        assert shown == pytest.approx(expected)
+        assert len(shown) == 2
+    verdict = zlang("expect", code=None).out
+    assert "p99(oltp.read_clat where load == both)" in verdict
+
+
 @pytest.mark.parametrize("shell", ["dash", "bash"])
 def test_the_script_begins_processes_together(zlang: Zlang, shell: str) -> None:
     script = zlang("plan", zlang.program(PROGRAM), "--experiment", "naps", "--emit", "sh").out

@@ -103,7 +103,7 @@ class ClauseExpressions:
             if len(node.path) > 1 and node.path[-1] in self.words.measured:
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=self._hint_of_streams(node)))
                 return unknown(node.span)
-            if meant := self._of_member(context, node):
+            if meant := self._of_member(context, node) or self._of_stream(context, node):
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=which_of(meant)))
                 return unknown(node.span)
             return resolve_name(context, node, expected, self._report_unknown)
@@ -172,13 +172,16 @@ class ClauseExpressions:
     def _hint_of_streams(self, node: tree.Name) -> str:
         """Return a hint with the names of a metric in single streams or in another experiment."""
         metric = node.path[-1]
-        end = f".{metric}_p99" if metric in self.words.distributions else f".{metric}"
-        own = [name for name in self.words.metrics if name.endswith(end) and not name.startswith(f"{PHASE}.")]
+        end = f".{metric}_p99" if metric in self.words.distributions and not self._is_percentile else f".{metric}"
+        own = [name for name in self._measured_here if name.endswith(end) and not name.startswith(f"{PHASE}.")]
         others = self.words.others
         near = nearest(node.path[0], [PREVIOUS, *others.before]) if others is not None else []
         if near:
             return f"did you mean `{near[0]}.{metric}`?"
-        return which_of(own) or f"write `{metric}`: only workloads that run beside others have metrics of their own"
+        return (
+            which_of(nearest(str(node), own) or own)
+            or f"write `{metric}`: only workloads that run beside others have metrics of their own"
+        )
 
     def _report_unknown(self, context: Context, node: tree.Name, name: str, expected: Type | None) -> Expr:
         if not self.words.is_partial and not (expected is not None and expected.unknown):
@@ -207,6 +210,25 @@ class ClauseExpressions:
         if thing is None or thing.member is None or thing.member(node.path[1], node.span) is not None:
             return []
         return self._of_quantity(node.path[1], f"{node.path[0]}.") or self._of_quantity(node.path[1])
+
+    @property
+    def _is_percentile(self) -> bool:
+        return PERCENTILE.fullmatch(self.inside) is not None
+
+    @property
+    def _measured_here(self) -> Iterable[str]:
+        """The names that this place can have: distributions in a percentile, else metrics."""
+        return self.words.distributions if self._is_percentile else self.words.metrics
+
+    def _of_stream(self, context: Context, node: tree.Name) -> list[str]:
+        """Return the metrics of a stream that have nearly this name."""
+        begin = f"{node.path[0]}."
+        own = [name for name in self._measured_here if name.startswith(begin)]
+        thing = context.scope.lookup(node.path[0], node.span)
+        if len(node.path) == 1 or not own or (thing and thing.member and thing.member(node.path[1], node.span)):
+            return []
+        ending = [name for name in own if name.endswith(f"_{node.path[-1]}")]
+        return ending[:_MOST_NAMED] or nearest(str(node), own)
 
     def _of_quantity(self, name: str, begin: str = "") -> list[str]:
         """Return the metrics that a general word may mean: for `read_bandwidth`, the rates of reads."""
@@ -256,12 +278,6 @@ class ClauseExpressions:
             hint = f"it is inside `{self.inside}(…)`"
             self.report(Code.AGGREGATE_HERE.at(node.span, name=name, hint=hint))
             return unknown(node.span)
-        of_each_trial = f"{node.arguments[0].span.text}_{name}"
-        if PERCENTILE.fullmatch(name) and of_each_trial in self.words.metrics and "." in of_each_trial:
-            hint = f"write `median({of_each_trial})`, over the percentiles of each trial"
-            expected_, given = self.a_distribution(), quoted(node.arguments[0])
-            self.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=expected_, found=given, hint=hint))
-            return unknown(node.span)
         self.inside = name
         argument = resolve(self.context, node.arguments[0])
         self.inside = "where"
@@ -273,7 +289,7 @@ class ClauseExpressions:
         if PERCENTILE.fullmatch(name) and str(node.arguments[0]) not in self.words.distributions:
             given = quoted(node.arguments[0])
             hint = "a percentile is over single operations; for trials use `median`, `min` or `max`"
-            expected_ = self.a_distribution()
+            expected_ = self.a_distribution(node.arguments[0])
             self.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=expected_, found=given, hint=hint))
             return unknown(node.span)
         if not types.is_number(argument.type):
@@ -290,9 +306,11 @@ class ClauseExpressions:
         """Whether this may be a word of an enumeration; the name of a factor is not."""
         return may_be_word(node) and not (isinstance(node, tree.Name) and self.is_column(node))
 
-    def a_distribution(self) -> str:
-        """Return an example of a distribution, for a hint."""
-        example = next(iter(self.words.distributions), "")
+    def a_distribution(self, instead: tree.Expr | None = None) -> str:
+        """Return an example of a distribution, for a hint; if possible one of the stream that is named `instead`."""
+        begin = f"{instead.path[0]}." if isinstance(instead, tree.Name) else ""
+        distributions = self.words.distributions
+        example = next((name for name in distributions if name.startswith(begin)), next(iter(distributions), ""))
         return f"a distribution such as `{example}`" if example else "a distribution, and none is measured"
 
 

@@ -42,9 +42,14 @@ def resolve_clause(
     if clauses.expressions.is_wrong:
         return None
     _warn_of_absent_metrics(clause, words, report)
+    if isinstance(clause, tree.PlotClause) and isinstance(made, questions.Plot) and made.over.name == "second":
+        for measure in clause.measures if not made.over.paths else ():
+            if str(measure) in words.without_samples:
+                report(Code.NO_SAMPLES.at(measure.span, name=measure, hint=_SAMPLED))
     return made
 
 
+_SAMPLED = "plot the samples of a collector, or add an event or a second workload: then the workload logs over time"
 _Node = TypeVar("_Node", bound=Record)
 
 

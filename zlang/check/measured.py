@@ -149,6 +149,16 @@ def _of_phases(
             yield _STREAMS, metric.replace(name=name, doc=doc, needs="", means="")
 
 
+def without_samples(fields: Mapping[str, Expr], every: Iterable[tuple[str, Metric]]) -> frozenset[str]:
+    """Return the metrics that have no samples over time: a tool logs in intervals only beside streams and events."""
+    run, during = fields["run"], fields.get("during")
+    is_logged = bool(streams.groups(run, fields.get("on"))) or any(workload.scheduled for workload in _instances(run))
+    if is_logged or (during is not None and any(map(streams.things_of, _values(during)))):
+        return frozenset()
+    logging = {reader for reader, metric in every if metric.means.partition(".")[2] in _CUT}
+    return frozenset(metric.name for metric in in_trials(metric for reader, metric in every if reader in logging))
+
+
 def words(item: object) -> list[str]:
     """Split an item of a workload's `metrics` into words: how the metric is found, and its declaration."""
     return [item] if isinstance(item, str) else [str(word) for word in item] if isinstance(item, list | tuple) else []

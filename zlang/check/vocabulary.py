@@ -14,7 +14,7 @@ from zlang.check import streams, types, values
 from zlang.check.derived_columns import FindColumn, finder
 from zlang.check.expressions import Context
 from zlang.check.instances import Frame, explored
-from zlang.check.measured import MOST_LEVELS
+from zlang.check.measured import MOST_LEVELS, without_samples
 from zlang.check.program import ABSENT, Expr, FactorDef, Instance, PartialPoint, Symbol, Value
 from zlang.check.scope import Scope
 from zlang.check.types import NOTHING, Type, Variant
@@ -64,6 +64,7 @@ class Vocabulary(Record):
     fields: Mapping[str, Expr]
     is_partial: bool = False
     never: Mapping[str, str] = MappingProxyType({})
+    without_samples: AbstractSet[str] = frozenset()
     derive: FindColumn | None = None
     others: OtherExperiments | None = None
 
@@ -131,16 +132,19 @@ def words_of(
 
     Metrics that no trial under the `wheres` can have are marked as such.
     """
+    every = tuple(measured)
     result: dict[str, Metric] = {}
     distributions: dict[str, Metric] = {}
     needs: dict[str, tuple[str, str]] = {}
-    for reader, metric in measured:
+    for reader, metric in every:
         # The metrics of one of several streams have the stream's name as a prefix.
         is_path = reader == _STREAMS
         own = {item.name if is_path else metrics.column(item.name): item for item in metrics.in_trials([metric])}
         result |= own
         if metric.is_distribution:
             distributions[metric.name] = metric
+        elif is_path:
+            distributions |= metrics.distributions_of_streams([metric])
         needs |= {} if is_path else dict.fromkeys([*own, metric.name], (reader, metric.needs))
     result.setdefault(metrics.ELAPSED.name, metrics.ELAPSED)
     requested = set() if is_partial else set(needs.values())
@@ -156,6 +160,7 @@ def words_of(
         fields=fields,
         is_partial=is_partial,
         never=never,
+        without_samples=without_samples(fields, every),
         derive=finder(conditions, factors),
     )
 

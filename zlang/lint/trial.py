@@ -15,7 +15,7 @@ from zlang.check import schedules, streams
 from zlang.check.instances import Frame, LazyValues, treatment_site
 from zlang.check.program import Experiment, Instance, PartialPoint, Point, Symbol, Value
 from zlang.check.streams import Stream
-from zlang.metrics import Metric, in_trials
+from zlang.metrics import Metric, distributions_of_streams, in_trials
 from zlang.source import Span
 from zlang.space import faults, points
 from zlang.units import Quantity
@@ -191,6 +191,7 @@ def metrics_of(experiment: Experiment, terms: Iterable[Term]) -> dict[str, Metri
     if not names:  # many rules ask, and an experiment of many streams has many metrics
         return {}
     declared = {metric.name: metric for metric in (*experiment.metrics, *in_trials(experiment.metrics))}
+    declared |= distributions_of_streams(experiment.metrics)
     return {name: declared[name] for name in names if name in declared}
 
 

@@ -54,7 +54,7 @@ def compared(trials: Trials, other: Trials, expected: ExpectedRatio) -> list[Com
 def _rows(trials: Trials, term: Term, by: Sequence[FactorRef]) -> list[Row]:
     """The valid trials that have the figure, with the levels of these factors."""
     levels = [formulas.level(trials, item) for item in by]
-    joined = margins.percentile_join(term, 0) if term.op == "percentile" else ""
+    joined = margins.percentile_join(trials, term, 0) if term.op == "percentile" else ""
     own = f"trial, coalesce(measured_in, run), replicate, position, block, coalesce(host, ''), {design.SETUPS}"
     value = f"{formulas.of_trial(trials, term, 0)}::DOUBLE"
     chosen = ", ".join([own, f"{value} AS figure", *levels])

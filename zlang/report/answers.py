@@ -28,7 +28,7 @@ from zlang.check.vocabulary import Vocabulary, column_of_results
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.errors import RunError
 from zlang.intervals import exp
-from zlang.metrics import ELAPSED, PERCENTILES, Metric, in_trials
+from zlang.metrics import ELAPSED, PERCENTILES, Metric, distributions_of_streams, in_trials
 from zlang.report import formulas, margins, series
 from zlang.report.clauses import metrics_of, stored_clauses
 from zlang.report.drawn import EMPTY, Drawn, Form
@@ -236,7 +236,14 @@ def _words(trials: Trials) -> Vocabulary:
         "SELECT DISTINCT metric FROM histograms WHERE list_contains(?, run)",
         [[trials.run, *trials.others]],
     ).rows
-    names = sorted(str(name) for (name,) in kept)
+    of_streams = run_query(
+        trials.db,
+        'SELECT path, distribution FROM "columns" WHERE experiment = ? AND distribution IN '
+        "(SELECT DISTINCT metric FROM histograms WHERE list_contains(?, run))",
+        [trials.experiment, [trials.run, *trials.others]],
+    ).rows
+    declared = (Metric(str(path), "duration", distribution=str(name)) for path, name in of_streams)
+    names = sorted([*(str(name) for (name,) in kept), *distributions_of_streams(declared)])
     distributions = {name: Metric(name, "duration", NANOSECONDS, is_distribution=True) for name in names}
     units = {name: trials.metrics[name][1] for name in sorted(trials.measured)}
     measured = {name: Metric(name, scalar_of(unit), unit) for name, unit in units.items()}

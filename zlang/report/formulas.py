@@ -12,6 +12,7 @@ from pathlib import Path
 from zlang.check.questions import FactorRef, LevelsWithValue, Term, aggregates, distribution_of
 from zlang.check.types import NANOSECONDS, SCALARS, parts_of
 from zlang.frozen import frozen
+from zlang.metrics import PERCENTILES, statistic
 from zlang.store.query import run_query
 from zlang.store.store import literal, quoted
 
@@ -138,8 +139,8 @@ def _percentile(trials: Trials, term: Term, keys: Sequence[str]) -> str:
     value = f"latency_percentile(ns, ios, {100 * float(term.value or 0)!r}) / {parts_of(NANOSECONDS)}"
     return (
         f"WITH c AS (SELECT {own}run, trial, replicate, valid FROM t{_where_sql(trials, term.terms)}), "
-        f"h AS (SELECT {own}ns, counts FROM c JOIN main.histograms USING (run, trial, replicate, valid) "
-        f"WHERE valid AND metric = {literal(distribution_of(term))}), "
+        f"h AS (SELECT {own}ns, counts FROM c JOIN {histograms(trials, distribution_of(term))} "
+        "USING (run, trial, replicate, valid)), "
         f"b AS (SELECT {own}unnest(ns) AS ns, unnest(counts) AS ios FROM h), "
         f"p AS (SELECT {own}{value} AS v FROM b{_group_by_sql(keys)}), "
         f"m AS (SELECT {own}count(*) AS n FROM h{_group_by_sql(keys)}), "
@@ -147,6 +148,33 @@ def _percentile(trials: Trials, term: Term, keys: Sequence[str]) -> str:
         f"SELECT {''.join(f's.{key}, ' for key in keys)}v, n, tried, NULL AS vs FROM s "
         f"LEFT JOIN (SELECT p.*, n FROM p JOIN m ON true{_same(keys, 'p', 'm')}) q ON true{_same(keys, 's', 'q')}"
     )
+
+
+def histograms(trials: Trials, name: str) -> str:
+    """The SQL of a table with the histogram of each valid trial of a distribution; `STREAM.NAME` is that of one stream.
+
+    A trial with only that stream has its histogram as that of the whole trial. Those of copies of a stream are joined.
+    """
+    stream, _, metric = name.rpartition(".")
+    chosen = f"valid AND metric = {literal(metric)}"
+    whole = f"SELECT run, trial, replicate, valid, ns, counts FROM main.histograms WHERE {chosen}"
+    if not stream:
+        return f"({whole})"
+    there = "SELECT DISTINCT run, trial, replicate"
+    group = f'{there}, stream, host FROM main.stream_metrics WHERE "group" = {literal(stream)}'
+    same = "h.stream IS NOT DISTINCT FROM g.stream AND h.host IS NOT DISTINCT FROM g.host"
+    several = (
+        "SELECT run, trial, replicate, valid, flatten(list(ns)) AS ns, flatten(list(counts)) AS counts "
+        f"FROM (FROM main.stream_histograms WHERE {chosen}) h JOIN ({group}) g USING (run, trial, replicate) "
+        f"WHERE {same} GROUP BY run, trial, replicate, valid"
+    )
+    (code, _) = trials.metrics.get(statistic(name, PERCENTILES[0][0]), ("", ""))
+    if not code:
+        return f"({several})"
+    alone = f"({there} FROM {trials.rows} WHERE {quoted(code)} IS NOT NULL)"
+    others = f"({there} FROM main.stream_metrics)"
+    key = "USING (run, trial, replicate)"
+    return f"((FROM ({whole}) SEMI JOIN {alone} {key} ANTI JOIN {others} {key}) UNION ALL ({several}))"
 
 
 def _same(keys: Sequence[str], item: str, other: str) -> str:

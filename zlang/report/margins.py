@@ -25,7 +25,7 @@ from zlang.report.formulas import Trials
 from zlang.report.strata import Observation
 from zlang.report.summary import Cell, cells
 from zlang.store.query import run_query
-from zlang.store.store import literal, quoted
+from zlang.store.store import quoted
 
 COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _STEP = 1e-6
@@ -91,7 +91,7 @@ def samples(trials: Trials, terms: Sequence[Term], by: Sequence[FactorRef]) -> l
     factors = [quoted(name) for name, _ in trials.factors.values()]
     levels = [formulas.level(trials, item) for item in by]
     values = [formulas.of_trial(trials, term, n) for n, term in enumerate(terms)]
-    percentiles = "".join(percentile_join(term, n) for n, term in enumerate(terms) if term.op == "percentile")
+    percentiles = "".join(percentile_join(trials, term, n) for n, term in enumerate(terms) if term.op == "percentile")
     own = "trial, coalesce(measured_in, run), replicate, position, block, '', " + design.SETUPS
     chosen = ", ".join([own, *levels, *factors, *values])
     source = f"{design.source(trials)}{percentiles}"
@@ -109,14 +109,14 @@ def samples(trials: Trials, terms: Sequence[Term], by: Sequence[FactorRef]) -> l
     ]
 
 
-def percentile_join(term: Term, number: int) -> str:
+def percentile_join(trials: Trials, term: Term, number: int) -> str:
     """The SQL join that gives each trial its own percentile."""
     percent = repr(100 * float(term.value or 0))
     return (
         f" LEFT JOIN (SELECT run AS p{number}_run, trial AS p{number}_trial, replicate AS p{number}_replicate, "
         f"latency_percentile(bin, ios, {percent}) / {parts_of(NANOSECONDS)} AS p{number} "
-        f"FROM (SELECT run, trial, replicate, unnest(ns) AS bin, unnest(counts) AS ios FROM main.histograms "
-        f"WHERE valid AND metric = {literal(distribution_of(term))}) GROUP BY ALL) "
+        f"FROM (SELECT run, trial, replicate, unnest(ns) AS bin, unnest(counts) AS ios "
+        f"FROM {formulas.histograms(trials, distribution_of(term))}) GROUP BY ALL) "
         f"ON p{number}_run = t.run AND p{number}_trial = t.trial AND p{number}_replicate = t.replicate"
     )
 

@@ -17,7 +17,7 @@ from zlang.check.types import NANOSECONDS, parts_of
 from zlang.metrics import QUIET
 from zlang.report import design, ratios
 from zlang.report.drawn import WIDEST_BAR, Drawn, Form
-from zlang.report.formulas import Trials, evaluate, level
+from zlang.report.formulas import Trials, evaluate, histograms, level
 from zlang.report.summary import GEOMETRIC_MEAN, Cell, Estimate, cells, estimate, estimates
 from zlang.store.query import run_query
 from zlang.store.store import literal
@@ -162,8 +162,8 @@ def _histograms_in_sql(trials: Trials, measure: Measure, levels: Sequence[str]) 
     group = f"dense_rank() OVER (ORDER BY {', '.join(keys)})" if keys else "1"
     return (
         f"h AS (SELECT row_number() OVER () AS id, {group} AS own, * FROM (SELECT {chosen}ns AS bins, counts "
-        f"FROM {trials.rows} t JOIN main.histograms USING (run, trial, replicate, valid) "
-        f"WHERE valid AND metric = {literal(distribution_of(measure.term))}))"
+        f"FROM {trials.rows} t JOIN {histograms(trials, distribution_of(measure.term))} "
+        "USING (run, trial, replicate, valid)))"
     )
 
 
