@@ -83,7 +83,7 @@ def test_a_trial_is_recognised_by_its_point_its_pass_and_its_history() -> None:
 def test_each_pass_draws_other_offsets_unless_they_are_replayed() -> None:
     for replay, seeds in (("", 4 * 3), ("seed = replay", 1)):
         trials = trials_of(planned(rw=f"randwrite {replay}"))
-        points = {}
+        points: dict[tuple[object, object], set[tuple[str, ...]]] = {}
         for trial in trials:
             commands = tuple(step.command for step in trial.steps)
             points.setdefault((trial.factors["size"], trial.factors["bs"]), set()).add(commands)

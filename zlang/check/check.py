@@ -88,6 +88,7 @@ class _Checker:
         self.work.begin(names, root)
         for name in root.entries:
             self.work.entry(name, lambda name: scope.lookup(name, root.entries[name].span))
+        self.modules.check_offers()
         for module in [file for file in self.modules.files.values() if file is not root]:
             inner = ModuleScope(names, module)
             for name in module.entries:

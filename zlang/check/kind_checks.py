@@ -42,6 +42,8 @@ _PARTS_OF = {
     "is_place": ("resource",),
 }
 """Parts of a kind that only some roles have."""
+_BUILT_ON = ("machine", "resource")
+"""The roles of kinds that are built on something."""
 _SETTABLE = ("live", "rewrite")
 _ON = ("on", "yes", "true")
 _UNDOES = (("create", "", "destroy"), ("verify", "cold", "flush"), ("verify", "hot", "warm"))
@@ -147,6 +149,16 @@ def _out_of_place(node: tree.KindDef) -> Iterator[Diagnostic]:
             yield Code.BAD_KIND.at(item.span, message=f"a {node.role.text} has no `{name}`", hint=hint)
 
 
+def _built_on_nothing(node: tree.KindDef) -> Iterator[Diagnostic]:
+    """Find a kind that uses a target, but is written as if it was built on that."""
+    if node.parents and node.role.text in _ACTIONS and node.role.text not in _BUILT_ON:
+        names = " | ".join(word.text for word in node.parents)
+        message = f"a {node.role.text} is not built on anything"
+        takes = node.role.text in _PARTS_OF["needs"]
+        hint = f"remove `on {names}`" + (f", and write `needs {names} as at` in the kind" if takes else "")
+        yield Code.BAD_KIND.at(node.parents[0].span, message=message, hint=hint)
+
+
 def of_properties(node: tree.KindDef) -> Iterator[Diagnostic]:
     """Find properties that conflict with each other or with `change`, which sets some of them."""
     change = next((action for action in _actions(node) if action.name.text == "change"), None)
@@ -234,5 +246,6 @@ _RULES: tuple[Callable[[tree.KindDef], Iterator[Diagnostic]], ...] = (
     _missing_guard,
     _repeated_items,
     _out_of_place,
+    _built_on_nothing,
     _reserved_names,
 )

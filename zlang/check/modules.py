@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 from zlang.check import library
 from zlang.check.findings import Findings
@@ -101,6 +102,28 @@ class Modules:
         own = made.properties if declared is None else [item.name.text for item in _own_properties(entry)]
         _ = [made.properties[item] for item in own if item in made.properties]  # each is checked on demand
         dict(made.traits)
+
+    def check_offers(self) -> None:
+        """Report names after `on` and `needs` that no kind has or offers; any file may use what another declares."""
+        own = [kind for module in self.files.values() for kind in module.kinds.values()]
+        known = {name for kind in own for name in (kind.name, *kind.offers)}
+        for module in self.files.values():
+            for entry in (item for item in module.written.entries if isinstance(item, tree.KindDef)):
+                needed = [word for item in entry.items if isinstance(item, tree.Needs) for word in item.offers]
+                for word in (*entry.parents, *needed):
+                    if word.text not in known and not self.library.module_of(word.text.rpartition(".")[2]):
+                        self._check_offer(word, known)
+
+    def _check_offer(self, word: tree.Word, known: AbstractSet[str]) -> None:
+        """Report a name that no kind of the library offers."""
+        offered: dict[str, None] = {}
+        for name in self.library.names():
+            offered.update(dict.fromkeys(self.library.kind(name).offers))
+            if word.text in offered:
+                return
+        near = did_you_mean(word.text, [*known, *offered])
+        hint = near or f'what a kind offers is declared in it: `offers {word.text} = "…"`'
+        self.findings.report(Code.UNKNOWN_NAME.at(word.span, name=word.text, hint=hint))
 
     def _kind_node(self, module: Module, name: str) -> tuple[tree.KindDef, Declared] | None:
         """Return the declaration of a kind that another extends; it stands earlier in the file, or in another file."""

@@ -40,6 +40,9 @@ def part_of_kind(stop: StopPlace) -> Meant | None:
         return "write what it is: `kind NAME: workload { … }`, or another role or kind", None
     if not _is_in_kind(stop):
         return None
+    if stop.last == "NAME" and (needs := _NEEDS_BEFORE.search(text, 0, token.start)):
+        hint = f"give it the name that it has in the commands: `{needs[0].strip()} as at`"
+        return hint, stop.fix(needs.end(1), needs.end(1), " as at")
     if token.type == "STRING" and _ACTION_BEFORE.search(line):
         return 'write a command as `sh "…"`', stop.fix(token.start, token.start, "sh ")
     if token.type == "STRING" and (metric := _METRIC_OF_TEXT.search(line)):
@@ -62,6 +65,7 @@ _QUOTED = re.compile(r'"[\w-]+"(?:[ \t]*\|[ \t]*"[\w-]+")*')
 _OPTIONAL = re.compile(r"(?:optional|nullable|maybe)[ \t]+([a-z]+)")
 _DEFAULT = re.compile(r"([a-z]+)[ \t]*=[ \t]*([^\s{}]+)")
 _KIND_ALONE = re.compile(r"^[ \t]*kind[ \t]+\w+[ \t]*\Z")
+_NEEDS_BEFORE = re.compile(r"\bneeds[ \t]+(\w+(?:[ \t]*\|[ \t]*\w+)*)\s*\Z")
 _ACTION_BEFORE = re.compile(r"[ \t{][a-z]\w*[ \t]*\{[ \t]*\Z")
 _METRIC_OF_TEXT = re.compile(r"\bmetric[ \t]+(\w+)[ \t]*:[ \t]*(\w+)[ \t]*=[ \t]*\Z")
 _METRIC_BEFORE = re.compile(r"\bmetric[ \t]+\Z")
