@@ -107,8 +107,10 @@ def test_an_estimate_includes_the_trials_that_are_repeated(tmp_path: Path) -> No
     trials = trials_of(plan)
     whole = costs.estimate(plan, tmp_path / "none")
     last = {trial.place for trial in trials[:7]}
-    rest = costs.estimate(plan, tmp_path / "none", last)
+    remaining = costs.estimate(plan, tmp_path / "none", last)
     assert whole.seconds["measuring"] == pytest.approx(10 * len(trials), rel=0.01)
-    assert rest.seconds["measuring"] == pytest.approx(10 * len(trials), rel=0.01)  # seven are repeated for the eighth
+    assert remaining.seconds["measuring"] == pytest.approx(
+        10 * len(trials), rel=0.01
+    )  # seven are repeated for the eighth
     one_history = costs.estimate(plan, tmp_path / "none", {trial.place for trial in trials[:8]})
     assert one_history.seconds["measuring"] == pytest.approx(10 * (len(trials) - 8), rel=0.01)

@@ -65,7 +65,7 @@ _ELSEWHERE = {
     **dict.fromkeys(("drop_caches", "dropcaches", "clear_cache"), "write `cache = cold`"),
     "seed": "it is an option of `zlang run`: `--seed`",
     **dict.fromkeys(
-        ("keep", "kept", "passes", "age", "drift", "history", "keep_data", "persist"),
+        ("keep", "kept", "passes", "drift", "history", "keep_data", "persist"),
         "write `layout = keep(20)`: 20 passes over the points on the same data",
     ),
     **dict.fromkeys(

@@ -13,6 +13,7 @@ from zlang.check.kinds import ROLES, kind_of
 from zlang.check.module import Module, merged_kind
 from zlang.check.program import Expr, Kind
 from zlang.check.types import NOTHING
+from zlang.check.words_apart import with_meant_word
 from zlang.diagnostics import Code
 from zlang.errors import reason_of
 from zlang.metrics import Metric
@@ -38,6 +39,7 @@ class Modules:
         """Read a file and all its imports."""
         parsed = self._parsed(source)
         source = parsed.tree.source
+        first_of_file = len(self.findings.items)
         self.findings.items += parsed.findings
         if all(source.name != value.name for value in self.sources):
             self.sources.append(source)
@@ -50,6 +52,8 @@ class Modules:
         for entry in parsed.tree.entries:
             if isinstance(entry, tree.KindDef) and entry.name.text not in module.kinds:
                 self._kind(entry, module)
+        for number in range(first_of_file, first_of_file + len(parsed.findings)):
+            self.findings.items[number] = with_meant_word(self.findings.items[number], self._declared_kinds(module))
         for declared, place in places.items():
             kind = self._library_kind(module, declared)
             if kind is not None and declared not in module.kinds:
@@ -103,25 +107,34 @@ class Modules:
         _ = [made.properties[item] for item in own if item in made.properties]  # each is checked on demand
         dict(made.traits)
 
+    def _declared_kinds(self, module: Module) -> Iterator[tuple[tree.KindDef, Declared]]:
+        """Yield the declarations of all kinds that a file can use without a prefix."""
+        for item in (module, *module.merged):
+            yield from item.kind_nodes.values()
+        for name in self.library.names():
+            home = self.library.module_of(name)
+            if home == library.PRELUDE or module.libraries.get(home) == "":
+                yield self.library.node(name), self.library.declared(name)
+
     def check_offers(self) -> None:
         """Report names after `on` and `needs` that no kind has or offers; any file may use what another declares."""
         own = [kind for module in self.files.values() for kind in module.kinds.values()]
-        known = {name for kind in own for name in (kind.name, *kind.offers)}
+        offers = {name for kind in own for name in (kind.name, *kind.offers)}
         for module in self.files.values():
             for entry in (item for item in module.written.entries if isinstance(item, tree.KindDef)):
                 needed = [word for item in entry.items if isinstance(item, tree.Needs) for word in item.offers]
                 for word in (*entry.parents, *needed):
-                    if word.text not in known and not self.library.module_of(word.text.rpartition(".")[2]):
-                        self._check_offer(word, known)
+                    if word.text not in offers and not self.library.module_of(word.text.rpartition(".")[2]):
+                        self._check_offer(word, offers)
 
-    def _check_offer(self, word: tree.Word, known: AbstractSet[str]) -> None:
+    def _check_offer(self, word: tree.Word, offers: AbstractSet[str]) -> None:
         """Report a name that no kind of the library offers."""
         offered: dict[str, None] = {}
         for name in self.library.names():
             offered.update(dict.fromkeys(self.library.kind(name).offers))
             if word.text in offered:
                 return
-        near = did_you_mean(word.text, [*known, *offered])
+        near = did_you_mean(word.text, [*offers, *offered])
         hint = near or f'what a kind offers is declared in it: `offers {word.text} = "…"`'
         self.findings.report(Code.UNKNOWN_NAME.at(word.span, name=word.text, hint=hint))
 

@@ -1,0 +1,56 @@
+"""A value of several words where a property takes one: `rw = random read` for `randread`.
+
+In: the finding of the parser, which stops at the second word, and what properties of that name can be. Out: the same
+finding with a hint that repairs the whole value, if the words of each alternative are near to a possible one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+
+from zlang.check import types
+from zlang.check.kind_declarations import Declared, left_out
+from zlang.diagnostics import Code, Diagnostic, Edit, Fix
+from zlang.source import Span
+from zlang.suggest import nearest
+from zlang.syntax import tree
+
+_BEFORE = re.compile(r"(?<![\w.])([a-z_]\w*)[ \t]*=[ \t]*((?:[A-Za-z][\w-]*[ \t|]+)+)\Z")
+_AFTER = re.compile(
+    r"[A-Za-z][\w-]*(?:[ \t|]+[A-Za-z][\w-]*(?![\w-]*[ \t]*[=.({]))*(?=[ \t]*(?:[\n}#]|\Z|[a-z_]\w*[ \t]*=))"
+)
+
+
+def with_meant_word(finding: Diagnostic, kinds: Iterable[tuple[tree.KindDef, Declared]]) -> Diagnostic:
+    """Return the finding with a hint that writes each alternative as one word; unchanged if none is meant."""
+    text, begin = finding.span.source.text, finding.span.start
+    line = text.rfind("\n", 0, begin) + 1
+    before, after = _BEFORE.search(text, line, begin), _AFTER.match(text, begin)
+    if finding.code is not Code.UNEXPECTED or before is None or after is None:
+        return finding
+    name, start = before[1], before.start(2)
+    alternatives = [" ".join(each.split()) for each in text[start : after.end()].split("|")]
+    for node, declared in kinds:
+        if name not in declared.nodes:
+            continue
+        possible = [atom.name for atom in declared.nodes[name].type.atoms if atom.name not in types.SCALARS]
+        meant = [_meant(each.split(), possible) for each in alternatives]
+        if all(meant):
+            value = " | ".join(word for words in meant for word in words)
+            place = Span(finding.span.source, start, after.end())
+            fix = Fix(f"write `{value}`", (Edit(place, value),), is_safe=False)
+            return finding.replace(hint=f"did you mean `{name} = {value}`?", fixes=(fix,))
+        reasons = dict(left_out(node))
+        reason = next((reasons[word] for each in alternatives for word in each.split() if word in reasons), "")
+        if reason:
+            return finding.replace(hint=reason, fixes=())
+    return finding
+
+
+def _meant(words: Sequence[str], possible: Collection[str]) -> list[str]:
+    """The word that is nearest to several and has the beginning of each, or the only one of them that is possible."""
+    near = nearest("".join(words), possible)
+    whole = [word for word in near if all(each[:2].lower() in word.lower() for each in words)]
+    alone = [word for word in words if word in possible]
+    return whole[:1] or (alone if len(alone) == 1 else [])
