@@ -49,6 +49,12 @@ def resolve_clause(
     return made
 
 
+_SAME_AXIS = {
+    "latency": ("clat", "lat", "latencies", "distribution", "cdf", "histogram"),
+    "position": ("trial", "trials", "number", "run", "sequence", "order", "index"),
+    "second": ("time", "t", "timestamp", "elapsed", "secs", "seconds", "runtime", "duration"),
+}
+"""The axes of plots, and other words for them."""
 _SAMPLED = "plot the samples of a collector, or add an event or a second workload: then the workload logs over time"
 _Node = TypeVar("_Node", bound=Record)
 
@@ -335,6 +341,9 @@ class _Clauses:
         names = [column.name for column in self.words.columns]
         hint = phases.NONE if phases.is_phase(node, self.words) else which_of(self.words.ambiguous(node.path))
         hint = hint or did_you_mean(str(node), [*names, *other_words])
+        hint = hint or next(
+            (f"write `over {axis}`" for axis in other_words if str(node) in _SAME_AXIS.get(axis, ())), ""
+        )
         hint = hint or ("its factors are " + ", ".join(f"`{name}`" for name in names) if names else "it has no factors")
         self.expressions.report(Code.NO_FACTOR.at(node.span, name=node, hint=hint))
         return None

@@ -79,7 +79,13 @@ def _kinds_described_with(context: Context, word: str) -> str:
 
 
 def resolve_declaration(
-    context: Context, node: tree.Anonymous | tree.Declaration, path: Path, *, is_given: bool = False, label: str = ""
+    context: Context,
+    node: tree.Anonymous | tree.Declaration,
+    path: Path,
+    *,
+    is_given: bool = False,
+    label: str = "",
+    expected: Type | None = None,
 ) -> Expr:
     """Resolve a declared thing: its properties by type, its parent by kind."""
     span, kind_name, items = node.span, node.kind, node.items
@@ -88,8 +94,10 @@ def resolve_declaration(
         from zlang.syntax.foreign_words import ENTRIES
 
         name = str(kind_name)
+        variant = expected.variant(name) if expected is not None else None
         hint: str = (
-            ENTRIES.get(name)
+            (f"write `{name}({variant.example})`" if variant and variant.field else "")
+            or ENTRIES.get(name)
             or context.scope.kind_hint(name)
             or did_you_mean(name, [*context.scope.kind_names(), *ENTRY_WORDS])
         )

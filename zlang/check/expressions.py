@@ -34,6 +34,7 @@ from zlang.check.types import Type
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.record import Record
 from zlang.source import Source, Span
+from zlang.suggest import Hint
 from zlang.syntax import tree
 from zlang.syntax.parse import DEEPEST
 from zlang.units import Quantity
@@ -46,6 +47,7 @@ _LEAST_REMEMBERED = 4
 """Expressions with less work than this are worked out again wherever a name leads to them."""
 _MOST_LEVELS, _EVALUATIONS = 4096, 25
 """An expression is worked out at this many combinations of levels at most; this many evaluations count as one step."""
+_SECTOR = 512
 _UNITS = {name: scalar.example.lstrip("0123456789") for name, scalar in types.SCALARS.items() if scalar.unit}
 
 
@@ -142,7 +144,9 @@ def same_unit(sides: list[Expr]) -> str:
     for side in sides:
         text = side.span.text
         if unit and side.type == types.COUNT and text.isdecimal():
-            return f"give `{text}` a unit: `{text}{unit}`"
+            is_bytes = "size" in scalars and int(text) >= _SECTOR  # so few bytes are never meant
+            written = units.show(Quantity(Fraction(text), units.SIZE)) if is_bytes else f"{text}{unit}"
+            return Hint(f"give `{text}` a unit: `{written}`", text, written, is_safe=False)
         if side.type == types.SIZE and text[:1].isdigit() and unit in {"MiB/s", "/s"}:
             return f"write a rate as `{text}/s`" if unit == "MiB/s" else "write a number per second as `1000/s`"
     if all(scalar in {"string", "path"} for scalar in scalars):

@@ -118,6 +118,6 @@ def _resolve_factors(
         case tree.Range():
             return resolve_range(context, node, path)
         case tree.Anonymous():
-            return resolve_declaration(context, node, path)
+            return resolve_declaration(context, node, path, expected=expected)
         case tree.Amend():
             return resolve_amend(context, node, path)

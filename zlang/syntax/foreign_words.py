@@ -94,5 +94,6 @@ UNIT_WORDS = {
     **dict.fromkeys(("minutes", "minute", "mins"), "min"),
     **dict.fromkeys(("hours", "hour", "hrs"), "h"),
     **dict.fromkeys(("days", "day"), "d"),
+    **dict.fromkeys(("iops", "IOPS", "ops"), "/s"),
     **dict.fromkeys(("milliseconds", "millisecond"), "ms"),
 }

@@ -14,7 +14,7 @@ def comparison(stop: StopPlace) -> Meant | None:
     """A single `=`, or a sign of another language, between compared values."""
     text, token = stop.text, stop.token
     if token.type == "FIELD" and stop.last in {"LPAR", "COMMA"} and _CALLED.search(text, 0, stop.end):
-        return "write properties in braces: `KIND { NAME = VALUE }`", None
+        return "write properties in braces: `KIND { NAME = VALUE }`; a word takes its value alone: `WORD(VALUE)`", None
     if token.type == "FIELD" and _begins_operand(stop):
         sign = text.index("=", token.end)
         written = _TURNED.get(text[sign : sign + 2], "==")
@@ -98,7 +98,7 @@ def number(stop: StopPlace) -> Meant | None:
     text, token = stop.text, stop.token
     before = _NUMBER_BEFORE.search(text, 0, token.start) if token.type == "NAME" else None
     unit = UNIT_WORDS.get(token.text, token.text)
-    if before is not None and unit in {*UNITS, "MB", "GB", "TB"}:
+    if before is not None and unit in {*UNITS, "MB", "GB", "TB", "/s"}:
         written = f"{before[1]}{unit}"
         return f"write a number and its unit as one word: `{written}`", stop.fix(before.start(), token.end, written)
     is_after_word = stop.expected.startswith("`name") and stop.last == "NAME" and token.type == "NUMBER"
