@@ -43,8 +43,8 @@ _COLLECTING = {"append", "first", "nothing", "one", "pair"}
 _FLAT = {"type_add", "type_more", "path_more"}
 
 
-_YAML = r"[ \t]*\w[\w .-]*:(?!\S)"
-"""A line of a block of YAML, such as `key: value`."""
+_YAML = r"[ \t]*(?:-[ \t]+)?\w[\w .-]*:(?!\S)"
+"""A line of a block of YAML, such as `key: value` or `- key: value`."""
 
 
 class Parsed(Record):
