@@ -153,7 +153,9 @@ class _Clauses:
         over = self._axis(node.over)
         axis = over.name if over and not over.paths else ""
         sorted_by = (*node.by, *((node.facet,) if node.facet else ()))
-        if axis:
+        if over is None:  # a distribution has a meaning only over some axes
+            measures = [self._measure(each) for each in node.measures if str(each) not in self.words.distributions]
+        elif axis:
             measures = [self._measure_on_axis(each, axis) for each in node.measures]
             self._refuse_phases(sorted_by, axis)
         else:
@@ -280,6 +282,14 @@ class _Clauses:
         )
 
     def _measure(self, node: tree.Expr) -> Measure | None:
+        if isinstance(node, tree.Tuple | tree.ListOf):
+            hint = (
+                f"separate measures by commas, without brackets: `{', '.join(one_line(item) for item in node.items)}`"
+            )
+            self.expressions.report(
+                Code.UNEXPECTED.at(node.span, expected="a measure", found="several in brackets", hint=hint)
+            )
+            return None
         has_aggregate = any(is_aggregate(part) for part in tree.parts(node))
         if not has_aggregate:
             node = tree.Call(node.span, tree.Name(node.span, ("median",)), (node,))

@@ -40,6 +40,8 @@ def resolve_name(
         if got is None:
             subject = f"`{'.'.join(node.path[:i])}`"
             hint = _nearest_member(context, resolved, name)
+            if not hint and i == len(node.path) - 1 and context.scope.lookup(name, node.span) is not None:
+                hint = Hint(f"write `{name}`: a name has no prefix", str(node), name, is_safe=False)
             context.report(Code.UNKNOWN_FIELD.at(node.span, subject=subject, name=name, hint=hint))
             return unknown(node.span)
         resolved = got
@@ -121,8 +123,8 @@ def report_unknown_name(
         hint = f"`{name}` is known after a trial: an expectation can use it, as in `expect median({name}) > 0`"
     if node.span.source.text[: node.span.start].endswith("${"):
         hint = f"write a variable of the shell as `${{{{{name}}}}}`"
-    if name == "none" and expected is None:
-        hint = "write `none` where it is used, as in `during = none | …`; in a `let`, nothing is `[]`"
+    if name == "none":
+        hint = _instead_of_none(expected) or hint
     if kind is not None:
         made = f"{name} {{}}" if not kind.required else f"{name} {{ … }}"
         hint = f"`{name}` is a kind: write the name of a declaration, or declare one here: `{made}`"
@@ -143,6 +145,13 @@ def report_unknown_name(
         Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint or candidates or _expected(context, node, expected))
     )
     return unknown(node.span)
+
+
+def _instead_of_none(expected: Type | None) -> str:
+    """Return the hint for `none` where it has no meaning."""
+    if expected is None:
+        return "write `none` where it is used, as in `during = none | …`; in a `let`, nothing is `[]`"
+    return Hint("write `as_is`", "none", "as_is", is_safe=False) if expected.variant("as_is") is not None else ""
 
 
 def _kinds_with_word(context: Context, name: str) -> Iterator[str]:

@@ -45,6 +45,7 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
                 or _without_quotes_in(context, node, expected)
                 or _words_here(context, node, resolved, name, expected)
                 or _without_braces(option, expected)
+                or _owner(context, node, expected)
                 or _as_choice(node, option, expected)
                 or _as_text(option, expected)
                 or _bool_as_word(option, expected)
@@ -223,6 +224,16 @@ def _words_here(context: Context, node: tree.Expr, resolved: Expr, name: str, ex
         return Hint("")
     meant = " | ".join(map(str, levels))
     return Hint(f"write the words here, without quotes: `{name} = {meant}`", node.span.text, meant, is_safe=False)
+
+
+def _owner(context: Context, node: tree.Expr, expected: Type) -> Hint:
+    """Return a hint for a property of a thing where the thing is expected."""
+    if not isinstance(node, tree.Name) or len(node.path) == 1 or not expected.kinds:
+        return Hint("")
+    owner = context.scope.lookup(node.path[0], node.span)
+    if owner is None or not expected.accepts(owner.type):
+        return Hint("")
+    return Hint(f"write `{node.path[0]}`", str(node), node.path[0], is_safe=False)
 
 
 def _without_braces(option: Expr, expected: Type) -> Hint:

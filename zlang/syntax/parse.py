@@ -45,6 +45,7 @@ _FLAT = {"type_add", "type_more", "path_more"}
 
 _YAML = r"[ \t]*(?:-[ \t]+)?\w[\w .-]*:(?!\S)"
 """A line of a block of YAML, such as `key: value` or `- key: value`."""
+_YAML_ITEM = r"[ \t]*-[ \t]"
 
 
 class Parsed(Record):
@@ -79,7 +80,9 @@ def _without_consequences(source: Source, findings: Iterable[Diagnostic]) -> Ite
             continue
         if finding.code is Code.UNEXPECTED:
             unread = line
-            if re.compile(_YAML).match(source.text, source.text.rfind("\n", 0, finding.span.start) + 1):
+            start = source.text.rfind("\n", 0, finding.span.start) + 1
+            is_item = block == line - 1 and re.compile(_YAML_ITEM).match(source.text, start)
+            if is_item or re.compile(_YAML).match(source.text, start):
                 is_continued, block = block in {line - 1, line}, line
                 if is_continued:
                     continue
@@ -370,8 +373,7 @@ class Driver:
             is_alone = re.compile(_STANDS_ALONE).match(self.source.text, token.end) is not None
             other = f", or `NAME = {token.text}`" if is_alone else ""
             return f"write a field as `{token.text} = {'on' if is_alone else '…'}`{other}"
-        is_keyword = expected == "a value" and token.text.isalpha() and token.type == token.text.upper()
-        return f"`{token.text}` is a keyword, which cannot be a name" if is_keyword else ""
+        return _as_keyword(token) if expected == "a value" and token.type == token.text.upper() else ""
 
     def _how_to_define(self, last: _Part, token: Token) -> str:
         kind = re.compile(_KIND_BEHIND_EQUAL_SIGN).match(self.source.text, token.end)
@@ -464,6 +466,13 @@ class Driver:
     def _begins_entry(self, token: Token) -> bool:
         starts = token.type in {"LET", "PARAM", "PROFILE", "IMPORT", "GIVEN", "EXPERIMENT", "KIND", "NAME"}
         return starts and (token.start == 0 or self.source.text[token.start - 1] == "\n")
+
+
+def _as_keyword(token: Token) -> str:
+    """Return the hint for a keyword in place of a value; empty for a sign."""
+    if token.text in lexer.ENTRY_WORDS:
+        return f"`{token.text}` begins a line: write `{token.text} NAME …` without `let`"
+    return f"`{token.text}` is a keyword, which cannot be a name" if token.text.isalpha() else ""
 
 
 _SETTLING = 3

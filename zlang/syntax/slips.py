@@ -44,6 +44,7 @@ SLIPS = (
     values.braces,
     values.number,
     declarations.made,
+    experiments.measures,
     experiments.clause,
     declarations.several_devices,
     declarations.foreign,

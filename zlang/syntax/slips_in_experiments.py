@@ -45,6 +45,18 @@ def clause(stop: StopPlace) -> Meant | None:
     return None
 
 
+def measures(stop: StopPlace) -> Meant | None:
+    """A slip in the list of measures or factors of a `plot` or `table`."""
+    token = stop.token
+    if not any(symbol in {"PLOT", "TABLE"} for symbol, _ in stop.read):
+        return None
+    if token.text == "-" and stop.follows("+"):
+        return "separate measures by commas: `table mean(METRIC), stddev(METRIC)`; an interval is shown anyway", None
+    if stop.last == "COMMA" and token.type in {"RBRACE", "NEWLINE", "$END"}:
+        return "remove the comma at the end", stop.fix(stop.end - 1, stop.end, "")
+    return None
+
+
 def condition_behind(stop: StopPlace) -> Meant | None:
     """A condition after an aggregate in an expectation: `expect median(METRIC) where … > …`."""
     line = stop.text[stop.text.rfind("\n", 0, stop.token.start) + 1 : stop.token.start]
