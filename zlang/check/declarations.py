@@ -471,10 +471,14 @@ def _as_value(kind: Kind, word: str) -> str:
     return f"write `{name} = off`" if "bool" in type_.scalars or type_.variant("off") is not None else ""
 
 
+_OF_MANY = {*types.BOOLS, "none", "auto", "default"}
+"""Words that say nothing about the property that they belong to."""
+
+
 def _of_value(kind: Kind, word: str, value: tree.Expr) -> str:
     """Return the hint for a property that has another name here, if exactly one property takes the given word."""
     first = value.options[0] if isinstance(value, tree.Choice) else value
-    if not isinstance(first, tree.Name) or len(first.path) != 1:
+    if not isinstance(first, tree.Name) or len(first.path) != 1 or first.path[0] in _OF_MANY:
         return ""
     of = {name: definition.type.variant(first.path[0]) for name, definition in kind.properties.items()}
     takers = [name for name, variant in of.items() if variant is not None and variant.field is None]
@@ -488,8 +492,8 @@ def _definition(context: Context, kind: Kind, word: tree.Word, value: tree.Expr)
             _left_out(kind, word.text)
             or _OTHER_WORDS.get(word.text)
             or _as_value(kind, word.text)
-            or did_you_mean(word.text, kind.properties)
             or _of_value(kind, word.text, value)
+            or did_you_mean(word.text, kind.properties)
             or _properties_of(kind)
             + (f'; pass on others as `extra = ["{word.text}=…"]`' if "extra" in kind.properties else "")
         )

@@ -50,7 +50,7 @@ def with_meant_word(finding: Diagnostic, kinds: Iterable[tuple[tree.KindDef, Dec
 
 def _meant(words: Sequence[str], possible: Collection[str]) -> list[str]:
     """The word that is nearest to several and has the beginning of each, or the only one of them that is possible."""
-    near = nearest("".join(words), possible)
+    near = [*nearest("".join(words), possible), *nearest("".join(reversed(words)), possible)]
     whole = [word for word in near if all(each[:2].lower() in word.lower() for each in words)]
     alone = [word for word in words if word in possible]
     return whole[:1] or (alone if len(alone) == 1 else [])

@@ -12,13 +12,20 @@ import re
 from zlang.diagnostics import MOST, Code, Diagnostic
 from zlang.record import Record
 from zlang.source import Source, Span
-from zlang.suggest import Hint
+from zlang.suggest import Hint, nearest
 from zlang.syntax.tables import Tables
 from zlang.syntax.tree import Comment
 
 END = "$END"
 ENTRY_WORDS = ("let", "param", "profile", "import", "given", "experiment", "kind", "reader", "assert")
 CLAUSES = ("where", "expect", "table", "plot", "find")
+_MOST_LETTERS = 2
+"""So many letters a misspelt word has more or less: `file` is not a typo for `profile`."""
+
+
+def misspelt(word: str) -> list[str]:
+    """Return the words at the beginning of an entry that this may be meant to be."""
+    return [entry for entry in nearest(word, ENTRY_WORDS) if abs(len(entry) - len(word)) <= _MOST_LETTERS]
 
 
 class Token:

@@ -386,7 +386,7 @@ class Driver:
         last = max((i for i, part in enumerate(stack) if part.symbol == "lines"), default=0)
         begun = stack[last + 1 : last + 2]
         word = self.source.text[begun[0].start : begun[0].end] if begun else ""
-        hint = Hint("") if word in lexer.ENTRY_WORDS else did_you_mean(word, lexer.ENTRY_WORDS)
+        hint = Hint("") if word in lexer.ENTRY_WORDS else did_you_mean(word, lexer.misspelt(word))
         self.broken |= {"import"} & set(hint.instead)
         return hint
 

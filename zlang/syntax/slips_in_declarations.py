@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from zlang.suggest import nearest
 from zlang.syntax.foreign_words import ENTRIES
-from zlang.syntax.lexer import ENTRY_WORDS
+from zlang.syntax.lexer import ENTRY_WORDS, misspelt
 from zlang.syntax.stop_place import Meant, StopPlace
 
 
@@ -124,15 +123,15 @@ def foreign(stop: StopPlace) -> Meant | None:
         return ENTRIES[begin], None
     if "LBRACE" not in symbols and (headed := head(stop, len(line))) is not None:
         return headed
-    is_kind = stop.last in {"path", "NAME"} and not nearest(begin, ENTRY_WORDS)
+    is_kind = stop.last in {"path", "NAME"} and not misspelt(begin)
     if stop.expected == "a name" and token.type == "STRING" and is_kind:
         name = token.text.strip('"')
         if not _NAME.fullmatch(name):
             return "a name is one word of letters, digits and `_`; write the text in a property", None
         return f"write the name without quotes: `{name}`", stop.fix(token.start, token.end, name)
-    if is_top and stop.expected == "`{`" and token.text == ":" and not nearest(begin, ENTRY_WORDS):
+    if is_top and stop.expected == "`{`" and token.text == ":" and not misspelt(begin):
         return "put its properties in braces: `KIND NAME { PROPERTY = VALUE }`", None
-    if is_top and stop.expected == "`{`" and len(line) > 1 and not nearest(begin, ENTRY_WORDS):
+    if is_top and stop.expected == "`{`" and len(line) > 1 and not misspelt(begin):
         return "a line declares something, it is not a command: `KIND NAME on PARENT { PROPERTY = VALUE }`", None
     if "EXPERIMENT" in symbols and stop.expected == "`{`" and token.type == "NAME":
         before = _WORD_BEFORE.search(text, 0, stop.end)
@@ -158,7 +157,7 @@ def head(stop: StopPlace, words: int) -> Meant | None:
     is_name = (stop.expected == "a name" and stop.last != "COLON") or stop.last in {"LET", "PARAM"}
     if is_name and token.type == "NUMBER":
         return "a name begins with a letter", None
-    if nearest((text[begin:].split() or [""])[0], ENTRY_WORDS):
+    if misspelt((text[begin:].split() or [""])[0]):
         return None
     if like := _LIKE.match(text, begin):
         with_base = f"`let {like[1]} = {like[3]} with {{ … }}`"

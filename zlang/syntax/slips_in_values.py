@@ -99,8 +99,9 @@ def number(stop: StopPlace) -> Meant | None:
     before = _NUMBER_BEFORE.search(text, 0, token.start) if token.type == "NAME" else None
     unit = UNIT_WORDS.get(token.text, token.text)
     if before is not None and unit in {*UNITS, "MB", "GB", "TB", "/s"}:
-        written = f"{before[1]}{unit}"
-        return f"write a number and its unit as one word: `{written}`", stop.fix(before.start(), token.end, written)
+        per_second = "/s" if unit != "/s" and text.startswith("/s", token.end) else ""
+        written, after = f"{before[1]}{unit}{per_second}", token.end + len(per_second)
+        return f"write a number and its unit as one word: `{written}`", stop.fix(before.start(), after, written)
     is_after_word = stop.expected.startswith("`name") and stop.last == "NAME" and token.type == "NUMBER"
     if is_after_word and (word := _WORD_OF_VALUE.search(text, 0, token.start)):
         written = f"{word[1]}({token.text})"
