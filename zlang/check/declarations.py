@@ -475,14 +475,24 @@ _OF_MANY = {*types.BOOLS, "none", "auto", "default"}
 """Words that say nothing about the property that they belong to."""
 
 
-def _of_value(kind: Kind, word: str, value: tree.Expr) -> str:
+def _of_value(kind: Kind, word: str, value: tree.Expr) -> Hint:
     """Return the hint for a property that has another name here, if exactly one property takes the given word."""
     first = value.options[0] if isinstance(value, tree.Choice) else value
     if not isinstance(first, tree.Name) or len(first.path) != 1 or first.path[0] in _OF_MANY:
-        return ""
+        return Hint("")
     of = {name: definition.type.variant(first.path[0]) for name, definition in kind.properties.items()}
     takers = [name for name, variant in of.items() if variant is not None and variant.field is None]
-    return Hint(f"write `{takers[0]} = {value.span.text}`", word, takers[0], is_safe=False) if len(takers) == 1 else ""
+    return (
+        Hint(f"write `{takers[0]} = {value.span.text}`", word, takers[0], is_safe=False)
+        if len(takers) == 1
+        else Hint("")
+    )
+
+
+def _nearest_property(kind: Kind, word: str, value: tree.Expr) -> str:
+    """Return the hint for a misspelt property, or for one that has another name here, as its value shows."""
+    near, taker = did_you_mean(word, kind.properties), _of_value(kind, word, value)
+    return taker if taker and not set(near.instead) & set(taker.instead) else near
 
 
 def _definition(context: Context, kind: Kind, word: tree.Word, value: tree.Expr) -> PropertyDef | None:
@@ -492,8 +502,7 @@ def _definition(context: Context, kind: Kind, word: tree.Word, value: tree.Expr)
             _left_out(kind, word.text)
             or _OTHER_WORDS.get(word.text)
             or _as_value(kind, word.text)
-            or _of_value(kind, word.text, value)
-            or did_you_mean(word.text, kind.properties)
+            or _nearest_property(kind, word.text, value)
             or _properties_of(kind)
             + (f'; pass on others as `extra = ["{word.text}=…"]`' if "extra" in kind.properties else "")
         )

@@ -16,9 +16,10 @@ from zlang.source import Span
 from zlang.suggest import nearest
 from zlang.syntax import tree
 
-_BEFORE = re.compile(r"(?<![\w.])([a-z_]\w*)[ \t]*=[ \t]*((?:[A-Za-z][\w-]*[ \t|]+)+)\Z")
+_WORD = r"[A-Za-z][\w-]*"
+_BEFORE = re.compile(rf"(?<![\w.])([a-z_]\w*)[ \t]*=[ \t]*((?:{_WORD}(?: |[ \t]*\|[ \t]*))+)\Z")
 _AFTER = re.compile(
-    r"[A-Za-z][\w-]*(?:[ \t|]+[A-Za-z][\w-]*(?![\w-]*[ \t]*[=.({]))*(?=[ \t]*(?:[\n}#]|\Z|[a-z_]\w*[ \t]*=))"
+    rf"{_WORD}(?:(?: |[ \t]*\|[ \t]*){_WORD}(?![\w-]*[ \t]*[=.({{]))*(?=[ \t]*(?:[\n}}#]|\Z|[a-z_]\w*[ \t]*=))"
 )
 
 
@@ -34,6 +35,10 @@ def with_meant_word(finding: Diagnostic, kinds: Iterable[tuple[tree.KindDef, Dec
     for node, declared in kinds:
         if name not in declared.nodes:
             continue
+        if finding.span.text in declared.nodes:
+            is_switch = any(atom.name == "bool" for atom in declared.nodes[finding.span.text].type.atoms)
+            hint = f"write a field as `{finding.span.text} = {'on' if is_switch else '…'}`"
+            return finding.replace(hint=hint, fixes=())
         possible = [atom.name for atom in declared.nodes[name].type.atoms if atom.name not in types.SCALARS]
         meant = [_meant(each.split(), possible) for each in alternatives]
         if all(meant):

@@ -373,7 +373,9 @@ class Driver:
             is_alone = re.compile(_STANDS_ALONE).match(self.source.text, token.end) is not None
             other = f", or `NAME = {token.text}`" if is_alone else ""
             return f"write a field as `{token.text} = {'on' if is_alone else '…'}`{other}"
-        return _as_keyword(token) if expected == "a value" and token.type == token.text.upper() else ""
+        return (
+            _as_keyword(token, self.source.text) if expected == "a value" and token.type == token.text.upper() else ""
+        )
 
     def _how_to_define(self, last: _Part, token: Token) -> str:
         kind = re.compile(_KIND_BEHIND_EQUAL_SIGN).match(self.source.text, token.end)
@@ -468,13 +470,14 @@ class Driver:
         return starts and (token.start == 0 or self.source.text[token.start - 1] == "\n")
 
 
-def _as_keyword(token: Token) -> str:
+def _as_keyword(token: Token, text: str) -> str:
     """Return the hint for a keyword in place of a value; empty for a sign."""
-    if token.text in lexer.ENTRY_WORDS:
+    if token.text in lexer.ENTRY_WORDS and _BEGINS_SOMETHING.match(text, token.end):
         return f"`{token.text}` begins a line: write `{token.text} NAME …` without `let`"
     return f"`{token.text}` is a keyword, which cannot be a name" if token.text.isalpha() else ""
 
 
+_BEGINS_SOMETHING = re.compile(r"[ \t]+[A-Za-z_{]")
 _SETTLING = 3
 """The number of tokens to read after a recovery within a line before an error there is reported (as in yacc)."""
 _SHARE_END = r"([0-9][0-9_.]*%)[ \t]+$"
