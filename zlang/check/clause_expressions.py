@@ -36,7 +36,7 @@ _QUANTITIES = {
 }
 """General words for what is measured, and the type of a metric that each means."""
 _MOST_NAMED = 3
-_RANK_BEFORE = re.compile(r"p(\d+)[_.](.+)")
+_RANK_BEFORE = r"p(\d+)[_.](.+)"
 
 
 _FEW_METRICS = 3
@@ -94,7 +94,7 @@ class ClauseExpressions:
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=which_of(several)))
                 return unknown(node.span)
             base, _, rank = name.replace(".p", "_p").rpartition("_p")
-            if begun := _RANK_BEFORE.fullmatch(name):
+            if begun := re.fullmatch(_RANK_BEFORE, name):
                 rank, base = begun.groups()
             if rank.isdecimal() and base in self.words.distributions:
                 hint = f"any percentile is computed from the histogram: `p{rank}({base})`"

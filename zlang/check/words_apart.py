@@ -17,18 +17,18 @@ from zlang.suggest import nearest
 from zlang.syntax import tree
 
 _WORD = r"[A-Za-z][\w-]*"
-_BEFORE = re.compile(rf"(?<![\w.])([a-z_]\w*)[ \t]*=[ \t]*((?:{_WORD}(?: |[ \t]*\|[ \t]*))+)\Z")
-_AFTER = re.compile(
-    rf"{_WORD}(?:(?: |[ \t]*\|[ \t]*){_WORD}(?![\w-]*[ \t]*[=.({{]))*(?=[ \t]*(?:[\n}}#]|\Z|[a-z_]\w*[ \t]*=))"
-)
+_BEFORE = rf"(?<![\w.])([a-z_]\w*)[ \t]*=[ \t]*((?:{_WORD}(?: |[ \t]*\|[ \t]*))+)\Z"
+_AFTER = rf"{_WORD}(?:(?: |[ \t]*\|[ \t]*){_WORD}(?![\w-]*[ \t]*[=.({{]))*(?=[ \t]*(?:[\n}}#]|\Z|[a-z_]\w*[ \t]*=))"
 
 
 def with_meant_word(finding: Diagnostic, kinds: Iterable[tuple[tree.KindDef, Declared]]) -> Diagnostic:
     """Return the finding with a hint that writes each alternative as one word; unchanged if none is meant."""
+    if finding.code is not Code.UNEXPECTED:
+        return finding
     text, begin = finding.span.source.text, finding.span.start
     line = text.rfind("\n", 0, begin) + 1
-    before, after = _BEFORE.search(text, line, begin), _AFTER.match(text, begin)
-    if finding.code is not Code.UNEXPECTED or before is None or after is None:
+    before, after = re.compile(_BEFORE).search(text, line, begin), re.compile(_AFTER).match(text, begin)
+    if before is None or after is None:
         return finding
     name, start = before[1], before.start(2)
     alternatives = [" ".join(each.split()) for each in text[start : after.end()].split("|")]

@@ -472,12 +472,12 @@ class Driver:
 
 def _as_keyword(token: Token, text: str) -> str:
     """Return the hint for a keyword in place of a value; empty for a sign."""
-    if token.text in lexer.ENTRY_WORDS and _BEGINS_SOMETHING.match(text, token.end):
+    if token.text in lexer.ENTRY_WORDS and re.compile(_BEGINS_SOMETHING).match(text, token.end):
         return f"`{token.text}` begins a line: write `{token.text} NAME …` without `let`"
     return f"`{token.text}` is a keyword, which cannot be a name" if token.text.isalpha() else ""
 
 
-_BEGINS_SOMETHING = re.compile(r"[ \t]+[A-Za-z_{]")
+_BEGINS_SOMETHING = r"[ \t]+[A-Za-z_{]"
 _SETTLING = 3
 """The number of tokens to read after a recovery within a line before an error there is reported (as in yacc)."""
 _SHARE_END = r"([0-9][0-9_.]*%)[ \t]+$"
