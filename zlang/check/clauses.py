@@ -50,7 +50,7 @@ def resolve_clause(
 
 
 _SAME_AXIS = {
-    "latency": ("clat", "lat", "latencies", "distribution", "cdf", "histogram"),
+    "latency": ("latencies", "distribution", "cdf", "histogram"),
     "position": ("trial", "trials", "number", "run", "sequence", "order", "index"),
     "second": ("time", "t", "timestamp", "elapsed", "secs", "seconds", "runtime", "duration"),
 }
