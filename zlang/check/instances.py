@@ -345,7 +345,7 @@ class InstanceBuilder:
             members=members,
             parts=tuple(part for value in given.values() for part in _things_in(value)) if self.has_parts else (),
             scheduled=self.scheduled,
-            family=(id(self),),
+            family=(self,),
             varying=self.varying_names,
         )
         for finding in (*self._missing_places(point), *self._problems_of_parts(made)):
@@ -551,7 +551,7 @@ def with_property(thing: Instance, name: str, field: Expr, point: Any) -> Instan
         values=given,
         places=places,
         property_texts=tuple(texts),
-        family=(*thing.family, id(field)),
+        family=(*thing.family, field.value),
         varying=tuple(dict.fromkeys((*thing.varying, name))),
     )
     return changed.replace(digest=_digest(changed))

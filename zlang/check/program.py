@@ -170,7 +170,7 @@ class Instance(Record, is_frequent=True):
     members: tuple[str, ...] = ()
     scheduled: tuple[str, ...] = ()
     parts: tuple[Instance, ...] = ()
-    family: tuple[int, ...] = ()
+    family: tuple[object, ...] = ()
     varying: tuple[str, ...] = ()
 
     @property

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from zlang.cache import Cache
 from zlang.check import hosts, values
 from zlang.check.instances import Frame
 from zlang.check.program import Command, Expr, Instance, KindAction, ReaderDef, Value
@@ -102,8 +103,22 @@ class ActionSteps:
 
 
 def steps_of(action: KindAction, verb: Action, name: str, frame: Frame, here: Here) -> list[Step]:
-    """The steps of an action in one frame."""
-    return ActionSteps(action, verb, name, Family(frame), here).at(frame)
+    """The steps of an action in one frame; workloads of one family in the same place share what is filled in."""
+    thing = frame.instance
+    if thing is None or thing.kind.role != "workload" or not thing.family or type(thing.values) is not dict:
+        return ActionSteps(action, verb, name, Family(frame), here).at(frame)
+    places = thing.parent, thing.origin, thing.under, frame.target, frame.name, frame.context.get("gate")
+    key = (thing.family, tuple(thing.values), *places, id(action), verb, name, here)
+    shared = _SHARED.get(key)
+    if shared is None:
+        family = Family(frame, thing.varying)
+        shared = _SHARED[key] = action, family, ActionSteps(action, verb, name, family, here)
+    _, family, steps = shared
+    return steps.at(frame, family.levels(frame))
+
+
+_SHARED = Cache[object, tuple[KindAction, Family, ActionSteps]](512)
+"""The steps of actions of workloads; the action is kept, so that no other gets its memory address."""
 
 
 def _request_on_host(steps: Sequence[Step], name: str, place: str, host: str) -> Step:
