@@ -17,7 +17,7 @@ from intervals import SPREAD
 from rates import percent, publish, simulations, span
 
 from zlang.intervals import of_logs
-from zlang.run.sequential import is_known_well
+from zlang.run.sequential import is_precise_enough
 
 LEAST, MOST, WITHIN = 3, 20, 0.05
 ENOUGH = 30
@@ -27,7 +27,7 @@ ENOUGH = 30
 def stopped(logs: list[float]) -> int | None:
     """After how many values a point is called precise."""
     values = [math.exp(log) for log in logs]
-    return next((n for n in range(LEAST, MOST + 1) if is_known_well(values[:n], WITHIN)), None)
+    return next((n for n in range(LEAST, MOST + 1) if is_precise_enough(values[:n], WITHIN)), None)
 
 
 def is_held(logs: list[float], n: int) -> bool:

@@ -121,7 +121,7 @@ def is_rule(node: ast.AST) -> bool:
     return any(decorator.startswith("RULES.add(") for decorator in decorators)
 
 
-def spoken(path: Path, *, has_docstrings: bool) -> Iterator[tuple[int, str]]:
+def phrase(path: Path, *, has_docstrings: bool) -> Iterator[tuple[int, str]]:
     """Return all identifiers and strings of a module, except rule pages; `has_docstrings` adds all other docstrings."""
     tree = ast.parse(path.read_text("utf-8"))
     silent = {
@@ -165,7 +165,7 @@ def said_outside(*packages: str, has_docstrings: bool = False) -> Iterator[tuple
     """Return each text outside these packages, with its place: in Python modules, SQL and templates."""
     for path in MODULES:
         if path.relative_to(PACKAGE).parts[0] not in packages:
-            texts = spoken(path, has_docstrings=has_docstrings or path == HELP_TEXTS)
+            texts = phrase(path, has_docstrings=has_docstrings or path == HELP_TEXTS)
             yield from ((f"{name(path)}:{line}", text) for line, text in texts)
     for path in sorted(PACKAGE.rglob("*")):
         if path.suffix in {".sql", ".j2", ".css", ".js", ".sh", ".lark"}:
@@ -252,7 +252,7 @@ def test_properties_are_named_only_where_kinds_declare_them() -> None:
     assert not named, f"{named}: take what to write from a trait of the kind, `to_…`"
 
 
-ASKING = {"advice", "factors", "having", "is_", "is_not", "is_said", "number", "place", "places_of", "trait"}
+ASKING = {"advice", "factors", "having", "is_", "is_not", "is_stated", "number", "place", "places_of", "trait"}
 """Methods of things and trials that take the name of a trait."""
 
 

@@ -310,8 +310,8 @@ def test_a_word_of_another_property_is_said_to_be_one() -> None:
 def test_what_was_probably_meant(line: str, hint: str) -> None:
     (finding,) = findings_of(f"{LAB}{line}\n")
     assert finding.hint == hint
-    for _, mended in texts_with_one_fix([finding]):
-        assert finding.message not in {other.message for other in findings_of(mended)}, mended
+    for _, fixed in texts_with_one_fix([finding]):
+        assert finding.message not in {other.message for other in findings_of(fixed)}, fixed
 
 
 RENDERED = {
@@ -365,8 +365,8 @@ def test_a_fix_mends_what_it_is_for(case: Case) -> None:
 
 
 def test_which_codes_have_fixes() -> None:
-    mended = {finding.code.id for case in ALL for finding in findings_of(case.text) if finding.fixes}
-    assert mended == HAVE_FIXES
+    fixed = {finding.code.id for case in ALL for finding in findings_of(case.text) if finding.fixes}
+    assert fixed == HAVE_FIXES
 
 
 def test_safe_fixes_leave_no_new_errors() -> None:

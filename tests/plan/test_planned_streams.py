@@ -189,7 +189,7 @@ def test_a_plan_shows_what_streams_bring_and_which_level_is_set_up_once() -> Non
     shown = planned("experiment e { on = data  run = oltp | [oltp, placed]  repeat = 3 }")
     assert "archive" in [setup.key for setup in plans.setups_by_branch(shown)]
     assert verdicts.set_up_once(shown) == ("run",)
-    assert verdicts.is_mended_by_blocks(shown)
+    assert verdicts.is_removed_by_blocks(shown)
     assert verdicts.set_up_once(planned("experiment e { on = data  run = [oltp, placed]  repeat = 3 }")) == ()
 
 

@@ -258,7 +258,7 @@ def test_rows_that_pool_different_levels_are_not_shown_as_alike(columns: str, la
     (table,) = answers.tables(trials)
     assert (note in table.note) == lacks
     if lacks:
-        (plot,) = answers.asked_now(trials, columns.replace("by target, bs", "over bs by target"))
+        (plot,) = answers.new_plots(trials, columns.replace("by target, bs", "over bs by target"))
         assert "; not all points have every level of `rwmixread`" in plot.note
 
 
@@ -286,7 +286,7 @@ def test_a_plot_asked_for_now_shows_what_one_of_the_experiment_does(tmp_path: Pa
     (drawn,) = answers.plots(trials)
     assert [column.name for column in drawn.columns] == ["bs", "target", "content"]
     assert [row[:3] for row in drawn.rows][:2] == [(4096, "plain", None), (4096, "soft", "compressible(50%)")]
-    (now,) = answers.asked_now(trials, text)
+    (now,) = answers.new_plots(trials, text)
     assert (now.rows, now.columns, now.plot) == (drawn.rows, drawn.columns, drawn.plot)
 
 
@@ -319,7 +319,7 @@ def test_a_plot_with_the_last_word_log_has_that_axis_and_no_factor_more(
 def test_what_is_wrong_with_a_plot_asked_for_now(text: str, message: str, tmp_path: Path) -> None:
     trials = answered("table read_iops", tmp_path)
     with pytest.raises(ProgramError) as raised:
-        answers.asked_now(trials, text)
+        answers.new_plots(trials, text)
     assert raised.value.diagnostic.message == message
 
 
@@ -327,14 +327,14 @@ def test_what_is_wrong_with_a_plot_asked_for_now(text: str, message: str, tmp_pa
 def test_a_plot_asked_for_now_has_its_condition_behind_the_metric(text: str, tmp_path: Path) -> None:
     trials = answered("table read_iops", tmp_path)
     with pytest.raises(ProgramError) as raised:
-        answers.asked_now(trials, text)
+        answers.new_plots(trials, text)
     assert raised.value.diagnostic.hint.startswith("write the condition behind the metric: ")
 
 
 def test_a_metric_of_which_no_trial_has_a_value_is_not_unknown(tmp_path: Path) -> None:
     trials = answered("table read_iops", tmp_path)
     with pytest.raises(RunError, match="no trial of `e` has a value of `write_clat`"):
-        answers.asked_now(trials, "p99(write_clat) over bs")
+        answers.new_plots(trials, "p99(write_clat) over bs")
 
 
 @pytest.mark.parametrize(
@@ -383,7 +383,7 @@ def test_phases_are_levels_of_tables_and_plots(tmp_path: Path) -> None:
         (65536, "quiet", 1),
         (65536, "after", 1),
     ]
-    (over,) = answers.asked_now(trials, "read_iops over phase by bs")
+    (over,) = answers.new_plots(trials, "read_iops over phase by bs")
     expected = [
         ("quiet", 4096, 100),
         ("quiet", 65536, 10),
@@ -394,7 +394,7 @@ def test_phases_are_levels_of_tables_and_plots(tmp_path: Path) -> None:
     values = [(*row[:2], row[2].value) for row in over.rows if isinstance(row[2], Estimate)]
     assert sorted(values, key=str) == sorted(expected, key=str)
     assert list(dict.fromkeys(row[0] for row in over.rows)) == ["quiet", "scrub", "after"]
-    (lines,) = answers.asked_now(trials, "read_iops over bs by phase")
+    (lines,) = answers.new_plots(trials, "read_iops over bs by phase")
     assert [row[:2] for row in lines.rows][:2] == [(4096, "quiet"), (4096, "scrub")]
 
 
@@ -450,7 +450,7 @@ def test_n_is_the_number_of_values(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("metric", "note"), [("read_iops", ""), ("usr_cpu", "pooled over `bs`")])
 def test_a_plot_pools_only_levels_that_have_a_value(metric: str, note: str, tmp_path: Path) -> None:
     trials = of_readers_and_writers("table read_iops by bs", tmp_path)
-    (plot,) = answers.asked_now(trials, f"{metric} over rwmixread")
+    (plot,) = answers.new_plots(trials, f"{metric} over rwmixread")
     assert plot.note == note
 
 
@@ -460,7 +460,7 @@ def test_a_plot_says_that_trials_without_its_factor_are_not_in_it(tmp_path: Path
         run.measured(f"p{place}", 1, {"amount": amount}, orjson.dumps({"metrics": {"read_iops": 100.0}}))
     run.done()
     ingest(tmp_path / "runs", tmp_path / "db")
-    (plot,) = answers.asked_now(known_runs.trials_of(tmp_path / "db", None), "read_iops over amount")
+    (plot,) = answers.new_plots(known_runs.trials_of(tmp_path / "db", None), "read_iops over amount")
     assert [row[0] for row in plot.rows] == [4096, 65536]
     assert plot.note == "trials without `amount` are not in it"
 

@@ -51,7 +51,7 @@ def figures(drawn: Drawn) -> list[tuple[Cell, ...]]:
 
 
 def test_over_latencies_all_operations_are_counted_and_the_interval_is_over_trials(tmp_path: Path) -> None:
-    (drawn,) = answers.asked_now(trials(tmp_path), "read_clat over latency by bs")
+    (drawn,) = answers.new_plots(trials(tmp_path), "read_clat over latency by bs")
     assert drawn.note == "pooled over `depth`"
     small = [row for row in figures(drawn) if row[1] == 4096]
     # 200 of 300 took a microsecond, 250 no more than three.
@@ -64,20 +64,20 @@ def test_over_latencies_all_operations_are_counted_and_the_interval_is_over_tria
 
 
 def test_over_the_run_a_distribution_is_a_histogram_of_each_trial(tmp_path: Path) -> None:
-    (drawn,) = answers.asked_now(trials(tmp_path), "read_clat over position")
+    (drawn,) = answers.new_plots(trials(tmp_path), "read_clat over position")
     assert drawn.form is Form.FIELDS
     of_first = [row for row in figures(drawn) if row[0] == 1]
     assert of_first == [(1, 1024e-9, 50.0), (1, 4096e-9, 50.0)]
 
 
 def test_over_the_run_a_metric_is_what_each_trial_measured(tmp_path: Path) -> None:
-    (drawn,) = answers.asked_now(trials(tmp_path), "read_iops over position by bs")
+    (drawn,) = answers.new_plots(trials(tmp_path), "read_iops over position by bs")
     assert drawn.form is Form.POINTS
     assert sorted(figures(drawn))[:3] == [(1, 4096, 110.0), (2, 65536, 22.0), (3, 4096, 220.0)]
 
 
 def test_main_effects_are_means_over_all_other_combinations_on_one_axis(tmp_path: Path) -> None:
-    bs, depth = answers.asked_now(trials(tmp_path), "read_iops over factors")
+    bs, depth = answers.new_plots(trials(tmp_path), "read_iops over factors")
     assert figures(bs) == [(4096, round(100 * math.sqrt(2), 6)), (65536, round(20 * math.sqrt(2), 6))]
     assert figures(depth) == [(1, round(100 / math.sqrt(5), 6)), (2, round(200 / math.sqrt(5), 6))]
     assert bs.ends == depth.ends
@@ -85,12 +85,12 @@ def test_main_effects_are_means_over_all_other_combinations_on_one_axis(tmp_path
 
 
 def test_over_seconds_it_is_what_was_sampled_over_trials(tmp_path: Path) -> None:
-    (drawn,) = answers.asked_now(trials(tmp_path), "vmstat_us over second by bs")
+    (drawn,) = answers.new_plots(trials(tmp_path), "vmstat_us over second by bs")
     assert figures(drawn) == [(0.0, 4096, 14.142136), (0.0, 65536, 14.142136)]
     assert [row[2].n for row in drawn.rows if isinstance(row[2], Estimate)] == [4, 4]
 
     with pytest.raises(RunError, match="there is nothing to draw"):
-        answers.asked_now(trials(tmp_path / "other"), "elapsed over second")
+        answers.new_plots(trials(tmp_path / "other"), "elapsed over second")
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_over_seconds_it_is_what_was_sampled_over_trials(tmp_path: Path) -> None
     ],
 )
 def test_they_are_drawn_everywhere(text: str, tmp_path: Path) -> None:
-    every = answers.asked_now(trials(tmp_path), text)
+    every = answers.new_plots(trials(tmp_path), text)
     for plot in every:
         assert plot.plot.measures[0].name in terminal.draw(plot, 80, is_coloured=False)
     vega.write(every, tmp_path / "a.svg")
@@ -113,11 +113,11 @@ def test_they_are_drawn_everywhere(text: str, tmp_path: Path) -> None:
 
 def test_a_heat_map_is_of_two_factors(tmp_path: Path) -> None:
     measured = trials(tmp_path)
-    (drawn,) = answers.fields(answers.asked_now(measured, "read_iops over bs by depth"))
+    (drawn,) = answers.fields(answers.new_plots(measured, "read_iops over bs by depth"))
     text = terminal.draw(drawn, 80, is_coloured=False)
     assert [line.replace(" ", "") for line in text.splitlines()[1:3]] == ["2│200│40│", "1│100│20│"], text
     with pytest.raises(RunError, match="a heat map needs two factors"):
-        answers.fields(answers.asked_now(measured, "read_iops over bs"))
+        answers.fields(answers.new_plots(measured, "read_iops over bs"))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_a_heat_map_is_of_two_factors(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_drawn_is_said(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ProgramError) as raised:
-        answers.asked_now(trials(tmp_path), text)
+        answers.new_plots(trials(tmp_path), text)
     assert message in raised.value.diagnostic.message
 
 

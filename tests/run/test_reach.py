@@ -87,17 +87,17 @@ def test_a_host_may_have_the_name_of_a_setting(tmp_path: Path) -> None:
 
 def test_the_name_of_this_machine_is_of_no_other() -> None:
     with pytest.raises(RunError, match="`local` is this machine, and --reach says that it is at root@x"):
-        reach.require_apart(reach.changed({}, ["a=b", "local=root@x"]).values())
-    reach.require_apart(reach.changed({}, ["a=b", "local=local"]).values())
+        reach.require_different_machines(reach.changed({}, ["a=b", "local=root@x"]).values())
+    reach.require_different_machines(reach.changed({}, ["a=b", "local=local"]).values())
 
 
 def test_two_hosts_are_two_machines() -> None:
     entries = reach.changed({}, ["a=root@x", "b=root@x"])
     with pytest.raises(RunError, match="`a` and `b` are both at root@x"):
-        reach.require_apart(entries.values())
+        reach.require_different_machines(entries.values())
     both_here = reach.changed({}, ["a=local", "b=local"])
     with pytest.raises(RunError, match="`a` and `b` are both this machine"):
-        reach.require_apart(both_here.values())
+        reach.require_different_machines(both_here.values())
 
 
 def test_what_is_kept_in_a_run_folder_is_read_back(tmp_path: Path) -> None:

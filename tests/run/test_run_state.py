@@ -334,7 +334,7 @@ def test_an_end_without_a_beginning() -> None:
         Unmade(5, "k", "s"),
     ])  # fmt: skip
     problems = {attempt.trial: attempt.problem for attempt in state.ended.values()}
-    assert problems == {"a": run_state.NOT_BEGUN, "b": run_state.NOT_BEGUN, "c": ""}
+    assert problems == {"a": run_state.NOT_STARTED, "b": run_state.NOT_STARTED, "c": ""}
 
 
 def test_an_attempt_of_which_a_line_is_missing_ended_with_that_line(tmp_path: Path) -> None:

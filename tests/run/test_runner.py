@@ -594,7 +594,7 @@ def test_the_disk_is_waited_for_before_a_trial_begins_and_by_what_follows_it(
 def test_nobody_is_waited_for_who_is_told_while_tidying_up(tmp_path: Path) -> None:
     manual = replace(setup("s", "k"), unmake=(Step("put-back", Action.ASK, "", "put it back", 0),))
     folder = new_folder(tmp_path, plan(manual, trial(1, "s")))
-    asks = [(event.text, event.is_told) for event in fake_run(folder, FakeExecutor()) if isinstance(event, Ask)]
+    asks = [(event.text, event.is_shown) for event in fake_run(folder, FakeExecutor()) if isinstance(event, Ask)]
     assert asks == [("put it back", True)]
 
 
@@ -740,7 +740,7 @@ def test_what_a_person_is_told(tmp_path: Path) -> None:
     seen = []
     for event in fake_run(folder, FakeExecutor()):
         if isinstance(event, Ask):
-            seen.append((event.text, event.typed, event.is_told, event.is_stopped()))
+            seen.append((event.text, event.typed, event.is_shown, event.is_stopped()))
             event.is_done = True
     typed = f"RUN={folder.run}; OUT=.; export RUN OUT\necho this"
     assert seen == [("do this", typed, False, False), ("do that", "", False, False)]

@@ -33,9 +33,9 @@ def folder(tmp_path: Path) -> Folder:
 
 
 def test_a_folder_is_ones_own_wherever_it_is_moved(folder: Folder) -> None:
-    assert seal.why_foreign(folder.path) == ""
+    assert seal.reason_not_own(folder.path) == ""
     moved = folder.path.rename(folder.path.with_name("elsewhere"))
-    assert seal.why_foreign(moved) == ""
+    assert seal.reason_not_own(moved) == ""
     assert seal.sealed_name(moved) == folder.name
 
 
@@ -81,12 +81,12 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
 def test_what_was_changed_is_foreign(folder: Folder, change: str) -> None:
     act, why = CHANGES[change]
     act(folder.path)
-    assert seal.why_foreign(folder.path) == why
+    assert seal.reason_not_own(folder.path) == why
 
 
 def test_what_another_key_sealed_is_foreign(folder: Folder) -> None:
     seal.key_file().unlink()
-    assert seal.why_foreign(folder.path) == OTHERS
+    assert seal.reason_not_own(folder.path) == OTHERS
 
 
 def test_the_key_is_made_once_and_for_its_owner_only() -> None:
@@ -134,7 +134,7 @@ def test_a_key_that_cannot_be_trusted_is_not_used(folder: Folder, spoil: str) ->
         seal.load_key()
     message, hint = SPOILT[spoil]
     assert (refused.value.message, refused.value.hint) == (message.format(key), hint.format(key))
-    assert "cannot be verified" in seal.why_foreign(folder.path)
+    assert "cannot be verified" in seal.reason_not_own(folder.path)
 
 
 def test_the_key_lies_in_the_state_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,7 +268,7 @@ def test_a_folder_of_another_user_is_read_and_not_executed(tmp_path: Path, folde
     shutil.copytree(folder.path, copied)
     assert seal.why_not_executed(copied) == ""
     os.chown(copied, 1234, 1234)
-    assert seal.why_foreign(copied) == ""
+    assert seal.reason_not_own(copied) == ""
     assert seal.why_not_executed(copied) == "another user owned it when it was sealed"
     with pytest.raises(RunError, match="no command of the run"):
         runs.require_own(Folder(copied), trust=False)

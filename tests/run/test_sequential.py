@@ -147,10 +147,10 @@ def test_a_level_at_which_nothing_counts_ends_a_search_until_it_is_mended(tmp_pa
     spared = broken.run(tmp_path, plan)
     assert levels(broken.trials, 1) == [*sorted({1, 60}, key=levels(broken.trials, 1).index), 30]
     assert Why.UNDECIDED in spared
-    mended = Machine(knee)
-    mended.run(tmp_path, plan, selection=Selection(failed=True))
-    assert {17, 18} <= set(levels(mended.trials, 1))
-    assert not levels(mended.trials, 2)
+    fixed = Machine(knee)
+    fixed.run(tmp_path, plan, selection=Selection(failed=True))
+    assert {17, 18} <= set(levels(fixed.trials, 1))
+    assert not levels(fixed.trials, 2)
 
 
 def test_a_search_that_has_not_come_to_its_end_has_no_answer() -> None:

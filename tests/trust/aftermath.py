@@ -218,8 +218,8 @@ class Aftermath:
             resumed = self._call("resume", "--failed")
             problems += said_wrong("resume --failed", resumed)
         if self.refused:
-            is_told = "error: " in resumed.err or "does not count: " in resumed.err
-            problems += [] if is_told else [f"resume: {resumed.code} without a reason: {resumed.err!r}"]
+            is_shown = "error: " in resumed.err or "does not count: " in resumed.err
+            problems += [] if is_shown else [f"resume: {resumed.code} without a reason: {resumed.err!r}"]
             trust = ("--trust",) if "--trust" in resumed.err else ()
             problems += said_wrong("clean", self._call("clean", *trust))
         plans = sorted(self.at.glob("runs/*/plan.jsonl"))

@@ -151,7 +151,7 @@ def _are_accepted(context: Context, node: tree.Call, function: Function, argumen
     for argument, taken in zip(arguments, (*function.takes, *function.takes[-1:] * len(arguments)), strict=False):
         if not argument.type.unknown and not taken.accepts(argument.type):
             wrong = True
-            expected_here = f"used with {taken.spoken}"
+            expected_here = f"used with {taken.phrase}"
             context.report(Code.WRONG_TYPE.at(argument.span, name=name, expected=expected_here, found=argument.type))
     if wrong:
         return False

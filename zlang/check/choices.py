@@ -73,8 +73,8 @@ def _report_repeated_levels(context: Context, options: list[Expr]) -> None:
         if value in seen:
             hint = "write each level once; `repeat = 2` measures twice"
             name = show(value) if option.is_constant else text
-            is_said = text == name or ".." in text
-            message = f"the level `{name}` occurs twice" if is_said else f"`{text}` is the level `{name}` again"
+            is_same_text = text == name or ".." in text
+            message = f"the level `{name}` occurs twice" if is_same_text else f"`{text}` is the level `{name}` again"
             finding = Code.DUPLICATE.at(option.span, name=name, hint=hint).saying(message)
             context.report(finding.also(seen[value], "same as this"))
         seen.setdefault(value, option.span)

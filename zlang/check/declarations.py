@@ -376,8 +376,8 @@ def _resolve_fields(context: Context, kind: Kind, items: tuple[tree.Item, ...], 
 
 def _given_type(kind: Kind, definition: PropertyDef, node: tree.Expr) -> Type:
     """Return the type that a program may give to a property, with the word `none` if that omits the property."""
-    is_said = LEFT_OUT.name in re.findall(r"\w+", node.span.text)
-    can_be_none = is_said and kind.role != "machine" and may_be_left_out(kind, definition.name)
+    is_stated = LEFT_OUT.name in re.findall(r"\w+", node.span.text)
+    can_be_none = is_stated and kind.role != "machine" and may_be_left_out(kind, definition.name)
     return definition.type | Type(words=(Variant(LEFT_OUT.name),)) if can_be_none else definition.type
 
 

@@ -20,7 +20,7 @@ from zlang.units import Quantity
 class Taken(Record):
     """The values that an argument may have: in words, and as types."""
 
-    spoken: str
+    phrase: str
     accepts: Callable[[Type], bool]
 
 
@@ -39,7 +39,7 @@ class Function(Record):
     @property
     def signature(self) -> str:
         """Describe the arguments in words."""
-        *first, last = [taken.spoken for taken in self.takes]
+        *first, last = [taken.phrase for taken in self.takes]
         return f"{', '.join(first)} and {last}" if first else last
 
 

@@ -38,13 +38,13 @@ class _EntryResult:
     """The result of checking an entry: its findings, its experiment if it is one, and data that other entries read.
 
     `ranges` are the places of the entries that affect it, in the text in which it was checked. If a finding is about
-    it (`is_said`), the words of that finding may depend on other names.
+    it (`is_reported`), the words of that finding may depend on other names.
     """
 
     def __init__(self, ranges: tuple[tuple[int, int], ...], now: int) -> None:
         self.ranges, self.since, self.last_met = ranges, now, now
         self.findings: tuple[Diagnostic, ...] = ()
-        self.is_said = False
+        self.is_reported = False
         self.factors: frozenset[str] = frozenset()
         self.risks: frozenset[frozenset[str]] = frozenset()
         self.steps = 0
@@ -273,15 +273,15 @@ class Increments(Afresh):
         """Return the current place of text that an experiment refers to. Raises UnsureError."""
         return self._experiments[id(experiment)][1].span(span)
 
-    def _key(self, number: int, deciding: tuple[int, ...], *, is_said: bool) -> object:
+    def _key(self, number: int, deciding: tuple[int, ...], *, is_reported: bool) -> object:
         texts = tuple(self._entries.texts[item] for item in deciding)
-        if is_said:
+        if is_reported:
             return deciding.index(number), texts, self._context, self._names_and_flags
         broken = self._root.broken and [item for item in deciding if self._entries.names[item] & self._root.broken]
         return deciding.index(number), texts, self._context, tuple(broken)
 
     def _find(self, number: int, deciding: tuple[int, ...]) -> _EntryResult | None:
-        keys = (self._key(number, deciding, is_said=is_said) for is_said in (False, True))
+        keys = (self._key(number, deciding, is_reported=is_reported) for is_reported in (False, True))
         entry = next((self._results[key] for key in keys if key in self._results), None)
         if entry is None or not entry.last_met or not self._uncertain.isdisjoint(deciding):
             return None
@@ -294,7 +294,7 @@ class Increments(Afresh):
         if is_wrong or not self._uncertain.isdisjoint(deciding):
             return
         if entry.covers(self._root.written.source.name, entry.findings):
-            self._results[self._key(number, deciding, is_said=entry.is_said)] = entry
+            self._results[self._key(number, deciding, is_reported=entry.is_reported)] = entry
 
     def _noted(self, deciding: tuple[int, ...], work: Callable[[], object]) -> _EntryResult:
         """Do some work, and record its result."""
@@ -304,7 +304,7 @@ class Increments(Afresh):
         self._risks.added = set()
         work()
         entry.findings = tuple(self._findings.items[items:])
-        entry.is_said = self._findings.reports > reports
+        entry.is_reported = self._findings.reports > reports
         entry.factors = frozenset(self._names.factors.keys() - paths)
         entry.risks = frozenset(self._risks.added)
         entry.steps = self._names.effort.steps - steps

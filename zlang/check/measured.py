@@ -58,7 +58,7 @@ def measured(
                 for metric in own:
                     earlier = merged.get(metric.name, metric)
                     merged[metric.name] = metric.replace(better=metric.better or earlier.better)
-                    if not _are_alike(earlier, metric):
+                    if not _match(earlier, metric):
                         finding = _declared_twice(place, earlier, metric)
                         wrong.setdefault((finding.span.place, metric.name), finding)
     for finding in wrong.values():
@@ -81,10 +81,10 @@ def measured(
     return tuple(names)
 
 
-def _are_alike(first: Metric, second: Metric) -> bool:
+def _match(first: Metric, second: Metric) -> bool:
     """Whether two declarations of a metric can share a column."""
-    is_same_way = first.better == second.better or not (first.better and second.better)
-    return (first.type, first.unit) == (second.type, second.unit) and is_same_way
+    have_same_direction = first.better == second.better or not (first.better and second.better)
+    return (first.type, first.unit) == (second.type, second.unit) and have_same_direction
 
 
 def _declared_twice(place: Span, first: Metric, second: Metric) -> Diagnostic:

@@ -213,7 +213,7 @@ def parse(text: str, metrics: Mapping[str, Metric]) -> tuple[Metric, str]:
     if type_ not in types.NUMERIC:
         raise ValueError(f"`{type_}` is not a type of metrics: they are {', '.join(types.DIMENSION_OF)}")
     if unit and size_of(unit, type_) is None:
-        raise ValueError(f"`{unit}` is not a unit of {types.SCALARS[type_].spoken}")
+        raise ValueError(f"`{unit}` is not a unit of {types.SCALARS[type_].phrase}")
     stored = stored_unit(type_, unit)
     return Metric(name, type_, stored, better=better), unit or stored
 
@@ -261,8 +261,8 @@ def _wrong_unit(node: tree.Word, type_: str) -> Diagnostic:
     except units.UnitError as error:
         hint = str(error.hint)
     if not scalar.unit:
-        hint = f"{scalar.spoken} has no unit: remove `in`"
-    return Code.NOT_ALLOWED.at(node.span, name="in", value=f"`{node.text}` for {scalar.spoken}", hint=hint)
+        hint = f"{scalar.phrase} has no unit: remove `in`"
+    return Code.NOT_ALLOWED.at(node.span, name="in", value=f"`{node.text}` for {scalar.phrase}", hint=hint)
 
 
 def _attributes(node: tree.MetricDecl, report: Report, names: tuple[str, ...]) -> Mapping[str, tree.Expr]:

@@ -21,7 +21,7 @@ class ScalarType(Record):
     negative and fits into 64 bits. For speeds and times, `faster` says which values are faster: `higher` or `lower`.
     """
 
-    spoken: str
+    phrase: str
     example: str
     sql: str = "VARCHAR"
     dimension: units.Dimension | None = None
@@ -36,7 +36,7 @@ _SIZES = ("TiB", "GiB", "MiB", "KiB", "B")
 _TIMES = ("s", "ms", "us", "ns")
 SCALARS = {
     "size": ScalarType(
-        spoken="a size",
+        phrase="a size",
         example="4KiB",
         sql="BIGINT",
         dimension=units.SIZE,
@@ -45,7 +45,7 @@ SCALARS = {
         is_counted=True,
     ),
     "duration": ScalarType(
-        spoken="a duration",
+        phrase="a duration",
         example="60s",
         sql="DOUBLE",
         dimension=units.DURATION,
@@ -54,7 +54,7 @@ SCALARS = {
         faster="lower",
     ),
     "rate": ScalarType(
-        spoken="a rate",
+        phrase="a rate",
         example="200MiB/s",
         sql="DOUBLE",
         dimension=units.RATE,
@@ -64,7 +64,7 @@ SCALARS = {
         faster="higher",
     ),
     "iops": ScalarType(
-        spoken="a number per second",
+        phrase="a number per second",
         example="5000/s",
         sql="DOUBLE",
         dimension=units.FREQUENCY,
@@ -72,7 +72,7 @@ SCALARS = {
         is_counted=True,
         faster="higher",
     ),
-    "share": ScalarType(spoken="a share", example="70%", sql="DOUBLE", dimension=units.SHARE, unit="%", parts=100),
+    "share": ScalarType(phrase="a share", example="70%", sql="DOUBLE", dimension=units.SHARE, unit="%", parts=100),
     "count": ScalarType("a whole number", "4", "BIGINT", units.NUMBER, is_counted=True),
     "number": ScalarType("a number", "1.5", "DOUBLE", units.NUMBER),
     "bool": ScalarType("`on` or `off`", "on", "BOOLEAN"),
@@ -94,7 +94,7 @@ _MOST_COUNTED = 1 << 63
 BOOLS = {"on": True, "off": False, "true": True, "false": False, "yes": True, "no": False}
 DIMENSION_OF = {name: scalar.dimension for name, scalar in SCALARS.items() if scalar.dimension is not None}
 NUMERIC = frozenset(DIMENSION_OF)
-_SPOKEN_ALONE = frozenset({"count", "number", "bool"})
+_CLEAR_WITHOUT_EXAMPLE = frozenset({"count", "number", "bool"})
 """Types that need no example."""
 
 
@@ -208,34 +208,34 @@ class Type(Record, is_frequent=True):
 
     def in_words(self, *, are_many: bool) -> str:
         """Return the type in words: `a size such as …`, or `sizes such as …` for the elements of a list."""
-        spoken = [_scalar_in_words(s, are_many=are_many) for s in SCALARS if s in self.scalars]
+        phrases = [_scalar_in_words(s, are_many=are_many) for s in SCALARS if s in self.scalars]
         if self.dimension is not None:
-            spoken.append(units.name_of(self.dimension))
+            phrases.append(units.name_of(self.dimension))
         if self.words:
             shown = [f"`{w.name}({w.field[1]})`" if w.field else f"`{w.name}`" for w in self.words]
             if len(shown) > _SHOWN:
                 shown = [*shown[:_SHOWN], "…"]
-            spoken.append(" | ".join(shown))
+            phrases.append(" | ".join(shown))
         words = {word.name for word in self.words}
         kinds = sorted(self.kinds - words)
         things = ["declared" if kind == "*" else f"`{kind}`" for kind in kinds]
         if are_many:
-            spoken += [f"{kind} things" for kind in things]
+            phrases += [f"{kind} things" for kind in things]
         else:
-            spoken += [with_article(kind) if kind != "declared" else "a declared thing" for kind in things]
+            phrases += [with_article(kind) if kind != "declared" else "a declared thing" for kind in things]
         if self.element is not None:
             of = f" of {self.element.in_words(are_many=True)}" if self.element != NOTHING else ""
-            spoken.append(f"{'lists' if are_many else 'a list'}{of}")
+            phrases.append(f"{'lists' if are_many else 'a list'}{of}")
         if self.schedule is not None:
             example = next((SCALARS[s].example for s in SCALARS if s in self.schedule.scalars), "…")
-            spoken.append(f"a schedule such as `[{example} for 30s]`")
-        return " or ".join(spoken) or "nothing"
+            phrases.append(f"a schedule such as `[{example} for 30s]`")
+        return " or ".join(phrases) or "nothing"
 
 
 def _scalar_in_words(scalar: str, *, are_many: bool) -> str:
     declared = SCALARS[scalar]
-    words = re.sub(r"^an? (whole )?(\w+)", r"\1\2s", declared.spoken) if are_many else declared.spoken
-    return words if scalar in _SPOKEN_ALONE else f"{words} such as `{declared.example}`"
+    words = re.sub(r"^an? (whole )?(\w+)", r"\1\2s", declared.phrase) if are_many else declared.phrase
+    return words if scalar in _CLEAR_WITHOUT_EXAMPLE else f"{words} such as `{declared.example}`"
 
 
 NOTHING = Type()

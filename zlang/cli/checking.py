@@ -99,17 +99,17 @@ def _apply_fixes(source: Source, overrides: Overrides, *, diff: bool) -> Source:
     """Apply the safe fixes, or only show them, and return the resulting program."""
     from zlang.pipeline import fixing
 
-    mended = fixing.apply_safe_fixes(source, overrides)
+    fixed = fixing.apply_safe_fixes(source, overrides)
     if diff:
-        changes = (words.difference(name, old, mended.after[name], "fixed") for name, old in mended.before.items())
+        changes = (words.difference(name, old, fixed.after[name], "fixed") for name, old in fixed.before.items())
         words.write("".join(line for lines in changes for line in lines))
         return source
-    for name, old in mended.before.items():
+    for name, old in fixed.before.items():
         if name != STANDARD_INPUT:
-            programs.mend(name, old, mended.after[name])
-        for title in mended.done[name]:
+            programs.apply_fixes(name, old, fixed.after[name])
+        for title in fixed.done[name]:
             print(f"{render.visible(name)}: fixed: {render.visible(title)}", file=sys.stderr)
-    text = mended.after.get(source.name, source.text)
+    text = fixed.after.get(source.name, source.text)
     if source.name == STANDARD_INPUT:
         words.write(text)
     return Source(source.name, text)

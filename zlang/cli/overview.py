@@ -83,12 +83,12 @@ def _print_estimate(planned: Planned, db: Path, measured: Mapping[str, Measured]
         print("estimate: nothing left to do")
         return
     once, limits = verdicts.set_up_once(planned), verdicts.limits_of_one_setup(planned)
-    is_mended = bool(once or limits) and verdicts.is_mended_by_blocks(planned)
-    others = ("blocked", *costs.OTHERS) if is_mended else costs.OTHERS
+    has_fix = bool(once or limits) and verdicts.is_removed_by_blocks(planned)
+    others = ("blocked", *costs.OTHERS) if has_fix else costs.OTHERS
     estimates = costs.estimates(planned, db, measured or {}, others)
     _print_order(planned, estimates)
     if once or limits:
-        print(f"  {words.set_up_once(once, limits, header.repeat, is_mended=is_mended)}")
+        print(f"  {words.set_up_once(once, limits, header.repeat, has_fix=has_fix)}")
     _print_confounded(planned)
     print()
     _estimate(header, estimates[header.order], "of the rest " if measured else "")

@@ -120,7 +120,7 @@ def watch(
                     shown.expect(course.seconds_left())
                     if verdict and not why and (median := medians.with_trial(trial, verdict)):
                         shown.learnt(levels, median)
-                case Ask(is_told=True):
+                case Ask(is_shown=True):
                     shown.please(event, "")
                 case Ask() if waits_for is not None:
                     event.is_done = True

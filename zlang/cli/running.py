@@ -159,8 +159,8 @@ def _run_one(prepared: _Prepared, runs_dir: Path, db: Path, wishes: Wishes, lane
         arming.require_clear(header, armed)
     once, limits = verdicts.set_up_once(planned), verdicts.limits_of_one_setup(planned)
     if remaining and only is None and (once or limits):
-        is_mended = verdicts.is_mended_by_blocks(planned)
-        print(f"note: {words.set_up_once(once, limits, header.repeat, is_mended=is_mended)}", file=sys.stderr)
+        has_fix = verdicts.is_removed_by_blocks(planned)
+        print(f"note: {words.set_up_once(once, limits, header.repeat, has_fix=has_fix)}", file=sys.stderr)
     if remaining and only is None and (confounded := verdicts.confounded_with_order(planned)):
         are_set_up = not frozenset(confounded).isdisjoint(planned.schedule.whole)
         note = words.confounded_with_order(confounded, header.repeat, are_set_up=are_set_up)

@@ -154,8 +154,8 @@ def _create(planned: Planned, runs_dir: Path, db: Path, wishes: Submission) -> l
         costs.require_endurance(header, costs.estimate(planned, db))
     once, limits = verdicts.set_up_once(planned), verdicts.limits_of_one_setup(planned)
     if once or limits:
-        is_mended = verdicts.is_mended_by_blocks(planned)
-        print(f"note: {words.set_up_once(once, limits, header.repeat, is_mended=is_mended)}", file=sys.stderr)
+        has_fix = verdicts.is_removed_by_blocks(planned)
+        print(f"note: {words.set_up_once(once, limits, header.repeat, has_fix=has_fix)}", file=sys.stderr)
     folders = submissions.create(plans.cut(planned, wishes.parts), runs_dir)
     for folder in folders:
         if why := runs.seal(folder):

@@ -133,9 +133,9 @@ def ordered(given: str | None) -> None:
         one_of("--order", given, list(Order))
 
 
-def set_up_once(factors: Sequence[str], limits: Sequence[str], repeat: int, *, is_mended: bool) -> str:
+def set_up_once(factors: Sequence[str], limits: Sequence[str], repeat: int, *, has_fix: bool) -> str:
     """A note about factors and expectations that a plan cannot judge, with the option that helps."""
-    if not is_mended:
+    if not has_fix:
         cure = "use `repeat = 3` and `--order blocked`" if repeat == 1 else "no order sets them up more than once"
     else:
         cure = f"`--order blocked` sets everything up {repeat} times"

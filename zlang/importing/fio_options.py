@@ -28,7 +28,7 @@ _LEAVE_OUT = "leave "
 _TARGET = ("filename", "directory", "size")
 ORDER = ("stonewall", "wait_for")
 """Options after which a job begins when those before it have ended."""
-UNSAID = (*_TARGET, *ORDER, "name", "description", "pre_read", "invalidate", "new_group", "kb_base")
+NOT_WRITTEN = (*_TARGET, *ORDER, "name", "description", "pre_read", "invalidate", "new_group", "kb_base")
 """Options that the program says in another place, or in other words."""
 _MOST_BYTES = 2**63
 _ENOUGH = 2**30
@@ -79,7 +79,7 @@ def _suffix_name(pattern: str) -> str:
 def _in_binary(option: Option) -> Option:
     """Rewrite sizes for fio without `kb_base=1000`: `4k` becomes `4kib`, and the reverse."""
     definition = kind().properties.get(own_name(option.name))
-    is_other = own_name(option.name) in UNSAID and option.name != "size"
+    is_other = own_name(option.name) in NOT_WRITTEN and option.name != "size"
     if (
         not option.is_decimal
         or option.value is None
@@ -102,7 +102,7 @@ def _affirmed(option: Option) -> Option:
 
 def is_property(option: Option) -> bool:
     """Whether a property can express this option."""
-    return _line(option) is not None and own_name(option.name) not in UNSAID
+    return _line(option) is not None and own_name(option.name) not in NOT_WRITTEN
 
 
 def obstacle(options: Mapping[str, Option]) -> str:
@@ -124,7 +124,7 @@ class Settings:
 
     def put(self, name: str, value: str, written: str) -> None:
         """Set an option; `written` is the text in the other tool's file."""
-        if name in kind().properties and name not in (*UNSAID, PATTERN) and levels(name, [value]) is None:
+        if name in kind().properties and name not in (*NOT_WRITTEN, PATTERN) and levels(name, [value]) is None:
             self.remark(f"{written}: this is not a value of `{name}`")
             return
         self.options.pop(name, None)
@@ -252,7 +252,7 @@ def lines_of(options: Mapping[str, Option], every: Mapping[str, Option]) -> Iter
     """
     for name, option in options.items():
         yield from (line for comment in option.comments for line in writing.comment(comment))
-        if name in UNSAID or _is_passed_on(name, option):
+        if name in NOT_WRITTEN or _is_passed_on(name, option):
             continue
         if option.missing:
             yield from _remark(option)
@@ -274,7 +274,7 @@ def lines_of(options: Mapping[str, Option], every: Mapping[str, Option]) -> Iter
 
 def _is_passed_on(name: str, option: Option) -> bool:
     """Whether an option is passed to fio as written: there is no property for it, and no reason why not."""
-    is_known = name in UNSAID or name in kind().without or option.missing or name.startswith(_DECIDED)
+    is_known = name in NOT_WRITTEN or name in kind().without or option.missing or name.startswith(_DECIDED)
     is_left_out = f"{name}={option.value}" in kind().without
     return not is_known and not is_left_out and bool(_PLAIN_NAME.fullmatch(option.name)) and _line(option) is None
 

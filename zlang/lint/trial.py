@@ -142,7 +142,7 @@ class Thing:
         """Whether the kind declares a trait that is unknown here, because the property that decides it is not given."""
         return trait in self.instance.kind.traits and self.trait(trait) is None
 
-    def is_said(self, trait: str) -> bool:
+    def is_stated(self, trait: str) -> bool:
         """Whether a property that decides a trait was given."""
         self.trait(trait)
         return any(name in self.places_of(trait) for name, _ in self._reads.get(trait, ()))

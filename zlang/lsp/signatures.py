@@ -64,5 +64,5 @@ def _parameters(documents: Documents, text: ParsedText, name: str) -> Sequence[s
         return [parameter.text for parameter in own.parameters] if own else ()
     if name in FUNCTIONS:
         function = FUNCTIONS[name]
-        return [*(taken.spoken for taken in function.takes), *(["…"] if function.many else [])]
+        return [*(taken.phrase for taken in function.takes), *(["…"] if function.many else [])]
     return ["a metric"] if name in types.AGGREGATES or PERCENTILE.fullmatch(name) else ()

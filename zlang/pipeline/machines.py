@@ -45,7 +45,7 @@ def reached(checked: Checked, experiment: Experiment, options: Iterable[str] = (
 
         entries = reach.with_nodes(entries, names, *slurm.nodes())
     result = {name: entries[name] for name in names if name in entries}
-    reach.require_apart(result.values())
+    reach.require_different_machines(result.values())
     return result
 
 

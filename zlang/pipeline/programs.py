@@ -70,7 +70,7 @@ def format_source(source: Source) -> Formatted:
     return formatting.program(source)
 
 
-def mend(path: str, before: str, after: str) -> None:
+def apply_fixes(path: str, before: str, after: str) -> None:
     """Replace a program's text, keeping its line ends. Raises RunError, also if the text is no longer `before`."""
     exact = read_exactly(path).text
     line_end = "\r\n" if "\r\n" in exact else "\n"

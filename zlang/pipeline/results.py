@@ -196,7 +196,7 @@ def plots(
     from zlang.report import answers, known_runs
 
     trials = known_runs.trials_of(db, run)
-    result = answers.plots(trials) if clause is None else answers.asked_now(trials, clause)
+    result = answers.plots(trials) if clause is None else answers.new_plots(trials, clause)
     shown = answers.fields(result) if as_fields else result
     return answers.with_log_axis(shown) if is_log else shown
 

@@ -344,7 +344,7 @@ def reach_again(folder: Folder, options: Iterable[str]) -> None:
             near = did_you_mean(name, machines) or "its machines are " + ", ".join(machines)
             raise RunError(f"the run {folder.name} has no machine `{name}`", near)
     entries = reach.changed(kept, options)
-    reach.require_apart(entries.values())
+    reach.require_different_machines(entries.values())
     reach.save(folder.path, entries.values())
 
 

@@ -38,7 +38,7 @@ def limits_of_one_setup(planned: Planned) -> tuple[str, ...]:
     return tuple(texts) if texts and _is_one_setup(planned, planned.schedule) else ()
 
 
-def is_mended_by_blocks(planned: Planned) -> bool:
+def is_removed_by_blocks(planned: Planned) -> bool:
     """Whether `--order blocked` would set up every level more than once."""
     from zlang.plan.order import Order
 

@@ -33,7 +33,7 @@ class _NeutralSurroundings(Record):
     values: str
 
 
-class _Alike(Record):
+class _SharedShape(Record):
     """The common part of trials of one shape: a renamed one, its seed, and the hashes of things and of setups."""
 
     config: TrialConfig
@@ -49,7 +49,7 @@ class Identities:
         self._trial_steps = TrialSteps(experiment, None, _one_seed)
         self._cache = Cache[str, str]()
         self._neutral = Cache[Surroundings, _NeutralSurroundings]()
-        self._alike = Cache[Shape, _Alike]()
+        self._shapes = Cache[Shape, _SharedShape]()
         self._experiment = experiment
         self._last: tuple[Slot | None, str] = None, ""
         """The last trial in the last history, and the hash of that history."""
@@ -58,8 +58,8 @@ class Identities:
         """The identity of a point. Raises ProgramError where it cannot be carried out."""
         cached = self._cache.get(config.key)
         if cached is None:
-            alike = self._alike.get(config.shape) if config.shape else None
-            cached = self._cache[config.key] = self._of_one(config) if alike is None else self._of_alike(config, alike)
+            alike = self._shapes.get(config.shape) if config.shape else None
+            cached = self._cache[config.key] = self._of_one(config) if alike is None else self._of_shape(config, alike)
         return cached
 
     def _of_one(self, config: TrialConfig) -> str:
@@ -69,11 +69,11 @@ class Identities:
         prepared = _of_prepared(steps.prepared(renamed))
         frames = steps.frames(renamed, "1", "")
         if config.shape and not config.protocol.kind.draws and steps.exposure.names_nothing(renamed):
-            self._alike[config.shape] = _Alike(renamed, frames[0].context, given, prepared)
+            self._shapes[config.shape] = _SharedShape(renamed, frames[0].context, given, prepared)
         values = [value for stream in renamed.streams for value in _values_of(stream, renamed)]
         return identity.joined(*values, given, prepared, identity.of_steps(steps.steps(renamed, (), frames)))
 
-    def _of_alike(self, config: TrialConfig, alike: _Alike) -> str:
+    def _of_shape(self, config: TrialConfig, alike: _SharedShape) -> str:
         """The identity of a trial of which one with the same shape was looked at."""
         (renamed,) = alike.config.streams
         frame = Frame(config.workload, renamed.on, alike.context, renamed.workload.name)

@@ -108,13 +108,13 @@ class Schedule:
         costs = {path: factor.cost or "create" for path, factor in experiment.factors.items()}
         self.hard_to_change = sorted(path for path in decisive if costs.get(path) not in {"none", "live"})
         self.taken: list[dict[str, int]] | None = like.taken if like else points.chosen(experiment, self.space, seed)
-        is_alike = like is not None and (like.order.has_plots == order.has_plots or not self.hard_to_change)
+        has_same_plots = like is not None and (like.order.has_plots == order.has_plots or not self.hard_to_change)
         hard = self.hard_to_change if order.has_plots else ()
-        self.plots: Plots = like.plots if like and is_alike else points.plots(self.space, self.taken, hard)
+        self.plots: Plots = like.plots if like and has_same_plots else points.plots(self.space, self.taken, hard)
         self.setups: Setups = like.setups if like else Setups(self.draw, part)
         self._plot_states = _remembering(self._states)
         self._cells = [(factor.path, _Cells(factor)) for factor in experiment.factors.values()]
-        self.repeats: dict[tuple[int, int], int] = like.repeats if like and is_alike else {}
+        self.repeats: dict[tuple[int, int], int] = like.repeats if like and has_same_plots else {}
         counts = like.points_by_repeat if like else points.replicates(experiment, self.space, self.taken)
         self.points_by_repeat: Counter[int] = counts
         self.repeat, self.least_repeat = max(counts), min(counts)

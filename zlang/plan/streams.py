@@ -275,7 +275,7 @@ def _by_process(streams: Sequence[Stream]) -> list[tuple[int, ...]]:
 
 def _process(numbers: Sequence[int], frames: Sequence[Frame], here: Here, *, is_gated: bool, is_cut: bool) -> _Process:
     """The process for these streams; a process that must be split at events gets sections, as several streams do."""
-    if is_gated and all(map(_knows_gate, frames)):
+    if is_gated and all(map(_keeps_gate_open, frames)):
         frames = [Frame(f.instance, f.target, {**f.context, "gate": (_WAIT,)}) for f in frames]
     first = frames[numbers[0]]
     assert first.instance is not None, "BUG: a stream without a workload"
@@ -306,7 +306,7 @@ def _process(numbers: Sequence[int], frames: Sequence[Frame], here: Here, *, is_
     return _Process(place_of(numbers[0]), tuple(steps), tuple(readers))
 
 
-def _knows_gate(frame: Frame) -> bool:
+def _keeps_gate_open(frame: Frame) -> bool:
     """Whether the wrappers of a workload pass on the shell's open descriptors, such as those of the gate."""
     under = frame.instance.under if frame.instance else ()
     traits = ((wrapper, wrapper.kind.traits.get(_KEEPS)) for wrapper in under)

@@ -42,8 +42,8 @@ def error_of(job: _Part) -> str:
 def advice_on_engine(job: _Part) -> str:
     """The advice if the kernel refused the system calls of an engine, about which fio prints nothing."""
     engine = job.get("job options", {}).get("ioengine")
-    has_begun = any(job[direction]["total_ios"] for direction in DIRECTIONS if direction in job)
-    if engine not in _FILTERED or abs(job["error"]) not in _REFUSED or has_begun:
+    has_started = any(job[direction]["total_ios"] for direction in DIRECTIONS if direction in job)
+    if engine not in _FILTERED or abs(job["error"]) not in _REFUSED or has_started:
         return ""
     container = "start a container with `--security-opt seccomp=unconfined`"
     return f": the system calls of `ioengine = {engine}` were refused; {container}, or write `ioengine = psync`"

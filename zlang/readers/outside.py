@@ -38,11 +38,11 @@ def read(directory: Path, reader: Reader, _step: Step, _window: Window | None = 
     if text is None:
         return Reading(problems=("its results are not brought in: zlang ingest DIR --csv FILE --run RUN",))
     data = json.loads(text)
-    wanted = wanted_of(reader)
+    wanted = imported_metric_names(reader)
     return Reading({name: float(data[name]) for name in wanted if name in data})
 
 
-def wanted_of(reader: Reader) -> list[str]:
+def imported_metric_names(reader: Reader) -> list[str]:
     """The names of the metrics that must be imported."""
     wanted = reader.args.get("metrics")
     return [name_of(str(item)) for item in wanted] if isinstance(wanted, list | tuple) else []
@@ -64,7 +64,9 @@ def reader_of(trial: Trial) -> Reader | None:
 def match(text: str, name: str, header: Header, trials: Sequence[Trial]) -> dict[str, dict[str, float]]:
     """Match rows with trials: the metrics of each trial that has a row, by the place of the trial. Raises RunError."""
     table = _Table(text, name)
-    wanted = list(dict.fromkeys(item for trial in trials if (r := reader_of(trial)) for item in wanted_of(r)))
+    wanted = list(
+        dict.fromkeys(item for trial in trials if (r := reader_of(trial)) for item in imported_metric_names(r))
+    )
     factors = _known_columns(table, header, wanted)
     _require_columns(table, header, factors, wanted, trials)
     free = _by_point(factors, trials)
@@ -93,7 +95,7 @@ class _Row:
         number = _number(cell, place, metric.unit, dimension, parts_of(metric.unit))
         value = in_stored_unit(cell.strip(), unit, metric) if _is_number(cell) else number
         if not can_measure(metric.type, value):
-            raise RunError(f"{place}: {SCALARS[metric.type].spoken} cannot be `{cell.strip()}`")
+            raise RunError(f"{place}: {SCALARS[metric.type].phrase} cannot be `{cell.strip()}`")
         return value
 
     def level(self, column: str, factor: Factor) -> Scalar:

@@ -192,7 +192,7 @@ def text_of(path: Path) -> str | None:
         return None
 
 
-def why_unread(path: Path) -> str:
+def reason_unread(path: Path) -> str:
     """The reason why `text_of` returns nothing."""
     is_long = path.is_file() and path.stat().st_size > LONGEST
     return f"is longer than {LONGEST >> 20} MiB, so it is not read" if is_long else "was not written"

@@ -43,7 +43,7 @@ from zlang.check.types import SCALARS, can_measure
 from zlang.metrics import Metric
 from zlang.plan.plan import Reader, Step
 from zlang.readers import hdr, series
-from zlang.readers.reading import Histogram, Reading, Sample, Window, text_of, why_unread
+from zlang.readers.reading import Histogram, Reading, Sample, Window, reason_unread, text_of
 from zlang.readers.series import SeriesRow
 
 _TIME = re.compile(r"(\d+)m(\d+(?:[.,]\d+)?)s\s+(\d+)m(\d+(?:[.,]\d+)?)s")
@@ -73,7 +73,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
             texts[place] = text_of(directory / place)
         text = texts[place]
         if text is None:
-            raise _MissingError(f"{place} {why_unread(directory / place)}")
+            raise _MissingError(f"{place} {reason_unread(directory / place)}")
         return text
 
     metrics: dict[str, float] = {}
@@ -87,7 +87,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
                 continue
             declared, _, where = words(item)[-1].partition("=")
             metric, unit = parse(declared, {})
-            wanted = _Wanted(metric, words(item)[0], where, unit)
+            wanted = _RequestedMetric(metric, words(item)[0], where, unit)
             metrics[metric.name] = _find(wanted, text_at(reader.artefact))
         except (_MissingError, ValueError) as problem:
             problems.append(str(problem))
@@ -104,7 +104,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
             if how == DISTRIBUTION:
                 own = _distribution(Metric(name, type_, stored, is_distribution=True), text, where, unit)
             else:
-                wanted = _Wanted(Metric(name, type_, stored), how, where, unit or stored)
+                wanted = _RequestedMetric(Metric(name, type_, stored), how, where, unit or stored)
                 own = _series(wanted, text, place, time[0], window) if time else Reading({name: _find(wanted, text)})
         except _MissingError as problem:
             own = Reading(problems=(str(problem),))
@@ -129,7 +129,7 @@ def with_wrappers(reading: Reading, directory: Path, reader: Reader, step: Step,
     )
 
 
-class _Wanted(NamedTuple):
+class _RequestedMetric(NamedTuple):
     """A metric to find: how and where, and the unit of a number without one."""
 
     metric: Metric
@@ -147,7 +147,7 @@ def _place(source: str, step: Step, artefact: str) -> str:
     return {"stdout": artefact, "stderr": f"{step.name}.err"}.get(source, source.removeprefix("./"))
 
 
-def _find(wanted: _Wanted, text: str) -> float:
+def _find(wanted: _RequestedMetric, text: str) -> float:
     metric, how, where, unit = wanted
     match how:
         case "regex":
@@ -168,7 +168,7 @@ def _distribution(metric: Metric, text: str, tag: str, unit: str) -> Reading:
     return Reading(dict(hdr.statistics(metric, bins)), latency=(Histogram(metric.name, bins.counts),))
 
 
-def _series(wanted: _Wanted, text: str, place: str, time: str, window: Window | None) -> Reading:
+def _series(wanted: _RequestedMetric, text: str, place: str, time: str, window: Window | None) -> Reading:
     reading = series.reading(place, _rows(text, wanted, time, window), window)
     return replace(reading, problems=tuple(f"{wanted.metric.name}: {problem}" for problem in reading.problems))
 
@@ -257,7 +257,7 @@ def _cells(text: str, name: str, columns: Sequence[str]) -> list[list[str]]:
     return cells
 
 
-def _rows(text: str, wanted: _Wanted, time: str, window: Window | None) -> list[SeriesRow]:
+def _rows(text: str, wanted: _RequestedMetric, time: str, window: Window | None) -> list[SeriesRow]:
     """The rows of a series, each for the time since the previous row, or since the command began for the first."""
     metric, _, column, unit = wanted
     time_column, size = column_of_time(time)
@@ -287,10 +287,10 @@ def _number(metric: Metric, value: object, printed: str, unit: str) -> float:
         if matched is not None:
             number, own = matched[1], _SPELLED.get(matched[2] or printed, matched[2] or printed)
             if own and size_of(own, metric.type) is None:
-                raise _MissingError(f"{metric.name}: `{own}` is not a unit of {SCALARS[metric.type].spoken}")
+                raise _MissingError(f"{metric.name}: `{own}` is not a unit of {SCALARS[metric.type].phrase}")
             result = in_stored_unit(number, own or unit, metric)
             if can_measure(metric.type, result):
                 return result
             if math.isfinite(result):
-                raise _MissingError(f"{metric.name}: {SCALARS[metric.type].spoken} cannot be `{shown}`")
+                raise _MissingError(f"{metric.name}: {SCALARS[metric.type].phrase} cannot be `{shown}`")
     raise _MissingError(f"{metric.name}: `{shown}` is not a number")

@@ -40,11 +40,11 @@ def compared(trials: Trials, other: Trials, expected: ExpectedRatio) -> list[Com
     combinations: dict[tuple[Cell, ...], None] = {}
     for left in dict.fromkeys(tuple(row.levels[i] for i in places) for row in ones):
         for right in dict.fromkeys(tuple(row.levels[i] for i in places) for row in others):
-            if _are_alike(left, right):
+            if _match(left, right):
                 combinations[tuple(b if a is None else a for a, b in zip(left, right, strict=True))] = None
     result = []
     for levels in combinations:
-        sides = tuple([row for row in rows if _are_alike(row.levels, levels)] for rows in (ones, others))
+        sides = tuple([row for row in rows if _match(row.levels, levels)] for rows in (ones, others))
         shown = tuple(_side(*pair) for pair in zip((expected.term, expected.other), sides, strict=True))
         ratio, why = _ratio((other.run, trials.run), (sides[1], sides[0]))
         result.append(ComparedCombination(levels, shown, ratio, why))
@@ -63,7 +63,7 @@ def _rows(trials: Trials, term: Term, by: Sequence[FactorRef]) -> list[Row]:
     return [design.row_of(row) for row in run_query(trials.db, query).rows]
 
 
-def _are_alike(levels: Sequence[Cell], others: Sequence[Cell]) -> bool:
+def _match(levels: Sequence[Cell], others: Sequence[Cell]) -> bool:
     """Whether two combinations agree in every level that both name; an absent factor agrees with any level."""
     return all(a is None or b is None or a == b for a, b in zip(levels, others, strict=False))
 

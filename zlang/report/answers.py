@@ -168,7 +168,7 @@ def plots(trials: Trials) -> list[Drawn]:
     return [item for plot in stored_clauses(trials, "plot", Plot) for item in drawn(trials, plot)]
 
 
-def asked_now(trials: Trials, text: str) -> list[Drawn]:
+def new_plots(trials: Trials, text: str) -> list[Drawn]:
     """The data of a plot requested on the command line: `METRIC over bs by rw`. Raises ProgramError, RunError."""
     result = [item for item in drawn(trials, _resolve_asked(trials, "plot", text, Plot)) if item.has_values]
     if not result:

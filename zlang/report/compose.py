@@ -306,7 +306,7 @@ class _Artist:
 
 def _plots_now(trials: Trials, clause: str) -> list[Drawn]:
     try:
-        return answers.asked_now(trials, clause)
+        return answers.new_plots(trials, clause)
     except (ProgramError, RunError):  # a name with another meaning in the language, or nothing to show
         return []
 

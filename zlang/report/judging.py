@@ -159,8 +159,8 @@ def _judged(trials: Trials, expectation: Expectation) -> Judged:
     terms = list(dict.fromkeys(aggregates(expectation.term)))
     has_margins = any(term.op in INFERRED for term in terms)
     samples = margins.samples(trials, terms, expectation.by) if has_margins else []
-    spoken_of = {*mentioned(expectation.term), *(path for factor_ref in expectation.by for path in factor_ref.paths)}
-    matched = [i for i, path in enumerate(trials.factors) if path not in spoken_of]
+    named_paths = {*mentioned(expectation.term), *(path for factor_ref in expectation.by for path in factor_ref.paths)}
+    matched = [i for i, path in enumerate(trials.factors) if path not in named_paths]
     judge = Judge(expectation.term, terms, matched, len(combinations), min(_FEW, trials.repeat))
     findings = tuple(judge.finding(item, samples) for item in combinations)
     return Judged(expectation, _verdict_of(findings), findings, len(every) - len(combinations))

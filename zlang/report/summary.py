@@ -160,9 +160,9 @@ def heading(summary: Summary, n: int) -> str:
     name = summary.columns[n].name
     estimates = [value for row in summary.rows if isinstance(value := row[n], Estimate)]
     statistic = next((value.statistic for value in estimates if value.statistic), "")
-    has_said = name.startswith(f"{statistic}(")
+    names_statistic = name.startswith(f"{statistic}(")
     level = "95 %" if any(value.low is not None for value in estimates) else ""
-    shown = ", ".join(filter(None, ("" if has_said else statistic, level)))
+    shown = ", ".join(filter(None, ("" if names_statistic else statistic, level)))
     return name + (f" ({shown})" if shown else "")
 
 

@@ -64,7 +64,7 @@ class Account(Generic[V]):
     def doubt(self) -> str:
         """The reason why the results may have been changed; empty if this user's key signed the seal and all lines."""
         unsigned = self.state.unsigned
-        if (why := seal.why_foreign(self.folder.path)) or not unsigned:
+        if (why := seal.reason_not_own(self.folder.path)) or not unsigned:
             return why
         lines = "1 line of its journal was" if len(unsigned) == 1 else f"{len(unsigned):,} lines of its journal were"
         return f"{lines} not written by zlang as this user on this machine; the first is line {unsigned[0]:,}"

@@ -227,14 +227,14 @@ class Ask:
     """A person has to do something before the run goes on; the display sets `is_done`, or the run stops.
 
     `typed` is what they can type for it on another machine. `is_stopped` returns whether the run is to stop, which ends
-    the wait. With `is_told` the person is only informed, and nothing waits.
+    the wait. With `is_shown` the person is only informed, and nothing waits.
     """
 
     text: str
     is_stopped: Callable[[], bool]
     is_done: bool = False
     typed: str = ""
-    is_told: bool = False
+    is_shown: bool = False
 
 
 Event = Recorded | Next | Outcome | LeftBehind | Ask

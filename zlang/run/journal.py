@@ -273,7 +273,7 @@ class Writer:
         self._path = path
         self._sign = sign
         self._number = last
-        self._is_behind = False
+        self._has_unsynced_lines = False
         """Whether lines may not be on the disk."""
         try:
             self._file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
@@ -301,7 +301,7 @@ class Writer:
         except OSError as error:
             raise _journal_error("write", self._path, error) from error
         self._number += len(events)
-        self._is_fresh, self._is_behind = True, not is_awaited
+        self._is_fresh, self._has_unsynced_lines = True, not is_awaited
 
     def __enter__(self) -> Self:
         """Return the writer, which is closed at the end of the block."""
@@ -310,7 +310,7 @@ class Writer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Wait for the disk, unless an error ends the block, and close the file."""
         try:
-            if self._is_behind:
+            if self._has_unsynced_lines:
                 os.fsync(self._file)
         except OSError as failure:
             if error is None:

@@ -33,7 +33,7 @@ from zlang.run.journal import Gap, Lines, Sign
 
 INTERRUPTED = "interrupted: it started and did not finish"
 NOT_ENDED = "did not finish: it was killed, or is still running"
-NOT_BEGUN = "the journal has no line for its start"
+NOT_STARTED = "the journal has no line for its start"
 
 _CLOCK_SLACK = 0.25
 """Seconds by which the two clocks may disagree: they are read one after the other, perhaps on a busy machine."""
@@ -315,7 +315,7 @@ class RunState:
                 return  # a line of it is missing
             attempt = self._attempt(event)
             if isinstance(event, Commit) or not event.out.startswith("setups/"):
-                attempt.problem = NOT_BEGUN
+                attempt.problem = NOT_STARTED
         attempt.see(event)
         if isinstance(event, Commit):
             attempt.is_committed, attempt.files = True, event.files

@@ -320,7 +320,7 @@ class _Run:
             if is_own and step.name not in self._so_far.facts:
                 self._require_no_link("facts")
                 self._directory("facts").mkdir(exist_ok=True)
-                yield from self._command(step, "facts", is_told=False)
+                yield from self._command(step, "facts", is_shown=False)
 
     def _end_cut_off_trials(self, leftovers: Mapping[str, str]) -> Work:
         """End the events of trials that were cut off because the process died or a machine was lost.
@@ -351,9 +351,9 @@ class _Run:
                 continue
             failure = yield from self._tidied(step, out)
             if failure:
-                yield self._left_behind(trial, failure)
+                yield self._leftovers(trial, failure)
 
-    def _left_behind(self, trial: Trial, failure: _Failure) -> LeftBehind:
+    def _leftovers(self, trial: Trial, failure: _Failure) -> LeftBehind:
         step, directory = failure.step, self._directory(failure.out)
         reason = why(directory, step.name, failure.rc, step.timeout)
         return LeftBehind(f"the event of trial {trial.number}", directory, reason)
@@ -546,7 +546,7 @@ class _Run:
             if step.action is Action.TIDY:
                 untidied = yield from self._tidied(step, out)
                 if failure and untidied and step.reader is None:
-                    yield self._left_behind(trial, untidied)
+                    yield self._leftovers(trial, untidied)
                 failure = failure or untidied
         self._lane.trial = None
         return failure
@@ -618,7 +618,7 @@ class _Run:
         self._lane.state = self._lane.state.invalidate((setup.key,))
         out = self._lane.places.pop(setup.signature, None) or ("" if self._is_lost else self._new_place(setup))
         for step in setup.unmake:
-            failure = yield from self._attempted(step, out, is_told=True)
+            failure = yield from self._attempted(step, out, is_shown=True)
             if failure:
                 return failure
         yield self._record(Unmade(self._now(), setup.key, setup.signature))
@@ -676,7 +676,7 @@ class _Run:
     def _carried_out(self, steps: Iterable[Step], out: str) -> Doing[_Failure | None]:
         """Carry out steps until one fails; those in the background end with them."""
         failure: _Failure | None = None
-        for together in _begun_together(steps):
+        for together in _started_together(steps):
             (step, *others) = together
             if step.action is Action.COLLECT:
                 yield from self._collect(step, out)
@@ -687,8 +687,8 @@ class _Run:
         yield from self._stop_background()
         return failure
 
-    def _attempted(self, step: Step, out: str, *, is_told: bool = False) -> Doing[_Failure | None]:
-        rc = yield from self._command(step, out, is_told=is_told)
+    def _attempted(self, step: Step, out: str, *, is_shown: bool = False) -> Doing[_Failure | None]:
+        rc = yield from self._command(step, out, is_shown=is_shown)
         if rc == LOST:  # everything on the machine may be gone
             self._lane.state = self._lane.state.invalidate(setup.key for setup in self._lane.state.standing)
         return _Failure(out, step, rc) if rc != 0 else None
@@ -711,7 +711,7 @@ class _Run:
             failed = steps[0], rc
         return _Failure(out, *failed) if failed else None
 
-    def _command(self, step: Step, out: str, *, is_told: bool) -> Doing[int]:
+    def _command(self, step: Step, out: str, *, is_shown: bool) -> Doing[int]:
         self._check()
         took = 0.0
         start = self._record(Start(self._now(), step.name, out, self.executor.ahead(step.host)))
@@ -719,7 +719,7 @@ class _Run:
         if replaced := self._replaced():
             rc = self._refuse(step, out, f"{replaced} is not the directory that this run made")
         elif step.action is Action.ASK:
-            rc = yield from self._ask(step, is_told=is_told)
+            rc = yield from self._ask(step, is_shown=is_shown)
         else:
             handle = self.executor.start(step, self._directory(out), keep=not self._is_lost)
             rc = yield from self._wait(handle)
@@ -788,12 +788,12 @@ class _Run:
             (self._directory(out) / f"{step.name}.err").write_text(f"{why}\n", "utf-8", "surrogateescape")
         return NOT_STARTED
 
-    def _ask(self, step: Step, *, is_told: bool) -> Doing[int]:
+    def _ask(self, step: Step, *, is_shown: bool) -> Doing[int]:
         typed = f"RUN={self.folder.run}; OUT=.; export RUN OUT\n{step.command}" if step.command else ""
-        ask = Ask(step.why, lambda: self.stop.pending, typed=typed, is_told=is_told)
+        ask = Ask(step.why, lambda: self.stop.pending, typed=typed, is_shown=is_shown)
         yield ask
         self._check()
-        if not (ask.is_done or is_told):
+        if not (ask.is_done or is_shown):
             raise _Unanswered(step.why)
         return 0
 
@@ -900,7 +900,7 @@ def _ending(work: Work) -> Doing[list[LaneEnded]]:
     return []
 
 
-def _begun_together(steps: Iterable[Step]) -> Iterator[list[Step]]:
+def _started_together(steps: Iterable[Step]) -> Iterator[list[Step]]:
     """Yield steps one by one, but measurements on several machines together."""
     together: list[Step] = []
     for step in steps:

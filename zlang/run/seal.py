@@ -116,7 +116,7 @@ def sealed_name(folder: Path) -> str | None:
     return members["run"] if members else None
 
 
-def why_foreign(folder: Path) -> str:
+def reason_not_own(folder: Path) -> str:
     """Return why a folder is not this user's own and unchanged; empty if its seal is valid."""
     members = _read(folder)
     if members is None:
@@ -143,7 +143,7 @@ def why_not_executed(folder: Path) -> str:
 
     Another user could make a copy with links in it, and commands would write through these.
     """
-    if why := why_foreign(folder):
+    if why := reason_not_own(folder):
         return why
     try:
         members = json.loads(read_regular(folder / FILE, _LONGEST_SEAL))

@@ -137,7 +137,7 @@ class Sequential:
 
     def _is_precise(self, point: str, until: Until) -> bool:
         is_due = self._tried.get(point, 0) >= until.least
-        return is_due and is_known_well(self._values.get(point, []), until.within)
+        return is_due and is_precise_enough(self._values.get(point, []), until.within)
 
     def _relative_half_width(self, point: str) -> float | None:
         """The half-width of the point's interval as a share of its midpoint."""
@@ -217,7 +217,7 @@ class Sequential:
                 )
 
 
-def is_known_well(values: Sequence[float], within: float) -> bool:
+def is_precise_enough(values: Sequence[float], within: float) -> bool:
     """Whether the interval of values is narrow enough, with and without the last value: one look may be lucky."""
     if len(values) < LEAST_LOOKED_AT:
         return len(values) > 1 and len(set(values)) == 1  # values without any variation need no further measurement

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-Holds = Callable[[int], bool | None]
+Condition = Callable[[int], bool | None]
 """Whether the condition holds at a level; None where that is not known."""
 
 
@@ -34,7 +34,7 @@ def longest(levels: int) -> tuple[int, ...]:
     return tuple(result)
 
 
-def course(levels: int, holds: Holds) -> Iterator[int]:
+def course(levels: int, holds: Condition) -> Iterator[int]:
     """Yield the levels to measure, each before its result is read; stop at an unknown result or when no level remains.
 
     If the condition holds at both ends, or at neither, bisection cannot find a boundary between them.

@@ -212,10 +212,10 @@ def _condition_of(experiment: Experiment, where: Expr) -> Callable[[Point], obje
     if quick is None:
         return holds
 
-    def holds_quickly(point: Point) -> object:
+    def holds_by_index(point: Point) -> object:
         try:
             return quick(point)
         except (NotWhole, KeyError):
             return holds(point)
 
-    return holds_quickly
+    return holds_by_index

@@ -94,24 +94,24 @@ class Columns:
         self._factors: dict[str, _Open] = {}
         self._metrics: dict[str, tuple[str, Metric]] = {}
 
-    def factor(self, brought_factor: BroughtFactor) -> _Open:
+    def factor(self, run_factor: BroughtFactor) -> _Open:
         """Add a factor; a later run's name for it wins, and its type is widened to hold the values of both runs."""
-        factor_column = self._factors.get(brought_factor.path)
+        factor_column = self._factors.get(run_factor.path)
         if factor_column is None:
             factor_column = _Open(
                 code=f"f{len(self._factors)}",
-                name=brought_factor.name,
-                path=brought_factor.path,
-                type=brought_factor.type,
-                sql=brought_factor.sql,
-                levels=brought_factor.levels,
+                name=run_factor.name,
+                path=run_factor.path,
+                type=run_factor.type,
+                sql=run_factor.sql,
+                levels=run_factor.levels,
             )
-            self._factors[brought_factor.path] = factor_column
+            self._factors[run_factor.path] = factor_column
             return factor_column
-        factor_column.name = brought_factor.name
-        factor_column.levels = merged(factor_column.levels, brought_factor.levels)
-        factor_column.sql = widened(factor_column.sql, brought_factor.sql)
-        if factor_column.type != brought_factor.type:
+        factor_column.name = run_factor.name
+        factor_column.levels = merged(factor_column.levels, run_factor.levels)
+        factor_column.sql = widened(factor_column.sql, run_factor.sql)
+        if factor_column.type != run_factor.type:
             factor_column.type, factor_column.levels = "mixed", None
         return factor_column
 

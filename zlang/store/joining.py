@@ -53,7 +53,7 @@ def join(parts: Mapping[str, Folder], plan: Plan, place: Path) -> Folder:
         if isinstance(trial, Trial) and attempts:
             out = f"{trial.place}/a{max(_number(attempt.out) for attempt in attempts.values())}"
             ended += _joined(trial, attempts, accounts, place, out)
-            standing |= {(machine, attempt.out): out for machine, attempt in attempts.items() if _is_begun(attempt)}
+            standing |= {(machine, attempt.out): out for machine, attempt in attempts.items() if _is_started(attempt)}
     for machine, account in accounts.items():
         moments += _moments(account.folder, {out: to for (owner, out), to in standing.items() if owner == machine})
         for pattern in ("facts", "setups/*/*"):
@@ -88,7 +88,7 @@ def _joined(
     """Join the files of a trial from all machines; yield its start and its end."""
     directory = _within(place, out)
     directory.mkdir(parents=True)
-    begun = {machine: attempt for machine, attempt in attempts.items() if _is_begun(attempt)}
+    begun = {machine: attempt for machine, attempt in attempts.items() if _is_started(attempt)}
     for machine, attempt in begun.items():
         _link(accounts[machine], attempt.out, directory, machine)
     if not (directory / CLOCKS).exists():  # scripts assume that the clocks agree
@@ -148,7 +148,7 @@ def _journal(folder: Folder, accounts: Mapping[str, Account[Judgement]], events:
         yield from (event for event in events[-1:] if isinstance(event, Finish))
 
 
-def _is_begun(attempt: Attempt) -> bool:
+def _is_started(attempt: Attempt) -> bool:
     """Whether an attempt got beyond its setups."""
     return attempt.out.startswith(f"{attempt.place}/")
 

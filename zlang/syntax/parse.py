@@ -378,7 +378,7 @@ class Driver:
         )
 
     def _how_to_define(self, last: _Part, token: Token) -> str:
-        kind = re.compile(_KIND_BEHIND_EQUAL_SIGN).match(self.source.text, token.end)
+        kind = re.compile(_KIND_AFTER_EQUAL_SIGN).match(self.source.text, token.end)
         if kind is not None and last.symbol != "lines":
             return f"a declaration is a kind, a name, and its fields: write `{kind[1]} {token.text} {{ … }}`"
         return f"to define a name, write `let {token.text} = …`"
@@ -485,7 +485,7 @@ _STANDS_ALONE = r"[ \t]*(?:[\n}#]|[A-Za-z_][\w-]*[ \t]*=|\Z)"
 _ONE_LINE_END = r"[ \t]*(?:#[^\n]*)?\n[ \t]*"
 _NO_EQUAL_SIGN = r"""[ \t]*(?::|==|(?=["0-9]))[ \t]*(?=[^\s=])(?![^\n{}]*=)|[ \t]*==[ \t]*(?=[^\s=])"""
 """Signs that people write between a name and its value instead of `=`."""
-_KIND_BEHIND_EQUAL_SIGN = r"[ \t]*=[ \t]*([A-Za-z_][\w.-]*)[ \t]*\{"
+_KIND_AFTER_EQUAL_SIGN = r"[ \t]*=[ \t]*([A-Za-z_][\w.-]*)[ \t]*\{"
 """`= KIND {`, as other languages declare a thing."""
 _SINGLE = {
     "OVER": "`over` and a factor",

@@ -14,10 +14,12 @@ from zlang.syntax import slips_in_experiments as experiments
 from zlang.syntax import slips_in_kinds as kinds
 from zlang.syntax import slips_in_values as values
 from zlang.syntax.lexer import Token
-from zlang.syntax.stop_place import Meant, StopPlace
+from zlang.syntax.stop_place import Correction, StopPlace
 
 
-def meant(source: Source, read: tuple[tuple[str, Any], ...], end: int, token: Token, expected: str) -> Meant | None:
+def meant(
+    source: Source, read: tuple[tuple[str, Any], ...], end: int, token: Token, expected: str
+) -> Correction | None:
     """Return the zlang syntax that was probably meant; `StopPlace` describes the arguments."""
     stop = StopPlace(source, read, end, token, expected)
     return next((result for slip in SLIPS if (result := slip(stop)) is not None), None)
@@ -28,13 +30,13 @@ SLIPS = (
     kinds.property_type,
     kinds.part_of_kind,
     declarations.parameter,
-    declarations.as_elsewhere,
+    declarations.other_languages_form,
     values.copied,
     declarations.like_another,
     values.turned_if,
-    experiments.condition_behind,
+    experiments.condition_after,
     experiments.answer,
-    experiments.property_behind,
+    experiments.property_after,
     experiments.search,
     values.schedule,
     values.comparison,

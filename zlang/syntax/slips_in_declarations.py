@@ -6,10 +6,10 @@ import re
 
 from zlang.syntax.foreign_words import ENTRIES
 from zlang.syntax.lexer import ENTRY_WORDS, misspelt
-from zlang.syntax.stop_place import Meant, StopPlace
+from zlang.syntax.stop_place import Correction, StopPlace
 
 
-def parameter(stop: StopPlace) -> Meant | None:
+def parameter(stop: StopPlace) -> Correction | None:
     """A parameter without its type or its default, a function without parentheses, an import without quotes."""
     token, text = stop.token, stop.text
     begin = text.rfind("\n", 0, token.start - (token.text == "\n")) + 1
@@ -31,7 +31,7 @@ def parameter(stop: StopPlace) -> Meant | None:
     return None
 
 
-def made(stop: StopPlace) -> Meant | None:
+def made(stop: StopPlace) -> Correction | None:
     """A thing without braces, with a path-like name, or with a value after a colon."""
     text, token = stop.text, stop.token
     if stop.expected.startswith("`name") and token.type == "STRING" and _NAMED.match(text, token.end):
@@ -74,7 +74,7 @@ def made(stop: StopPlace) -> Meant | None:
     return None
 
 
-def several_devices(stop: StopPlace) -> Meant | None:
+def several_devices(stop: StopPlace) -> Correction | None:
     """A list of things after `on`, with or without a keyword of ZFS."""
     if stop.token.text in {"[", "("} and (before := _ON_BEFORE.search(stop.text, 0, stop.token.start)):
         if before[1] in {"first", "last"}:
@@ -88,7 +88,7 @@ def several_devices(stop: StopPlace) -> Meant | None:
     return None
 
 
-def like_another(stop: StopPlace) -> Meant | None:
+def like_another(stop: StopPlace) -> Correction | None:
     """An experiment based on another, a profile with a colon, an import with values and without a name."""
     token, text = stop.token, stop.text
     line = text[text.rfind("\n", 0, token.start) + 1 : token.start]
@@ -106,7 +106,7 @@ def like_another(stop: StopPlace) -> Meant | None:
     return None
 
 
-def foreign(stop: StopPlace) -> Meant | None:
+def foreign(stop: StopPlace) -> Correction | None:
     """A word of another language for a construct that zlang writes differently."""
     token, text = stop.token, stop.text
     symbols = [symbol for symbol, _ in stop.read]
@@ -142,7 +142,7 @@ def foreign(stop: StopPlace) -> Meant | None:
     return None
 
 
-def head(stop: StopPlace, words: int) -> Meant | None:
+def head(stop: StopPlace, words: int) -> Correction | None:
     """A superfluous or missing sign or word between the kind of a declaration and its braces.
 
     `words` is the number of words before it in its line.
@@ -177,7 +177,7 @@ def head(stop: StopPlace, words: int) -> Meant | None:
     return None
 
 
-def comment(stop: StopPlace) -> Meant | None:
+def comment(stop: StopPlace) -> Correction | None:
     """A comment in the syntax of C, SQL, TeX or Lisp."""
     token, text = stop.token, stop.text
     begun = _COMMENT.match(text, text.rfind("\n", 0, token.start) + 1)
@@ -187,7 +187,7 @@ def comment(stop: StopPlace) -> Meant | None:
     return f"begin a comment with `#`{divided}", None
 
 
-def as_elsewhere(stop: StopPlace) -> Meant | None:
+def other_languages_form(stop: StopPlace) -> Correction | None:
     """A duration in two words, a YAML list, a section of an INI file, a condition before its sentence."""
     token, text = stop.token, stop.text
     if token.text == "-" and stop.expected == "a value" and (listed := _DASHES.match(text, token.start)):

@@ -8,10 +8,10 @@ from zlang.suggest import nearest
 from zlang.syntax import tree
 from zlang.syntax.foreign_words import EXPERIMENT_WORDS, FIELD_WORDS
 from zlang.syntax.lexer import CLAUSES
-from zlang.syntax.stop_place import Meant, StopPlace
+from zlang.syntax.stop_place import Correction, StopPlace
 
 
-def clause(stop: StopPlace) -> Meant | None:
+def clause(stop: StopPlace) -> Correction | None:
     """A slip in a `plot` or `table`: its axis or its percentiles."""
     token = stop.token
     if token.type == "FIELD" and stop.last == "PLOT":
@@ -45,7 +45,7 @@ def clause(stop: StopPlace) -> Meant | None:
     return None
 
 
-def measures(stop: StopPlace) -> Meant | None:
+def measures(stop: StopPlace) -> Correction | None:
     """A slip in the list of measures or factors of a `plot` or `table`."""
     token = stop.token
     if not any(symbol in {"PLOT", "TABLE"} for symbol, _ in stop.read):
@@ -57,15 +57,15 @@ def measures(stop: StopPlace) -> Meant | None:
     return None
 
 
-def condition_behind(stop: StopPlace) -> Meant | None:
+def condition_after(stop: StopPlace) -> Correction | None:
     """A condition after an aggregate in an expectation: `expect median(METRIC) where … > …`."""
     line = stop.text[stop.text.rfind("\n", 0, stop.token.start) + 1 : stop.token.start]
-    if stop.token.text[:1] in "<>=!+-*/" and _WHERE_BEHIND.search(line):
+    if stop.token.text[:1] in "<>=!+-*/" and _WHERE_AFTER.search(line):
         return "write the condition behind the metric: `median(METRIC where …) > …`", None
     return None
 
 
-def answer(stop: StopPlace) -> Meant | None:
+def answer(stop: StopPlace) -> Correction | None:
     """Words of other languages in an `expect`, a `table` or a `plot`."""
     token, text = stop.token, stop.text
     line = text[text.rfind("\n", 0, token.start) + 1 : token.start]
@@ -98,11 +98,11 @@ def answer(stop: StopPlace) -> Meant | None:
     return None
 
 
-def property_behind(stop: StopPlace) -> Meant | None:
+def property_after(stop: StopPlace) -> Correction | None:
     """A property of a thing without braces: `during = hog at 30s`."""
     token, text = stop.token, stop.text
     before = _THING_BEFORE.search(text, 0, token.start)
-    value = _WORD_BEHIND.match(text, token.end)
+    value = _WORD_AFTER.match(text, token.end)
     if token.text not in {"at", "for", "every", "after"} or before is None or value is None:
         return None
     name = "at" if token.text == "after" else token.text
@@ -110,7 +110,7 @@ def property_behind(stop: StopPlace) -> Meant | None:
     return f"write properties in braces: `{written}`", stop.fix(before.start(1), value.end(), written, is_safe=False)
 
 
-def search(stop: StopPlace) -> Meant | None:
+def search(stop: StopPlace) -> Correction | None:
     """A `find` with a missing part, or with another word for its goal."""
     if stop.token.text in _GOALS and any(symbol == "FIND" for symbol, _ in stop.read):
         written = _GOALS[stop.token.text]
@@ -130,7 +130,7 @@ def search(stop: StopPlace) -> Meant | None:
     return None
 
 
-def clause_word(stop: StopPlace) -> Meant | None:
+def clause_word(stop: StopPlace) -> Correction | None:
     """A word in an experiment that is neither a clause nor a field, or a field without its sign."""
     token, text = stop.token, stop.text
     if not stop.expected.startswith("`name") or not any(symbol == "EXPERIMENT" for symbol, _ in stop.read):
@@ -159,7 +159,7 @@ def clause_word(stop: StopPlace) -> Meant | None:
     return None
 
 
-def clause_part(stop: StopPlace) -> Meant | None:
+def clause_part(stop: StopPlace) -> Correction | None:
     """A `repeat … until` without a number, or a `plot` with a format for its pictures."""
     token, text = stop.token, stop.text
     if not stop.expected.startswith("`name") or token.type not in {"NAME", "AS"}:
@@ -178,7 +178,7 @@ def clause_part(stop: StopPlace) -> Meant | None:
     return None
 
 
-def foreign_word(stop: StopPlace) -> Meant | None:
+def foreign_word(stop: StopPlace) -> Correction | None:
     """A keyword of another language at the beginning of a clause or a field."""
     token, text = stop.token, stop.text
     symbols = [symbol for symbol, _ in stop.read]
@@ -199,7 +199,7 @@ def foreign_word(stop: StopPlace) -> Meant | None:
     return None
 
 
-def bare_word(stop: StopPlace) -> Meant | None:
+def bare_word(stop: StopPlace) -> Correction | None:
     """A single word in an experiment, or words without a sign between them."""
     token, text = stop.token, stop.text
     is_in_experiment = stop.expected.startswith("`name") and any(symbol == "EXPERIMENT" for symbol, _ in stop.read)
@@ -216,7 +216,7 @@ def bare_word(stop: StopPlace) -> Meant | None:
     return None
 
 
-def word(stop: StopPlace) -> Meant | None:
+def word(stop: StopPlace) -> Correction | None:
     """A word of another language or a misspelling in place of a clause, a name or a parent."""
     token, expected = stop.token, stop.expected
     if token.text in _LOOPS and expected.startswith("`name") and token.type == "NAME":
@@ -255,7 +255,7 @@ _FORM_BEFORE = re.compile(r"\bplot[ \t]+((?:[a-z]+[ \t]+)+)\Z")
 _THING_BEFORE = re.compile(
     r"\b(?:during|before|with|collect|cache)[ \t]*=[ \t]*(?:[^\n{}=]*[|\[,][ \t]*)?([a-z]\w*)[ \t]+\Z"
 )
-_WORD_BEHIND = re.compile(r"[ \t]+([\w.%/]+)")
+_WORD_AFTER = re.compile(r"[ \t]+([\w.%/]+)")
 _OFTEN_BEFORE = re.compile(r"\brepeat[ \t]*=[ \t]*(\d[\w.]*)[ \t]+\Z")
 _TWO_WORDS = re.compile(r"[ \t]+([A-Za-z_]\w*)[ \t]+(?:over|in|from|across|with|to|as|between)\b")
 _PROPERTY = re.compile(r"\.([A-Za-z_]\w*)[ \t]*=(?!=)")
@@ -271,4 +271,4 @@ _PLOT = re.compile(r"\bplot[ \t]+[^\n]+\Z")
 _LOOPS = {"for", "foreach", "while", "loop", "repeat"}
 _P_BEFORE = re.compile(r"(?<![\w.])(p\d\d)\.\Z")
 _PERCENTILE_BEFORE = re.compile(r"(\w+)_p(\d\d)\.\Z")
-_WHERE_BEHIND = re.compile(r"\bexpect\b[^\n]*\)\s+where\b")
+_WHERE_AFTER = re.compile(r"\bexpect\b[^\n]*\)\s+where\b")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from zlang.syntax.stop_place import Meant, StopPlace
+from zlang.syntax.stop_place import Correction, StopPlace
 
 
-def property_type(stop: StopPlace) -> Meant | None:
+def property_type(stop: StopPlace) -> Correction | None:
     """The type of a property as in Python, TypeScript, Protocol Buffers, SQL or Rust."""
     if not _is_in_kind(stop):
         return None
@@ -32,7 +32,7 @@ def property_type(stop: StopPlace) -> Meant | None:
     return None
 
 
-def part_of_kind(stop: StopPlace) -> Meant | None:
+def part_of_kind(stop: StopPlace) -> Correction | None:
     """A kind without its role, a command without `sh`, a metric without its type or without its place in the output."""
     token, text = stop.token, stop.text
     line = text[text.rfind("\n", 0, token.start) + 1 : token.start]

@@ -6,11 +6,11 @@ import re
 
 from zlang.syntax.foreign_words import UNIT_WORDS, VALUE_WORDS
 from zlang.syntax.lexer import CLAUSES, ENTRY_WORDS
-from zlang.syntax.stop_place import Meant, StopPlace
+from zlang.syntax.stop_place import Correction, StopPlace
 from zlang.units import UNITS
 
 
-def comparison(stop: StopPlace) -> Meant | None:
+def comparison(stop: StopPlace) -> Correction | None:
     """A single `=`, or a sign of another language, between compared values."""
     text, token = stop.text, stop.token
     if token.type == "FIELD" and stop.last in {"LPAR", "COMMA"} and _CALLED.search(text, 0, stop.end):
@@ -39,7 +39,7 @@ def _begins_operand(stop: StopPlace) -> bool:
     return is_titled or stop.last in {"WHERE", "EXPECT", "IF", "AND", "OR", "NOT"} or stop.text[stop.end - 1] == "."
 
 
-def choice(stop: StopPlace) -> Meant | None:
+def choice(stop: StopPlace) -> Correction | None:
     """A superfluous `|`, or another sign between the values of a choice."""
     text, token = stop.text, stop.token
     if token.type == "VBAR" and stop.follows("|"):
@@ -72,7 +72,7 @@ def choice(stop: StopPlace) -> Meant | None:
     return None
 
 
-def braces(stop: StopPlace) -> Meant | None:
+def braces(stop: StopPlace) -> Correction | None:
     """A value in braces, or a thing without its kind."""
     text, token = stop.text, stop.token
     if token.type != "LBRACE" or stop.expected != "a value":
@@ -93,7 +93,7 @@ def braces(stop: StopPlace) -> Meant | None:
     return "write a choice as `4KiB | 8KiB`, and a list as `[4KiB, 8KiB]`", None
 
 
-def number(stop: StopPlace) -> Meant | None:
+def number(stop: StopPlace) -> Correction | None:
     """A number, a range or a path in the syntax of another language."""
     text, token = stop.text, stop.token
     before = _NUMBER_BEFORE.search(text, 0, token.start) if token.type == "NAME" else None
@@ -134,7 +134,7 @@ def number(stop: StopPlace) -> Meant | None:
     return None
 
 
-def schedule(stop: StopPlace) -> Meant | None:
+def schedule(stop: StopPlace) -> Correction | None:
     """A schedule without its brackets, without a comma, or with a part that has no duration."""
     token, text = stop.token, stop.text
     if token.text == "for" and (alone := _ALONE_BEFORE.search(text, 0, token.start)):
@@ -149,7 +149,7 @@ def schedule(stop: StopPlace) -> Meant | None:
     return None
 
 
-def sign(stop: StopPlace) -> Meant | None:
+def sign(stop: StopPlace) -> Correction | None:
     """A sign of YAML, Python or C at a field, a name or a value."""
     token, text = stop.token, stop.text
     is_field = stop.expected.startswith("`name")
@@ -175,7 +175,7 @@ def sign(stop: StopPlace) -> Meant | None:
     return None
 
 
-def named_in_place(stop: StopPlace) -> Meant | None:
+def named_in_place(stop: StopPlace) -> Correction | None:
     """A thing with a name, declared where it is used: `during = hog busy { … }`."""
     line = stop.text.rfind("\n", 0, stop.token.start) + 1
     for match in _NAMED_IN_PLACE.finditer(stop.text, line):
@@ -185,7 +185,7 @@ def named_in_place(stop: StopPlace) -> Meant | None:
     return None
 
 
-def turned_if(stop: StopPlace) -> Meant | None:
+def turned_if(stop: StopPlace) -> Correction | None:
     """A value that precedes its condition."""
     turned = _TURNED_IF.match(stop.text, stop.text.rfind("=", 0, stop.token.start)) if stop.token.text == "if" else None
     if turned is None:
@@ -195,7 +195,7 @@ def turned_if(stop: StopPlace) -> Meant | None:
     return "write `if CONDITION then A else B`", fix
 
 
-def copied(stop: StopPlace) -> Meant | None:
+def copied(stop: StopPlace) -> Correction | None:
     """A thing based on another, or a list built from another, in the syntax of other languages."""
     token, text = stop.token, stop.text
     if token.type == "FIELD" and (amended := _METHOD_WITH.search(text, 0, token.start)):
@@ -208,7 +208,7 @@ def copied(stop: StopPlace) -> Meant | None:
     return None
 
 
-def foreign_value(stop: StopPlace) -> Meant | None:
+def foreign_value(stop: StopPlace) -> Correction | None:
     """A value, or the text after one, in the syntax of another language."""
     token, text = stop.token, stop.text
     symbols = [symbol for symbol, _ in stop.read]

@@ -10,7 +10,7 @@ from zlang.source import Source, Span
 from zlang.syntax import tree
 from zlang.syntax.lexer import Token
 
-Meant = tuple[str, Fix | None]
+Correction = tuple[str, Fix | None]
 
 
 class StopPlace(Record):

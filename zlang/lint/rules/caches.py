@@ -135,7 +135,7 @@ def replicates_warm_the_cache(trial: TrialView) -> TrialFinding | None:
     if repeat == 1 or trial.phases or not _may_read(trial) or run.is_("modifies") or run.instance.replays:
         return None
     if not _is_cached(trial) or (
-        run.is_("invalidates") and (run.is_said("invalidates") or not _has_other_cache(trial))
+        run.is_("invalidates") and (run.is_stated("invalidates") or not _has_other_cache(trial))
     ):
         return None  # what the program itself drops is ZL005's
     message = f"nothing empties the caches between {repeat} replicates: each reads what the earlier ones left there"
@@ -413,7 +413,7 @@ def pages_alone_are_dropped(trial: TrialView) -> TrialFinding | None:
     ```
     """
     run = trial.run
-    if trial.phases or not run.is_("reads") or not run.is_("invalidates") or not run.is_said("invalidates"):
+    if trial.phases or not run.is_("reads") or not run.is_("invalidates") or not run.is_stated("invalidates"):
         return None
     for thing in trial.beneath:
         if any(thing.is_(trait) for trait in _CACHES) and _is_cached(trial):

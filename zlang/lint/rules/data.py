@@ -9,7 +9,7 @@ RULES = Rules()
 
 
 @RULES.add("ZL013", "read-of-never-written", WARNING)
-def read_of_never_written(trial: TrialView) -> TrialFinding | None:
+def read_of_unwritten_blocks(trial: TrialView) -> TrialFinding | None:
     """Blocks that were never written are read without any device.
 
     Holes, and blocks that are only reserved for a file, are returned as zeros without a device read. Measured on xfs:
@@ -290,7 +290,7 @@ def device_compresses(trial: TrialView) -> TrialFinding | None:
 
 
 @RULES.add("ZL033", "baseline-is-compressed", WARNING)
-def compression_is_not_said(trial: TrialView) -> TrialFinding | None:
+def compression_not_set(trial: TrialView) -> TrialFinding | None:
     """The default of `compression` differs between versions.
 
     OpenZFS compresses by default since 2.2, and did not before. Its volumes have blocks of 16 KiB by default since
@@ -321,16 +321,16 @@ def compression_is_not_said(trial: TrialView) -> TrialFinding | None:
     experiment said { on = data  run = reads  cache = cold }
     ```
     """
-    unsaid = next((thing for thing in trial.beneath if thing.leaves_open("compresses")), None)
+    unset = next((thing for thing in trial.beneath if thing.leaves_open("compresses")), None)
     run, holding = trial.run, trial.having("saves")
-    if unsaid is None:
+    if unset is None:
         return None
     held = holding.number("saves") if holding else None
     can = held or (holding and holding.is_("constant")) or run.number("saves") or run.is_("constant")
     if not can:
         return None
-    message = f"`{unsaid.name}` does not set whether it compresses, and the default differs between versions"
-    return TrialFinding(unsaid, ("compresses",), message, f"write `{unsaid.word('compresses')} = off` or `on`")
+    message = f"`{unset.name}` does not set whether it compresses, and the default differs between versions"
+    return TrialFinding(unset, ("compresses",), message, f"write `{unset.word('compresses')} = off` or `on`")
 
 
 @RULES.add("ZL060", "first-write-into-prealloc", WARNING)
@@ -432,7 +432,7 @@ def data_do_not_compress(trial: TrialView) -> TrialFinding | None:
         ("dedups", "repeats", "have no duplicates", written),
     ):
         thing = trial.having(setting)
-        if thing is None or not thing.is_(setting) or not thing.is_said(setting) or not moved:
+        if thing is None or not thing.is_(setting) or not thing.is_stated(setting) or not moved:
             continue
         if any(data.number(share_of) != 0 or data.is_("constant") or data.is_not("fresh") for data, _ in moved):
             continue

@@ -542,7 +542,7 @@ def client_is_the_server(trial: TrialView) -> TrialFinding | None:
 
 
 @RULES.add("ZL083", "one-switch", NOTE)
-def machines_share_the_way(trial: TrialView) -> TrialFinding | None:
+def machines_share_the_network(trial: TrialView) -> TrialFinding | None:
     """Machines that work at the same time share the way to their data.
 
     Trials on machines that have nothing in common run at the same time. If the data are on a server that the program

@@ -315,7 +315,7 @@ def reading_writes(trial: TrialView) -> TrialFinding | None:
 
 
 @RULES.add("ZL038", "unequal-fs-options", NOTE)
-def unlike_besides(trial: TrialView) -> TrialFinding | None:
+def differs_in_other_settings(trial: TrialView) -> TrialFinding | None:
     """The file systems differ in more than their name.
 
     One file system may verify its data and another not; one may compress; one may report writes as stable before they
@@ -359,7 +359,7 @@ def unlike_besides(trial: TrialView) -> TrialFinding | None:
         other = next((thing for thing in first.stack if thing.trait(trait) is not None), None)
         if here is None or other is None or here.instance.kind is other.instance.kind:
             continue
-        if here.trait(trait) == other.trait(trait) or here.is_said(trait) or other.is_said(trait):
+        if here.trait(trait) == other.trait(trait) or here.is_stated(trait) or other.is_stated(trait):
             continue
         item, another = (here, other) if here.is_(trait) else (other, here)
         message = f"`{item.name}` {does} and `{another.name}` does not, so the comparison includes that difference"
@@ -368,7 +368,7 @@ def unlike_besides(trial: TrialView) -> TrialFinding | None:
 
 
 @RULES.add("ZL046", "sync-writes-and-slog", WARNING)
-def stability_is_only_said(trial: TrialView) -> TrialFinding | None:
+def stability_only_assumed(trial: TrialView) -> TrialFinding | None:
     """Synchronous writes, and what they cost.
 
     Each synchronous write waits for the log of the file system. A study of 2011 measured 1,086 IOPS over NFS, and

@@ -322,7 +322,7 @@ def processors_are_paced(trial: TrialView) -> TrialFinding | None:
 
 
 @RULES.add("ZL079", "streams-of-different-length", WARNING)
-def streams_end_apart(trial: TrialView) -> TrialFinding | None:
+def streams_end_at_different_times(trial: TrialView) -> TrialFinding | None:
     """The streams of a trial do not run for the same time.
 
     zlang measures several workloads at the same time only while all of them run. A workload that ends when its work

@@ -191,7 +191,7 @@ def _trials_with(results: Results, *metrics: str) -> list[MeasuredTrial]:
 
 
 @RULES.add("start-skew")
-def machines_begin_apart(results: Results) -> Iterator[str]:
+def machines_start_at_different_times(results: Results) -> Iterator[str]:
     """The machines of a group began at different times.
 
     Until the last machine has begun, the others have the storage to themselves. A trial counts if its machines began
@@ -268,5 +268,5 @@ def _above_trait(results: Results, trait: str, means: str, type_: str, words: st
     if result:
         worst, measured, limit = max(result, key=lambda item: item[1] / item[2])
         text = in_trials([trial for trial, *_ in result], worst, [trial for trial, *_ in limited])
-        shown = [wording.spoken(value, type_) for value in (measured, limit)]
+        shown = [wording.phrase(value, type_) for value in (measured, limit)]
         yield f"the result is {shown[0]}, but {words} at most {shown[1]}, {text}: data came from a cache"

@@ -242,7 +242,7 @@ def _series(rows: Sequence[Row]) -> Iterator[list[float]]:
 
 
 @RULES.add("confounded-with-order")
-def factor_goes_with_order(results: Results) -> Iterator[str]:
+def factor_confounded_with_order(results: Results) -> Iterator[str]:
     """A factor is confounded with run order.
 
     All trials of one level ran before those of another. Anything else that changed in the meantime (a device that
@@ -286,11 +286,11 @@ def confounded(design: Design) -> Iterator[str]:
             if row.levels[i] is not None:
                 levels[row.levels[i]].append(row)
         first, *others = levels.values()
-        if any(_goes_before_or_after(first, second, comparisons) for second in others):
+        if any(_is_before_or_after(first, second, comparisons) for second in others):
             yield factor.name
 
 
-def _goes_before_or_after(item: Sequence[Row], other: Sequence[Row], comparisons: int) -> bool:
+def _is_before_or_after(item: Sequence[Row], other: Sequence[Row], comparisons: int) -> bool:
     """Whether nearly all trials of one level came before, or after, those of another in the same run.
 
     A random order must be unlikely to have that in any of so many comparisons.
@@ -339,7 +339,7 @@ def _chance_of_turns(rows: Sequence[Row]) -> float:
 
 
 @RULES.add("confounded-with-host")
-def factor_goes_with_host(results: Results) -> Iterator[str]:
+def factor_confounded_with_host(results: Results) -> Iterator[str]:
     """A factor is confounded with the host.
 
     No machine measured all levels of a factor. A difference between its levels is then also a difference between

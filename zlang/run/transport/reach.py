@@ -156,7 +156,7 @@ def parse(text: str, where: str) -> Address:
     return Address(match["ipv6"] or match["host"], match["user"] or "", int(match["port"] or 0))
 
 
-def require_apart(reached: Iterable[Reach]) -> None:
+def require_different_machines(reached: Iterable[Reach]) -> None:
     """Raise RunError if two hosts have the address of one machine, or another host has the name of this one."""
     seen: dict[Address | None, Reach] = {}
     for reach in reached:
