@@ -121,7 +121,7 @@ def is_rule(node: ast.AST) -> bool:
     return any(decorator.startswith("RULES.add(") for decorator in decorators)
 
 
-def phrase(path: Path, *, has_docstrings: bool) -> Iterator[tuple[int, str]]:
+def identifiers_and_strings(path: Path, *, has_docstrings: bool) -> Iterator[tuple[int, str]]:
     """Return all identifiers and strings of a module, except rule pages; `has_docstrings` adds all other docstrings."""
     tree = ast.parse(path.read_text("utf-8"))
     silent = {
@@ -165,7 +165,7 @@ def said_outside(*packages: str, has_docstrings: bool = False) -> Iterator[tuple
     """Return each text outside these packages, with its place: in Python modules, SQL and templates."""
     for path in MODULES:
         if path.relative_to(PACKAGE).parts[0] not in packages:
-            texts = phrase(path, has_docstrings=has_docstrings or path == HELP_TEXTS)
+            texts = identifiers_and_strings(path, has_docstrings=has_docstrings or path == HELP_TEXTS)
             yield from ((f"{name(path)}:{line}", text) for line, text in texts)
     for path in sorted(PACKAGE.rglob("*")):
         if path.suffix in {".sql", ".j2", ".css", ".js", ".sh", ".lark"}:

@@ -449,11 +449,11 @@ def test_what_is_said_of_latencies_that_disagree(changes: dict[str, object], beg
     assert any(sentence.startswith(f"read of job j: `clat_ns`: {beginning}") for sentence in sentences), sentences
 
 
-@pytest.mark.parametrize(("changes", "unsaid"), AGREEING)
-def test_what_is_not_said_of_latencies_that_agree(changes: dict[str, object], unset: str) -> None:
+@pytest.mark.parametrize(("changes", "absent_message"), AGREEING)
+def test_what_is_not_said_of_latencies_that_agree(changes: dict[str, object], absent_message: str) -> None:
     job = _job()
     job["read"]["clat_ns"] |= changes
-    assert not [each for each in _contradictions(job) if each.startswith(f"read of job j: `clat_ns`: {unset}")]
+    assert not [each for each in _contradictions(job) if each.startswith(f"read of job j: `clat_ns`: {absent_message}")]
 
 
 def test_options_of_all_jobs_hold_for_a_job_without_its_own() -> None:

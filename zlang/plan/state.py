@@ -150,7 +150,7 @@ class State:
 class Walk:
     """The sequence of states through which the trials of a plan pass.
 
-    The same setups are needed in the same state again and again, so each change is computed once. Within one plan, a
+    The same setups are needed in the same state many times, so each change is computed once. Within one plan, a
     setup's signature identifies it.
     """
 

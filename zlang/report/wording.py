@@ -35,7 +35,7 @@ def measured(value: float, unit: str) -> str:
     return shown + name if name == "%" else f"{shown} {name}".rstrip() if _ladder(unit) else shown
 
 
-def phrase(value: float, type_: str) -> str:
+def measured_in_words(value: float, type_: str) -> str:
     """Format a measured value, with words if the unit of the database is only `1/s`: `200 operations per second`."""
     scalar = SCALARS[type_]
     shown = measured(value, scalar.unit)

@@ -268,5 +268,5 @@ def _above_trait(results: Results, trait: str, means: str, type_: str, words: st
     if result:
         worst, measured, limit = max(result, key=lambda item: item[1] / item[2])
         text = in_trials([trial for trial, *_ in result], worst, [trial for trial, *_ in limited])
-        shown = [wording.phrase(value, type_) for value in (measured, limit)]
+        shown = [wording.measured_in_words(value, type_) for value in (measured, limit)]
         yield f"the result is {shown[0]}, but {words} at most {shown[1]}, {text}: data came from a cache"
