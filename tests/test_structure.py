@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tokenize import COMMENT, tokenize
 
 import pytest
 
@@ -139,12 +140,19 @@ def identifiers_and_strings(path: Path, *, has_docstrings: bool) -> Iterator[tup
                 yield node.lineno, content.decode("latin-1")
             case ast.Name(id=text) | ast.Attribute(attr=text) | ast.FunctionDef(name=text) | ast.ClassDef(name=text):
                 yield node.lineno, text
-            case ast.AsyncFunctionDef(name=text) | ast.MatchAs(name=str(text)):
+            case ast.AsyncFunctionDef(name=text) | ast.MatchAs(name=str(text)) | ast.MatchStar(name=str(text)):
+                yield node.lineno, text
+            case ast.MatchMapping(rest=str(text)) | ast.ExceptHandler(name=str(text)) | ast.alias(asname=str(text)):
                 yield node.lineno, text
             case ast.arg(arg=text):
                 yield node.lineno, text
             case ast.keyword(arg=str(text)):
                 yield node.value.lineno, text
+
+
+def comments(path: Path) -> Iterator[tuple[int, str]]:
+    with path.open("rb") as file:
+        yield from ((each.start[0], each.string) for each in tokenize(file.readline) if each.type == COMMENT)
 
 
 def declared_tools() -> set[str]:
@@ -167,15 +175,18 @@ def said_outside(*packages: str, has_docstrings: bool = False) -> Iterator[tuple
         if path.relative_to(PACKAGE).parts[0] not in packages:
             texts = identifiers_and_strings(path, has_docstrings=has_docstrings or path == HELP_TEXTS)
             yield from ((f"{name(path)}:{line}", text) for line, text in texts)
+            for line, text in comments(path) if has_docstrings else ():
+                yield f"{name(path)}:{line}", text
     for path in sorted(PACKAGE.rglob("*")):
         if path.suffix in {".sql", ".j2", ".css", ".js", ".sh", ".lark"}:
             lines = enumerate(path.read_text("utf-8").splitlines(), 1)
-            yield from ((f"{name(path)}:{line}", text) for line, text in lines if not text.startswith("#"))
+            is_script = path.suffix == ".sh"
+            yield from ((f"{name(path)}:{line}", text) for line, text in lines if not (is_script and text[:1] == "#"))
 
 
 def words(text: str) -> set[str]:
-    """Return the words of a text, and their parts: `fio_runtime`, `fio`, `runtime`."""
-    lower = text.lower()
+    """Return the words of a text, and their parts: `fio_runtime`, `FioRuntime`, `fio`, `runtime`."""
+    lower = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text).lower()
     return {*re.split(r"[^a-z0-9]+", lower), *re.split(r"\W+", lower)}
 
 
