@@ -35,7 +35,7 @@ experiment e { on = here  run = slow }
 WANTING = """
 host san1 { cores = 4096 }
 dir here on san1 { path = "." }
-kind odd: workload on directory { requires odd_tool "apt-get install odd"  run { sh "odd_tool" } }
+kind odd: workload { needs dir as at  requires odd_tool "apt-get install odd"  run { sh "odd_tool" } }
 odd it {}
 experiment e { on = here  run = it }
 """
