@@ -58,7 +58,6 @@ def test_nothing_writes_to_it(zlang: Zlang, archive: dict[str, bytes], field: st
         "filesize = 128KiB",
         "file_append = on",
         "ioengine = filedelete",
-        'extra = ["unlink=1"]',
         'extra = ["mem=mmap:x"]',
     ],
 )
