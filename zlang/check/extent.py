@@ -107,9 +107,9 @@ def check_design(names: ProgramNames, expr: Expr) -> None:
     """Report a design that differs between points or that draws no points."""
     if expr.type.unknown:
         return
-    if not expr.is_constant:
-        hint = "choose one; two experiments can share declarations and have different designs"
-        names.report(Code.NOT_CONSTANT.at(expr.span, place="`design`", hint=hint))
+    if not _is_one(
+        names, expr, "design", "choose one; two experiments can share declarations and have different designs"
+    ):
         return
     design = expr.value({})
     assert isinstance(design, Symbol)
@@ -122,9 +122,9 @@ def kept(names: ProgramNames, experiment: tree.ExperimentDef, expr: Expr | None)
     """Return how many passes over the points are made on the same data; None if data are written again."""
     if expr is None or expr.type.unknown:
         return None
-    if not expr.is_constant:
-        hint = "choose one; two experiments can share declarations and have different layouts"
-        names.report(Code.NOT_CONSTANT.at(expr.span, place="`layout`", hint=hint))
+    if not _is_one(
+        names, expr, "layout", "choose one; two experiments can share declarations and have different layouts"
+    ):
         return None
     layout = expr.value({})
     assert isinstance(layout, Symbol)
@@ -167,15 +167,20 @@ def budget(names: ProgramNames, expr: Expr | None) -> Fraction | None:
     """Return the maximum estimated duration of the run, in seconds."""
     if expr is None or expr.type.unknown:
         return None
-    if not expr.is_constant:
-        hint = "write one duration: `budget = 8h`"
-        names.report(Code.NOT_CONSTANT.at(expr.span, place="`budget`", hint=hint))
+    if not _is_one(names, expr, "budget", "write one duration: `budget = 8h`"):
         return None
     seconds = expr.value({})
     assert isinstance(seconds, Quantity)
     if seconds.amount <= 0:
         names.report(Code.NOT_ALLOWED.at(expr.span, name="budget", value=show(seconds)))
     return seconds.amount
+
+
+def _is_one(names: ProgramNames, expr: Expr, field: str, hint: str) -> bool:
+    """Whether a field has the same value at all points; report it otherwise."""
+    if not expr.is_constant:
+        names.report(Code.NOT_CONSTANT.at(expr.span, place=f"`{field}`", hint=hint))
+    return expr.is_constant
 
 
 def _amount(number: Expr) -> Fraction:
