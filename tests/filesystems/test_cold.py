@@ -11,18 +11,10 @@ from pathlib import Path
 
 import pytest
 from command_line import REPOSITORY, Zlang
+from refilling import REFILLED
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="loop devices, pools and mounting need root")
 
-# An intervening reader: data verified to be cold are read again before the measurement.
-REFILLED = """
-kind refilled: protocol {
-  doc = "Empty the caches, verify it, and read everything again."
-  needs file as at
-  phases = [flush, verify_cold, refill]
-  refill { sh "cat -- {at.dir}/{at.file} >{out}/refill.bin && rm {out}/refill.bin" { why = "a backup begins" } }
-}
-"""
 # The reader reads while the measurement waits for its start.
 INTRUDER = """
 kind intruder: collector {

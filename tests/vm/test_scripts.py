@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from command_line import REPOSITORY, Zlang
+from refilling import REFILLED
 from vm.guest import Guest
 
 from zlang.pipeline import results
@@ -74,16 +75,9 @@ def test_a_sweep_over_properties_of_a_dataset(guest: Guest, carried_out: Zlang) 
     ]
 
 
-REFILLED = """
+POOL = """
 import fio
 import zfs
-
-kind refilled: protocol {
-  doc = "Empty the caches, verify it, and read everything again."
-  needs file as at
-  phases = [flush, verify_cold, refill]
-  refill { sh "cat -- {at.dir}/{at.file} >{out}/refill.bin && rm {out}/refill.bin" { why = "a backup begins" } }
-}
 host guest { zfs = "VERSION" }
 dir here on guest { path = "/var/tmp/here" }
 pool tank on here { size = 128MiB  allocation = sparse }
@@ -96,7 +90,7 @@ experiment refill { on = data  run = reads  cache = refilled | cold }
 
 def test_what_another_reader_left_in_the_arc_is_not_cold(guest: Guest, carried_out: Zlang) -> None:
     version = guest("zfs version").stdout.split()[0].removeprefix("zfs-").split("-")[0]
-    hand_over(guest, carried_out, REFILLED.replace("VERSION", version))
+    hand_over(guest, carried_out, REFILLED + POOL.replace("VERSION", version))
     guest(START, check=False)
     bring_back(guest, carried_out)
     rows = carried_out.rows("select cache, valid, why_not from all_trials order by number, replicate")

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import pytest
 from private_daemon import ZfsFuse
+from refilling import REFILLED
 
-# Data verified to be cold are read again before the load.
-REFILLED = """
-kind refilled: protocol {
-  doc = "Empty the caches, verify it, and read everything again."
-  needs file as at
-  phases = [flush, verify_cold, refill]
-  refill { sh "cat -- {at.dir}/{at.file} >{out}/refill.bin && rm {out}/refill.bin" { why = "a backup begins" } }
-}
-"""
 POOL = """
 import fio
 import zfs
