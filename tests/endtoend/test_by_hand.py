@@ -147,7 +147,7 @@ def test_what_is_there_counts_and_the_rest_can_follow(zlang: Zlang) -> None:
         {"total_iops": 200, "lat_mean_ns": 2e6},
     ]
     (missing,) = zlang.rows("select why_not from all_trials where not valid")
-    assert "its results are not brought in" in str(missing["why_not"])
+    assert "its results are not imported" in str(missing["why_not"])
     (zlang.at / "rest.csv").write_text("state,load,total_iops,lat_mean_ns\non,Web,190,2ms\n")
     assert "no results" not in zlang("ingest", "--csv", "rest.csv", "--run", run).err
     assert [row["total_iops"] for row in zlang.rows(by_iops)] == [90, 100, 190, 200]

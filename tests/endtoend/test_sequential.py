@@ -141,12 +141,12 @@ def test_the_script_measures_all_that_could_be_needed(zlang: Zlang) -> None:
 def test_a_point_is_measured_until_it_is_known(zlang: Zlang) -> None:
     """Each replicate reads the same value, so two are enough."""
     ended = zlang.run(UNTIL)
-    assert "until ci(read_bytes) < 1%: 2 of 2 points are known so well, after 2 trials" in ended.out
+    assert "until ci(read_bytes) < 1%: 2 of 2 points are that precise, after 2 trials" in ended.out
     assert zlang.rows("select why, n, reach from stops") == [{"why": "precise", "n": 2, "reach": 0.0}] * 2
     assert zlang.rows("select skipped from runs") == [{"skipped": 4}]
     text = UNTIL.replace("read_bytes) < 1%", "read_clat_mean) < 0.001%")
     ended = zlang.run(text)
-    assert "0 of 2 points are known so well" in ended.out
+    assert "0 of 2 points are that precise" in ended.out
     assert "  not bs=4KiB: " in ended.out
     assert {row["why"] for row in zlang.rows("select why from stops join runs using (run) where valid = 8")} == {
         "bound"
@@ -218,4 +218,4 @@ def test_what_was_measured_before_can_speak_against_an_answer(zlang: Zlang) -> N
     text = SEARCH.replace("3 | 20 | 100", "1")
     assert "level=3, rate = 3; the condition holds at 3 and not at 4; too few trials" in zlang.run(text).out
     ended = zlang.run(text.replace("< 9", "< 30"))
-    assert "the condition holds at 8 and not at 9; of all that was measured here it changes 3 times" in ended.out
+    assert "the condition holds at 8 and not at 9; among the measured levels it changes 3 times" in ended.out

@@ -110,7 +110,7 @@ let xfersize = 4KiB | 8KiB
  rate_iops = max(1/s, round(iorate * 1 / 4 / threads))
 fio mix_sd2 on data_2 {
  bssplit = "4k/75:64k/25"
- # hitarea=1m: no option of fio hits a cache at a given rate; `cache = hot` and `cache = cold` are the ends
+ # hitarea=1m: no option of fio hits a cache at a given rate; `cache = hot` and `cache = cold` are the extremes
  rwmixread = 70%
  runtime = 5min
  ramp_time = 30s

@@ -328,7 +328,7 @@ def test_a_plot_asked_for_now_has_its_condition_behind_the_metric(text: str, tmp
     trials = answered("table read_iops", tmp_path)
     with pytest.raises(ProgramError) as raised:
         answers.new_plots(trials, text)
-    assert raised.value.diagnostic.hint.startswith("write the condition behind the metric: ")
+    assert raised.value.diagnostic.hint.startswith("write the condition after the metric: ")
 
 
 def test_a_metric_of_which_no_trial_has_a_value_is_not_unknown(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def test_a_line_that_is_missing_altered_doubled_or_moved_is_noticed(tmp_path: Pa
     assert _read(path, [first, b"\0" * 5_000_000 + b"\n", three, four]) == ([1, 3, 4], [missing], 0)
     assert _read(path, [first, four]) == ([1, 4], ["lines 2 to 3 of the journal are missing or broken"], 0)
     assert _read(path, [two, three]) == ([2, 3], ["line 1 of the journal is missing or broken"], 0)
-    misplaced = "line 2 of the journal stands there twice or in the wrong place"
+    misplaced = "line 2 of the journal is duplicated or in the wrong place"
     assert _read(path, [first, two, two, three]) == ([1, 2, 3], [misplaced], 0)
     assert _read(path, [first, three, two, four]) == ([1, 3, 4], [missing, misplaced], 0)
     assert _read(path, [first, two, b"junk\n", three]) == ([1, 2, 3], [], 1)

@@ -474,7 +474,7 @@ def test_a_setting_of_a_kind_of_ones_own_is_not_believed(tmp_path: Path) -> None
     assert planned(tmp_path, own, "on = fast  with = t  run = reads")[0] == ["E336"]
 
 
-ADD, STANDS = "add `with = fast` to the experiment", "a resource is made only from what it stands on, here a "
+ADD, STANDS = "add `with = fast` to the experiment", "a resource can name only what it is built on, here a "
 FINDINGS = {
     "not taken in": ("fast.block", ADD),
     "another taken in": ("fast.block", "add `with = [slow, fast]` to the experiment"),
@@ -542,7 +542,9 @@ def test_nothing_is_made_in_what_is_given_under_a_name_that_may_be_taken(tmp_pat
     before, target, messages = IN_GIVEN[way]
     some = findings_of(tmp_path, f'given dir kept {{ path = "{path}" }}\n{before}', f"on = {target}  run = look")
     assert [finding.message for finding in some] == messages
-    assert {finding.hint for finding in some} <= {"make it in a directory of the run's own: `dir NAME { path = … }`"}
+    assert {finding.hint for finding in some} <= {
+        "make it in a directory that belongs to the run: `dir NAME { path = … }`"
+    }
 
 
 PLACE = 'property d: path { required = on  doc = "a place" }  offers blocks = d  offers block = d'
@@ -567,7 +569,7 @@ def test_a_finding_names_both_things(tmp_path: Path, before: str, experiment: st
 def test_a_finding_says_what_a_kind_can_stand_on(tmp_path: Path, role: str, foundations: str) -> None:
     before = f"kind two: {role} {{ {PLACE} }}\ntwo h {{ d = fast.blocks }}"
     (finding,) = findings_of(tmp_path, before, "on = h  with = fast  run = loads")
-    assert finding.hint == f"a resource is made only from what it stands on, here {foundations}: `on fast`"
+    assert finding.hint == f"a resource can name only what it is built on, here {foundations}: `on fast`"
 
 
 def test_each_device_of_one_text_is_found(tmp_path: Path) -> None:

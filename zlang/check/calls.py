@@ -39,7 +39,7 @@ FOREIGN = {
     **dict.fromkeys(("map", "filter", "sorted", "distinct"), "write a list as `[VALUE for NAME in LIST if CONDITION]`"),
     **dict.fromkeys(("rows", "csv", "csvdecode", "read_csv", "open"), 'write `let (a, b) = rows("axes.csv")`'),
     **dict.fromkeys(("percentile", "quantile", "percentile_cont"), "write a percentile as `p99(METRIC)`"),
-    **dict.fromkeys(("parallel", "concurrent", "together", "all"), "a list runs at the same time: write `[a, b]`"),
+    **dict.fromkeys(("parallel", "concurrent", "together", "all"), "to run several at the same time, write `[a, b]`"),
     **dict.fromkeys(("serial", "sequence", "sequential", "one_of", "choice"), "write a choice as `a | b`"),
     **dict.fromkeys(
         ("heatmap", "histogram", "hist", "cdf", "boxplot", "bar", "line", "scatter"),
@@ -103,7 +103,7 @@ def _report_unknown(context: Context, node: tree.Call, expected: Type | None) ->
     method = node.function.path[-1]
     if len(node.function.path) > 1 and not node.arguments and (method in FUNCTIONS or method in types.AGGREGATES):
         meant = f"{method}({'.'.join(node.function.path[:-1])})"
-        hint: str = Hint(f"functions stand before their values: `{meant}`", node.span.text, meant)
+        hint: str = Hint(f"write a function before its value: `{meant}`", node.span.text, meant)
         context.report(Code.UNKNOWN_FUNCTION.at(node.function.span, name=name, hint=hint))
         return
     hint = (

@@ -254,12 +254,12 @@ def _rows_of(
         if len(names) == 1:
             bare = Hint(f"write `{names[0]} = …`", f"({names[0]})", names[0])
             finding = Code.ZIP_WIDTH.at(node.span, names=1, values=1, hint=bare)
-            context.report(finding.saying("a single name has no parentheses"))
+            context.report(finding.saying("remove the parentheses: this is a single name"))
             return None
         if not isinstance(row, tree.Tuple) or len(row.items) != len(names):
             count = len(row.items) if isinstance(row, tree.Tuple) else 1
             blanks = ", ".join("…" for _ in names)
-            hint: str = f"each alternative has a value per name: `({', '.join(names)}) = ({blanks})`"
+            hint: str = f"give each name a value in each alternative: `({', '.join(names)}) = ({blanks})`"
             if isinstance(row, tree.ListOf) and all(isinstance(item, tree.Tuple) for item in row.items):
                 written = " | ".join(item.span.text for item in row.items)
                 hint = Hint(f"write a choice as `{written}`", row.span.text, written, is_safe=False)

@@ -73,6 +73,16 @@ class ClauseExpressions:
             case _:
                 return resolve_form(context, node, expected, path)
 
+    def _report_distribution(self, node: tree.Name) -> None:
+        """Report a distribution where a number is needed."""
+        found = f"the distribution `{node}`"
+        hint = f"use a percentile over all operations, such as `p50({node})` or `p99({node})`"
+        if self.inside:
+            problem = Code.WRONG_ARGUMENTS.at(node.span, name=self.inside, expected="a metric", found=found, hint=hint)
+        else:
+            problem = Code.UNEXPECTED.at(node.span, expected="a number", found=found, hint=hint)
+        self.report(problem)
+
     def _name(self, context: Context, node: tree.Name, expected: Type | None) -> Expr:
         name = str(node)
         if (
@@ -111,13 +121,7 @@ class ClauseExpressions:
                 return unknown(node.span)
             return resolve_name(context, node, expected, self._report_unknown)
         if name in self.words.distributions and not PERCENTILE.fullmatch(self.inside):
-            wanted = "a metric" if self.inside else "something else"
-            hint = f"use a percentile over all operations, such as `p50({name})` or `p99({name})`"
-            self.report(
-                Code.WRONG_ARGUMENTS.at(
-                    node.span, name=self.inside or name, expected=wanted, found=f"the distribution `{name}`", hint=hint
-                )
-            )
+            self._report_distribution(node)
             return unknown(node.span)
         if not self.inside:
             is_metric = name in self.words.metrics

@@ -48,9 +48,9 @@ _OTHER_WORDS = {
         "write the choice where the value stands: `NAME = 4KiB | 8KiB`",
     ),
     **dict.fromkeys(("count", "replicas", "instances"), "write `copies = …`"),
-    **dict.fromkeys(("name", "id", "title"), "the name stands before the braces: `KIND NAME { … }`"),
+    **dict.fromkeys(("name", "id", "title"), "write the name before the braces: `KIND NAME { … }`"),
     **dict.fromkeys(
-        ("on", "depends_on", "requires", "after", "parent"), "write what it stands on: `KIND NAME on PARENT { … }`"
+        ("on", "depends_on", "requires", "after", "parent"), "write what it is on: `KIND NAME on PARENT { … }`"
     ),
     **dict.fromkeys(("description", "comment", "desc"), "write a comment: `# …`"),
     **dict.fromkeys(("repeat", "repeats", "where", "cache", "design"), "write it in the experiment"),
@@ -255,7 +255,7 @@ def _check_members(context: Context, kind: Kind, fields: Mapping[str, Expr]) -> 
     seen: set[str] = set()
     for name in names if isinstance(names, tuple) else ():
         if isinstance(name, str) and not _MEMBER.fullmatch(name):
-            hint = "a name has letters, digits, `-` and `_`; the address stands in `[hosts.NAME]` of zlang.toml"
+            hint = "a name has letters, digits, `-` and `_`; write its address in `[hosts.NAME]` of zlang.toml"
             context.report(Code.NOT_ALLOWED.at(field.span, name="members", value=show(name), hint=hint))
         elif isinstance(name, str) and name in seen:
             context.report(Code.DUPLICATE.at(field.span, name=name))
@@ -293,7 +293,7 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
         stated = "on" in context.siblings  # it is among the properties, and is reported there
         if kind.parents and "host" not in kind.parents and kind.role == "resource" and not stated:
             expected = " or ".join(f"a `{p}`" for p in kind.parents)
-            context.report(Code.MISSING_PROPERTY.at(span, kind=kind.name, name="on …", hint=f"it stands on {expected}"))
+            context.report(Code.MISSING_PROPERTY.at(span, kind=kind.name, name="on …", hint=f"it is on {expected}"))
         return None
     is_name = isinstance(parent, tree.Name)
     is_unknown = isinstance(parent, tree.Name) and context.scope.lookup(parent.path[0], parent.span) is None

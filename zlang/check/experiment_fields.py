@@ -69,16 +69,16 @@ _ELSEWHERE = {
         "write `layout = keep(20)`: 20 passes over the points on the same data",
     ),
     **dict.fromkeys(
-        ("host", "hosts", "machine", "node", "server"), "what is measured stands on it: `dir NAME on HOST { … }`"
+        ("host", "hosts", "machine", "node", "server"), "what is measured is on it: `dir NAME on HOST { … }`"
     ),
     **dict.fromkeys(
         ("output", "outfile", "results", "save", "log"),
         "all results are kept: `zlang sql` and `zlang report` show them",
     ),
-    **dict.fromkeys(("name", "id"), "the name stands before the braces: `experiment NAME { … }`"),
+    **dict.fromkeys(("name", "id"), "write the name before the braces: `experiment NAME { … }`"),
     **dict.fromkeys(
         ("description", "title", "question", "comment", "doc", "desc"),
-        'it stands before the braces: `experiment NAME "QUESTION" { … }`',
+        'write it before the braces: `experiment NAME "QUESTION" { … }`',
     ),
     **dict.fromkeys(
         ("parallel", "concurrent", "concurrency"), "a list of workloads runs at the same time: `run = [FIRST, SECOND]`"
@@ -99,7 +99,7 @@ _ELSEWHERE = {
     "plot": "write `plot METRIC over FACTOR`, without `=`",
     "expect": 'write `expect "SENTENCE" CONDITION`, without `=`',
     **dict.fromkeys(("where", "filter"), "write `where CONDITION`, without `=`"),
-    **dict.fromkeys(("sudo", "root", "user"), "a run has the rights of who starts it: remove it"),
+    **dict.fromkeys(("sudo", "root", "user"), "remove it: a run has the rights of the user who starts it"),
 }
 """Words that are not fields of an experiment, and what to write instead."""
 _ROLES = {

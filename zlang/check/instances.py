@@ -361,7 +361,7 @@ class InstanceBuilder:
         for place in (self.parent, self.fields.get("from")):
             is_place = place is not None and (place is self.parent or place.type.kinds == {"host"})
             if place is not None and is_place and isinstance(place.value(point), Absent):
-                message = f"where `{self.label}` is to be depends on something that has no value"
+                message = f"the place of `{self.label}` depends on something that has no value"
                 hint = "give each fact of a host a value on which this depends"
                 yield Code.NOT_SHOWN.at(place.span, message=message, hint=hint)
 
@@ -370,9 +370,9 @@ class InstanceBuilder:
         for part in {part.key: part for part in made.parts}.values():
             message = ""
             if _machine_of(part) != _machine_of(made):
-                message = f"`{part.label}` is on another machine than `{made.label}`, which stands on it"
+                message = f"`{made.label}` uses `{part.label}`, which is on another machine"
             elif [under.key for under in made.beneath].count(part.key) > 1:
-                message = f"`{made.label}` stands on `{part.label}` twice"
+                message = f"`{made.label}` uses `{part.label}` twice"
             if message:
                 holders = (self.places[name] for name, value in made.values.items() if part in _things_in(value))
                 yield Code.NOT_SHOWN.at(next(holders, self.span), message=message)
@@ -479,7 +479,7 @@ def first_members(group: Instance, count: int) -> Instance:
     """Return the first machines of a group. Raises ValueProblem."""
     if not 1 <= count <= len(group.members):
         if not group.members:
-            raise values.ValueProblem(f"`{group.label}` is one machine, and no group")
+            raise values.ValueProblem(f"`{group.label}` is one machine, not a group")
         raise values.ValueProblem(f"`{group.label}` has {len(group.members)} members, so it has no first {count}")
     shortened = group.replace(members=group.members[:count])
     return shortened.replace(digest=_digest(shortened))
@@ -489,7 +489,7 @@ def member_at(group: Instance, place: int) -> Instance:
     """Return the machine of a group by place; the last one has the place -1. Raises ValueProblem."""
     machines = list(each_member(group))
     if not group.members:
-        raise values.ValueProblem(f"`{group.label}` is one machine, and no group")
+        raise values.ValueProblem(f"`{group.label}` is one machine, not a group")
     if not -len(machines) <= place < len(machines):
         raise values.ValueProblem(f"index {place} is out of range: `{group.label}` has {len(machines)} members")
     return machines[place]

@@ -86,9 +86,9 @@ def metric_of(node: tree.MetricDecl, report: Report, kind: tree.KindDef | None =
         message = (
             "a reader finds its metrics itself: write `metric NAME: TYPE`"
             if kind is None
-            else f"a distribution of a kind says where it is found: {form}"
+            else f"say where the distribution is found: {form}"
             if node.is_distribution
-            else 'a metric of a kind says where it is found: `metric NAME: TYPE = regex "…"`, `json "…"` or `csv "…"`'
+            else 'say where the metric is found: `metric NAME: TYPE = regex "…"`, `json "…"` or `csv "…"`'
         )
         report(Code.BAD_KIND.at(node.span, message=message))
         return None
@@ -118,7 +118,7 @@ def found_in(node: tree.MetricDecl, kind: tree.KindDef, report: Report) -> KindM
         return None
     ways = (DISTRIBUTION,) if node.is_distribution else HOW
     if node.how.text not in ways:
-        hint = did_you_mean(node.how.text, ways) or "it is found by " + ", ".join(f"`{word}`" for word in ways)
+        hint = did_you_mean(node.how.text, ways) or "write one of " + ", ".join(f"`{word}`" for word in ways)
         if node.how.text == DISTRIBUTION:
             hint = f"it finds a distribution: `distribution {node.name.text}: duration = {DISTRIBUTION} …`"
         report(Code.UNKNOWN_NAME.at(node.how.span, name=node.how.text, hint=hint))
@@ -211,7 +211,7 @@ def parse(text: str, metrics: Mapping[str, Metric]) -> tuple[Metric, str]:
         result = metrics.get(name, Metric(name, "number"))
         return result.replace(better=better or result.better), result.unit
     if type_ not in types.NUMERIC:
-        raise ValueError(f"`{type_}` is not a type of metrics: they are {', '.join(types.DIMENSION_OF)}")
+        raise ValueError(f"`{type_}` is not a metric type; the types are {', '.join(types.DIMENSION_OF)}")
     if unit and size_of(unit, type_) is None:
         raise ValueError(f"`{unit}` is not a unit of {types.SCALARS[type_].phrase}")
     stored = stored_unit(type_, unit)

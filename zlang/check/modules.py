@@ -225,7 +225,9 @@ class Modules:
             if isinstance(item, tree.Field):
                 settings[item.name.text] = item.value, module
             else:
-                self.findings.report(Code.UNEXPECTED.at(item.span, expected="`param = value`", found="something else"))
+                self.findings.report(
+                    Code.UNEXPECTED.at(item.span, expected="`param = value`", found=f"`{item.span.text.split()[0]}`")
+                )
         alias = node.alias.text if node.alias else ""
         is_root = module is next(iter(self.files.values()), module)
         for name, text in self._values.items():

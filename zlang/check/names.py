@@ -92,7 +92,7 @@ FOREIGN = {
     "ram": "declare it: `param ram: size = 8GiB`",
     **dict.fromkeys(("nproc", "ncpu", "ncpus", "cpus", "cores", "cpu_count"), "declare it, as in `param NAME = 8`"),
     "memory": "declare it: `param memory: size = 8GiB`",
-    "pass": "only tables, plots and expectations know it: for fewer passes write a smaller number, `layout = keep(3)`",
+    "pass": "only tables, plots and expectations can use it; for fewer passes write a smaller `layout = keep(3)`",
     **dict.fromkeys(("one", "two", "three", "four", "five"), "write a number with digits: `3`"),
 }
 """Names of other languages and tools, and what to write instead."""

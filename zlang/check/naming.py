@@ -142,7 +142,7 @@ def findings_of_made(experiment: Experiment, made: Iterable[Instance]) -> Iterat
             message = (
                 f"`{instance.label}` would be made in `{under.label}`, which is `given`, where its name may be taken"
             )
-            hint = "make it in a directory of the run's own: `dir NAME { path = … }`"
+            hint = "make it in a directory that belongs to the run: `dir NAME { path = … }`"
             yield Code.NOT_SHOWN.at(instance.span or experiment.run.span, message=message, hint=hint)
 
 
@@ -159,7 +159,7 @@ def findings(experiment: Experiment, trial: TrialThings, every: Iterable[NamedTh
         span = each.span or each.by.span or experiment.run.span
         if is_resource and not _is_one_of_them(each.thing, chain(each.by)):
             parents = " or ".join(f"a `{parent}`" for parent in each.by.kind.parents) or "nothing"
-            hint = f"a resource is made only from what it stands on, here {parents}: `on {each.thing.label}`"
+            hint = f"a resource can name only what it is built on, here {parents}: `on {each.thing.label}`"
             if is_setting:
                 hint = f"name it by its link, `{each.thing.label}.id`: `{each.by.label}` is set before it is made"
             if each.by.kind.armed and each.thing.kind.armed:

@@ -31,7 +31,7 @@ _INSTEAD = {
     ),
     **dict.fromkeys(("values", "choices", "one_of"), "write the words as the type: `property NAME: a | b`"),
     **dict.fromkeys(("optional", "nullable"), "remove it: a property may be left out unless it has `required = on`"),
-    "type": "write the type behind the name: `property NAME: TYPE`",
+    "type": "write the type after the name: `property NAME: TYPE`",
 }
 """The attributes of properties in other languages."""
 

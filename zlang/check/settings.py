@@ -23,7 +23,7 @@ def settings_of(modules: Modules, root: Module, values: Mapping[str, str], chose
         for item in profile.items:
             if not isinstance(item, tree.Field):
                 modules.findings.report(
-                    Code.UNEXPECTED.at(item.span, expected="`param = value`", found="something else")
+                    Code.UNEXPECTED.at(item.span, expected="`param = value`", found=f"`{item.span.text.split()[0]}`")
                 )
             elif item.name.text not in params:
                 hint = did_you_mean(item.name.text, params) or listed("param", params)

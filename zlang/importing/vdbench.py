@@ -47,9 +47,9 @@ _REASONS = {
     "host": _HOST,
     "hd": _HOST,
     "create_anchors": "a run makes its own directories",
-    "rhpct": "no option of fio hits a cache at a given rate; `cache = hot` and `cache = cold` are the ends",
-    "whpct": "no option of fio hits a cache at a given rate; `cache = hot` and `cache = cold` are the ends",
-    "hitarea": "no option of fio hits a cache at a given rate; `cache = hot` and `cache = cold` are the ends",
+    "rhpct": "no option of fio hits a cache at a given rate; `cache = hot` and `cache = cold` are the extremes",
+    "whpct": "no option of fio hits a cache at a given rate; `cache = hot` and `cache = cold` are the extremes",
+    "hitarea": "no option of fio hits a cache at a given rate; `cache = hot` and `cache = cold` are the extremes",
     "format": "a `file` is written in full before it is measured",
     "fileselect": "here all files are one",
     "stopafter": "here all files are one",
@@ -201,7 +201,7 @@ class _Run:
         by_worker = {max(1, round(rate * share / workers)): rate for rate in rates if rate is not None}
         if len(by_worker) < len(set(rates)):
             why = f"{self.run.written[key or '']}: a worker has a whole number of operations per second"
-            self.remarks.append(f"{why}; of the rates for which that is the same number one stands here")
+            self.remarks.append(f"{why}; rates that give the same number appear here once")
         self._let("iorate", [f"{rate}/s" for rate in by_worker.values()])
 
     def _most_workers(self, stream: _Stream) -> int:

@@ -61,7 +61,7 @@ def plan(
     settings = dict(overrides.values) | ({"--profile": overrides.profile} if overrides.profile else {})
     how = Order(order or Order.PLANNED)
     if experiment.kept is not None and not how.has_plots:
-        message = f"`--order {how}` lays the data out again and again, but `{experiment.name}` keeps them"
+        message = f"`--order {how}` writes the data again before most trials, but `{experiment.name}` keeps them"
         raise RunError(message, "omit `--order`, or use `--order blocked`")
     schedule = Schedule(experiment, seed, host, how, reached=frozenset(reached))
     if host is not None and host not in schedule.hosts:

@@ -36,7 +36,7 @@ def read(directory: Path, reader: Reader, _step: Step, _window: Window | None = 
     """Read the metrics that were imported for a trial."""
     text = text_of(directory / reader.artefact)
     if text is None:
-        return Reading(problems=("its results are not brought in: zlang ingest DIR --csv FILE --run RUN",))
+        return Reading(problems=("its results are not imported: zlang ingest DIR --csv FILE --run RUN",))
     data = json.loads(text)
     wanted = imported_metric_names(reader)
     return Reading({name: float(data[name]) for name in wanted if name in data})

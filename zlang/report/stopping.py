@@ -225,7 +225,7 @@ def _contradiction(same: Mapping[Cell, bool | None]) -> str:
     """The reason to doubt the answer if the condition changes more than once among all measured levels."""
     tried = sorted(level for level, holds in same.items() if holds is not None and isinstance(level, int | float))
     changes = sum(same[item] != same[other] for item, other in pairwise(tried))
-    return f"; of all that was measured here it changes {changes} times: noise, or no knee" if changes > 1 else ""
+    return f"; among the measured levels it changes {changes} times: noise, or no knee" if changes > 1 else ""
 
 
 def _precision(trials: Trials, until: Until) -> Iterator[str]:
@@ -237,14 +237,14 @@ def _precision(trials: Trials, until: Until) -> Iterator[str]:
     precise = sorted(n for _, why, n, _ in rows if why == Why.PRECISE and isinstance(n, int))
     times = dict.fromkeys((precise[0], precise[-1])) if precise else ()
     some = f", after {' to '.join(map(str, times))} trials" if precise else ""
-    yield f"until {until.text}: {len(precise):,} of {len(rows):,} points are known so well{some}"
+    yield f"until {until.text}: {len(precise):,} of {len(rows):,} points are that precise{some}"
     levels, kinds = _levels(trials), _kinds(trials)
     others = [row for row in rows if row[1] != Why.PRECISE]
     for trial, _, n, reach in others[:_NAMED]:
         where = _point_in_words(levels.get(str(trial), {}), kinds)
         within = f"{100 * reach:.2g} %" if isinstance(reach, float) else "not known"
         # A narrow interval is not enough if a plausible larger spread would make it wide.
-        luck = ", which may be luck" if isinstance(reach, float) and reach <= until.within else ""
+        luck = ", which may be chance" if isinstance(reach, float) and reach <= until.within else ""
         yield f"  not {where or 'the only point'}: {within} after {n} trials that count{luck}"
     if len(others) > _NAMED:
         yield f"  and {len(others) - _NAMED:,} more: `select * from stops join trials using (run, trial)`"

@@ -68,7 +68,7 @@ class Gap:
     def __str__(self) -> str:
         """Name the missing lines."""
         if self.last < self.first:
-            return f"line {self.last} of the journal stands there twice or in the wrong place"
+            return f"line {self.last} of the journal is duplicated or in the wrong place"
         if self.first == self.last:
             return f"line {self.first} of the journal is missing or broken"
         return f"lines {self.first:,} to {self.last:,} of the journal are missing or broken"

@@ -60,7 +60,7 @@ TRIAL_COLUMNS: tuple[tuple[str, str, str, str], ...] = (
     ("cache", "VARCHAR", "", "protocol by which the caches were treated"),
     ("cache_state", "VARCHAR", "", "state of the cache that was found"),
     ("cache_evidence", "VARCHAR", "", "how the state of the cache is known"),
-    ("outside", "BOOLEAN", "", "whether its results were brought in from outside"),
+    ("outside", "BOOLEAN", "", "whether its results were imported from outside"),
     ("valid", "BOOLEAN", "", "whether it is a measurement that counts"),
     ("why_not", "VARCHAR", "", "why it does not count"),
     ("started", "TIMESTAMP", "UTC", "when the trial began"),

@@ -108,7 +108,7 @@ class QuerySession:
             raise KeyboardInterrupt
         answer = answers[0]
         if answer is None:
-            raise RunError("there is nothing to ask in an empty query", 'try: zlang sql "from trials"')
+            raise RunError("the query is empty", 'try: zlang sql "from trials"')
         if isinstance(answer, duckdb.Error):
             raise RunError(store.first_line(answer), hints.hint(self._connection, sql, str(answer))) from answer
         if isinstance(answer, Exception):

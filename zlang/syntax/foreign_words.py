@@ -22,7 +22,7 @@ ENTRIES = {
     "import": "write one module a line: `import MODULE`",
     "terraform": "remove it: a program does not state its own version",
     **dict.fromkeys(
-        ("insert", "create", "update", "delete", "drop"), "results are only read: ask them with `zlang sql`"
+        ("insert", "create", "update", "delete", "drop"), "`zlang sql` queries results; a program cannot change them"
     ),
     "print": "`zlang plan` shows values; remove it",
     "variable": "write `param NAME = VALUE`, which `--set NAME=…` changes",
@@ -32,11 +32,11 @@ ENTRIES = {
     "module": 'write `import "./lab.zexp" as NAME { PARAM = VALUE }`',
     "provider": "write `import MODULE`",
     "filesystem": "its kind says which one it is, `KIND NAME on DISK { … }`: `zlang kinds` lists them",
-    "sysctl": "a setting of the system is a thing with a name, too: `zlang kinds` lists the kinds",
+    "sysctl": "declare a setting of the system with a kind and a name: `zlang kinds` lists the kinds",
     "output": "write `table …` in the experiment",
     "run": "`zlang run FILE` runs experiments: remove the line",
     **dict.fromkeys(CLAUSES, "it belongs in an experiment: `experiment NAME { … }`"),
-    "select": "ask results with `zlang sql`, or write `table median(METRIC) by FACTOR` in the experiment",
+    "select": "query results with `zlang sql`, or write `table median(METRIC) by FACTOR` in the experiment",
     "[global]": "write `let base = …`, or `let other = base with { … }` to share options",
 }
 """Words that begin a line in other languages, with what to write instead."""
@@ -83,7 +83,7 @@ _TIMES = "write a number and its unit as one word: `5s`, `5min`, `2h`"
 VALUE_WORDS = {
     **dict.fromkeys(("seconds", "second", "sec", "secs", "minutes", "minute", "hours", "hour", "days", "day"), _TIMES),
     "if": "write `if CONDITION then A else B`",
-    ".": 'functions stand before their values: `len(x)`; texts are joined as `"{a}{b}"`',
+    ".": 'write a function before its value: `len(x)`; texts are joined as `"{a}{b}"`',
     ",": "write one value, a choice `a | b`, or a list `[a, b]`",
 }
 """Words behind a value."""

@@ -47,7 +47,7 @@ def made(stop: StopPlace) -> Correction | None:
             return "add braces that say which one is given: `given KIND NAME { called = … }`", None
         placed = _PLACED.search(text, 0, stop.end) if "ON" in symbols and "EQUAL" in symbols else None
         if placed and (kind := re.search(rf"^[ \t]*([\w.]+)[ \t]+{placed[1]}[ \t]*\{{", text, re.MULTILINE)):
-            return f"write where `{placed[1]}` is declared what it runs on: `{kind[1]} {placed[0]} {{ … }}`", None
+            return f"in the declaration of `{placed[1]}`, write what it runs on: `{kind[1]} {placed[0]} {{ … }}`", None
         if "ON" in symbols and "EQUAL" in symbols:
             return "an anonymous declaration needs braces", stop.fix(stop.end, stop.end, " {}")
         if "ON" in symbols and token.type == "VBAR":
@@ -81,9 +81,9 @@ def several_devices(stop: StopPlace) -> Correction | None:
             return f"put it in parentheses: `on ({before[1]}(…))`", None
         hint = "declare several devices as one thing, whose properties are lists: `zlang kinds` lists them"
         if before[1] and stop.token.text == "[":
-            return f"{hint}; a machine of a group of hosts stands in parentheses: `on ({before[1]}[0])`", None
+            return f"{hint}; put a machine of a group of hosts in parentheses: `on ({before[1]}[0])`", None
         if before[1]:
-            return f"{hint}; the layout is a property of what stands on it", None
+            return f"{hint}; the layout is a property of what is on it", None
         return f"{hint}; several machines are a group: see `zlang kinds host`", None
     return None
 
@@ -211,7 +211,7 @@ def other_languages_form(stop: StopPlace) -> Correction | None:
         return "put its fields in braces: `experiment NAME { FIELD = VALUE … }`", None
     is_sentence = token.type == "STRING" and not token.text.strip('"').isidentifier()
     if stop.expected == "a name" and stop.last in {"path", "NAME"} and is_sentence and " " in token.text:
-        return "a line is `KIND NAME { … }`; a sentence is a title, or stands behind `expect` in an experiment", None
+        return "a line is `KIND NAME { … }`; a sentence is a title, or follows `expect` in an experiment", None
     return None
 
 

@@ -17,10 +17,10 @@ def clause(stop: StopPlace) -> Correction | None:
     if token.type == "FIELD" and stop.last == "PLOT":
         return "write `plot METRIC over FACTOR`", None
     if token.type == "FIELD" and stop.last == "LSQB" and stop.is_condition:
-        return "write the condition behind the metric: `median(METRIC where FACTOR == LEVEL)`", None
+        return "write the condition after the metric: `median(METRIC where FACTOR == LEVEL)`", None
     within = any(symbol in {"PLOT", "TABLE"} for symbol, _ in stop.read)
     if token.text == "where" and (within or isinstance(stop.read[-1][1], tree.PlotClause | tree.TableClause)):
-        return "write the condition behind the metric: `median(METRIC where FACTOR == LEVEL)`", None
+        return "write the condition after the metric: `median(METRIC where FACTOR == LEVEL)`", None
     is_plot = any(symbol == "PLOT" for symbol, _ in stop.read)
     if is_plot and token.text in {"color", "colour", "hue", "group", "series", "lines"}:
         return "`by` draws a line for each level: `plot METRIC over FACTOR by FACTOR, log`", None
@@ -61,7 +61,7 @@ def condition_after(stop: StopPlace) -> Correction | None:
     """A condition after an aggregate in an expectation: `expect median(METRIC) where … > …`."""
     line = stop.text[stop.text.rfind("\n", 0, stop.token.start) + 1 : stop.token.start]
     if stop.token.text[:1] in "<>=!+-*/" and _WHERE_AFTER.search(line):
-        return "write the condition behind the metric: `median(METRIC where …) > …`", None
+        return "write the condition after the metric: `median(METRIC where …) > …`", None
     return None
 
 
@@ -71,7 +71,7 @@ def answer(stop: StopPlace) -> Correction | None:
     line = text[text.rfind("\n", 0, token.start) + 1 : token.start]
     clause = next(reversed(re.findall(r"\b(expect|table|plot|where|find|repeat)\b", line)), "")
     if clause == "expect" and token.text in {"for", "when", "if"} and stop.expected.startswith("`name"):
-        return "write the condition behind the metric: `median(METRIC where FACTOR == LEVEL)`", None
+        return "write the condition after the metric: `median(METRIC where FACTOR == LEVEL)`", None
     if clause == "expect" and token.text == "by" and stop.expected.startswith("`name"):
         return "remove `by` and what follows: each combination of the factors that it does not name is judged", None
     if clause in {"expect", "where"} and token.text in _COMPARATIVES and stop.expected.startswith("`name"):
@@ -169,7 +169,7 @@ def clause_part(stop: StopPlace) -> Correction | None:
     if token.text == "while" and (often := _OFTEN_BEFORE.search(text, 0, token.start)):
         return f"write when it stops: `repeat = {often[1]} until ci(METRIC) < 5%`", None
     if until := _UNTIL.search(text, 0, token.start) or _UNTIL_AT_ONCE.match(text, token.start):
-        hint = "say how often at least and at most: `repeat = 3..20 until ci(METRIC) < 5%`"
+        hint = "give the least and the most replicates: `repeat = 3..20 until ci(METRIC) < 5%`"
         return hint, stop.fix(*until.span(), "repeat = 3..20 until ", is_safe=False)
     if token.text == "as" and _PLOT.search(text, 0, token.start):
         form = _FORM.match(text, token.end)
@@ -210,7 +210,7 @@ def bare_word(stop: StopPlace) -> Correction | None:
         with_value = f"`{token.text} with {{ {own[1]} = … }}`"
         return f"to choose points, write `where {path} == …`; to change it, run {with_value}", None
     if pair := _TWO_WORDS.match(text, token.end):
-        return f"a choice stands where the value belongs: `{pair[1]} = … | …` in the thing that has `{pair[1]}`", None
+        return f"write a choice where the value belongs: `{pair[1]} = … | …` in the thing that has `{pair[1]}`", None
     if _ALONE.match(text, token.end):
         return f"write which field it is: `on = {token.text}`, or `run = {token.text}`", None
     return None

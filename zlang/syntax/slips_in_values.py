@@ -119,7 +119,11 @@ def number(stop: StopPlace) -> Correction | None:
         begin = stop.read[-1][1].start
         return "separate the items of a list by commas", stop.fix(begin - 1, begin, ", ")
     if token.text == "+" and stop.expected == "a value" and text[token.end :].lstrip(" ")[:1].isdigit():
-        hint = "`by` adds without a sign" if stop.last == "BY" else "write a positive number without a sign"
+        hint = (
+            "write the step after `by` without a sign"
+            if stop.last == "BY"
+            else "write a positive number without a sign"
+        )
         return hint, stop.fix(token.start, token.end, "")
     if token.text == "<" and stop.follows("<") and stop.expected == "a value":
         return "there is no shift operator; multiply instead", None
@@ -156,7 +160,7 @@ def sign(stop: StopPlace) -> Correction | None:
     if is_field and token.text == "{" and stop.follows("{"):
         return "write one `{`, and one `}` at the end", None
     if is_field and token.text == "-" and _KEY_OR_FIELD.match(text, token.end):
-        return "remove the `-`: properties are no list", stop.fix(token.start, token.end, "")
+        return "remove the `-`: properties are not a list", stop.fix(token.start, token.end, "")
     if is_field and token.text == "<" and text.startswith("<", token.end):
         return "write `let NAME = BASE with { … }` for something that is like another", None
     if is_field and token.type == "NAME" and (changed := _CHANGED.match(text, token.end)):

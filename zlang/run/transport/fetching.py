@@ -54,7 +54,7 @@ async def receive(stream: ByteStream, place: Callable[[str], Path]) -> int:
     for name, digest in hashes.items():
         await _receive(stream, place(name), int(sizes[name]), digest)
     if await _listing(stream, _HASH):
-        raise Liar("there is something behind the last file")
+        raise Liar("something follows the last file")
     return len(hashes)
 
 
@@ -74,7 +74,7 @@ async def _listing(stream: ByteStream, form: re.Pattern[bytes]) -> dict[str, str
             raise Liar(f"{_shown(line)} is not the {'size' if form is _SIZE else 'hash'} of a file")
         name = os.fsdecode(match[2])
         if any(part in {"", ".", ".."} for part in name.split("/")) or "\0" in name or len(result) >= _MOST_FILES:
-            raise Liar(f"{_shown(match[2])} is not the name of a file of ours")
+            raise Liar(f"{_shown(match[2])} is not the name of a file that zlang asked for")
         result[name] = match[1].decode("ascii")
 
 
