@@ -46,7 +46,7 @@ def options(count: int) -> str:
         (lambda: f"let x = {'|' * 199_000}", Code.UNEXPECTED),
     ],
 )
-def test_what_would_take_long_is_refused(text: Callable[[], str], code: Code) -> None:
+def test_evaluation_stops_at_the_limit(text: Callable[[], str], code: Code) -> None:
     """Exactly one finding names the limit."""
     program = text()
     before = time.process_time()

@@ -54,7 +54,7 @@ def test_a_factor_of_one_branch_has_the_constant_of_the_other_too() -> None:
     }
 
 
-def test_what_names_one_thing_is_that_thing_s() -> None:
+def test_a_path_of_one_thing_gives_the_values_of_that_thing() -> None:
     assert by("table read_iops by reads.iodepth") == (("reads.iodepth",), "count", {})
     assert by("table read_iops by deeper.bs") == (("queue",), "size", {("deeper",): 65536})
 

@@ -39,7 +39,7 @@ def test_a_number_of_another_dimension_is_no_size(size: str) -> None:
 @pytest.mark.parametrize(
     "size", ["area / 4KiB", "4KiB * 1MiB / 1KiB", "scaled(3)", "max(area, area) / 1KiB", "50% of area / 2B"]
 )
-def test_what_is_computed_in_between_may_have_any_dimension(size: str) -> None:
+def test_intermediate_results_may_have_any_dimension(size: str) -> None:
     assert messages(size) == []
 
 
@@ -91,7 +91,7 @@ def test_eight_bits_are_a_byte(text: str, number: int, dimension: units.Dimensio
     ("text", "instead"),
     [("10gbit/s", ("Gbit/s",)), ("10Gbits/s", ("Gbit/s",)), ("10Gb/s", ("10GiB/s", "10GB/s", "10Gbit/s"))],
 )
-def test_what_may_be_bits_is_offered_as_such(text: str, instead: tuple[str, ...]) -> None:
+def test_ambiguous_units_get_a_hint_about_bits(text: str, instead: tuple[str, ...]) -> None:
     with pytest.raises(units.UnitError) as caught:
         units.parse(text)
     assert isinstance(caught.value.hint, Hint)

@@ -28,7 +28,7 @@ ODD: dict[str, tuple[Callable[[Path], None], str]] = {
 
 @pytest.mark.parametrize("statement", ['import "odd"', 'let (a, b) = rows("odd.csv")'])
 @pytest.mark.parametrize("way", ODD)
-def test_what_is_imported_is_a_regular_file(tmp_path: Path, way: str, statement: str) -> None:
+def test_only_regular_files_can_be_imported(tmp_path: Path, way: str, statement: str) -> None:
     make, why = ODD[way]
     make(tmp_path / ("odd.csv" if "csv" in statement else "odd"))
     program = tmp_path / "program.zexp"

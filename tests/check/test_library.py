@@ -100,7 +100,7 @@ def test_a_kind_does_as_the_one_that_is_tested(name: str, tested: str) -> None:
     assert commands == others != []
 
 
-def test_what_is_kept_of_the_library_is_the_same_bytes_whichever_python_wrote_it(
+def test_the_library_cache_has_the_same_bytes_in_every_python_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Python versions differ in which equal strings share an object, and a reloaded library shares others."""
@@ -117,7 +117,7 @@ def test_what_is_kept_of_the_library_is_the_same_bytes_whichever_python_wrote_it
     assert all(tables.marshalled(marshal.loads(packed)) == packed for packed in readers.values())
 
 
-def test_what_was_kept_by_a_zlang_whose_records_had_other_fields_is_made_again(
+def test_a_library_cache_with_other_record_fields_is_built_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(library, "SAVED", tmp_path / "library.bin")

@@ -41,18 +41,18 @@ def made(text: str) -> list[str]:
     return [step.command for item in items if isinstance(item, Setup) for step in item.make if "make" in step.command]
 
 
-def test_what_is_given_is_added_in_its_order() -> None:
+def test_properties_in_use_are_added_in_order() -> None:
     text = "thing it on here { level = high(3)  size = 4KiB }\n" + RUN % "it"
     assert made(text) == ["make -s 4k -- high:3 size=4"]
     expected = [step.expect for item in planned(text) for step in getattr(item, "steps", ()) if step.expect is not None]
     assert expected == ["high:3\nsize=4"]
 
 
-def test_what_is_not_given_or_adds_nothing_is_not_there() -> None:
+def test_unset_properties_add_nothing() -> None:
     assert made("thing it on here { level = low }\n" + RUN % "it") == ["make  -- "]
 
 
-def test_what_rebuilt_per_child_thing_is_made_anew_for_another() -> None:
+def test_a_rebuilt_per_child_resource_is_created_for_each_child() -> None:
     items = planned("let it = thing on here { size = 1KiB | 2KiB } | thing on here { level = low }\n" + RUN % "it")
     boxes = [item for item in items if isinstance(item, Setup) and item.key == "here"]
     assert len({box.signature for box in boxes}) == 3

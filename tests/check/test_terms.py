@@ -30,7 +30,7 @@ def values(term: Term) -> list[object]:
 
 @pytest.mark.parametrize("level", ["[oltp, backup]", "[ oltp,backup ]"])
 @pytest.mark.parametrize("condition", ["== [oltp, backup]", "== [oltp,backup]"])
-def test_a_list_is_the_level_that_was_written_so(level: str, condition: str) -> None:
+def test_a_list_matches_the_level_with_the_same_text(level: str, condition: str) -> None:
     """White space is ignored."""
     text = PROGRAM.format(level=level, condition=condition)
     checked = check.program(Source("program.zexp", text), str)

@@ -38,6 +38,6 @@ def test_a_range_of_texts_has_its_ends(low: str, high: str) -> None:
         ("sdä", "sdö", None),
     ],
 )
-def test_which_texts_have_a_range(low: str, high: str, second: str | None) -> None:
+def test_text_ranges(low: str, high: str, second: str | None) -> None:
     ends = text_range(low, high)
     assert (ends[2](ends[0] + 1) if ends else None) == second

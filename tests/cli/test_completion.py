@@ -40,7 +40,7 @@ experiment second { }
         ("zlang check --deny client-", {"client-on-the-server"}),
     ],
 )
-def test_what_is_completed(words: str, completed: set[str] | None, tmp_path: Path) -> None:
+def test_shell_completion(words: str, completed: set[str] | None, tmp_path: Path) -> None:
     (tmp_path / "runs/study-1").mkdir(parents=True)
     (tmp_path / "study.zexp").write_text(STUDY)
     variables = {"_ZLANG_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}

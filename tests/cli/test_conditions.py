@@ -218,7 +218,7 @@ def test_a_command_may_have_characters_that_the_locale_has_not(original: Path, t
         "report --format markdown --out /dev/stdout",
     ],
 )
-def test_what_programs_read_is_utf8_in_every_locale(line: str, original: Path, locales: Path) -> None:
+def test_machine_readable_output_is_utf8_in_every_locale(line: str, original: Path, locales: Path) -> None:
     zlang = Zlang(original)
     code, output = ended(zlang, line, Surrounding({"LC_ALL": "C.UTF-8"}, streams="2>/dev/null"))
     output.decode("utf-8")

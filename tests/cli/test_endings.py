@@ -81,7 +81,7 @@ def test_colours_can_be_refused(zlang: Zlang, variable: str) -> None:
     assert "\x1b" not in shown
 
 
-def test_a_run_asks_on_a_terminal(zlang: Zlang) -> None:
+def test_a_run_asks_for_confirmation_on_a_terminal(zlang: Zlang) -> None:
     zlang.program(SHORT)
     child, terminal = pty.fork()
     if child == 0:
@@ -265,7 +265,7 @@ def test_the_first_program_is_sound(zlang: Zlang) -> None:
     zlang("plan", "other.zexp", "--profile", "smoke")
 
 
-def test_what_is_suggested_can_be_typed(zlang: Zlang) -> None:
+def test_suggested_commands_can_be_typed(zlang: Zlang) -> None:
     zlang.program("param n: count = 1\nprofile p { n = 2 }\n" + LARGE.replace("1..1000 ", "n "))
     shown = zlang("plan", "program.zexp", "--set", "n= 3 ", "--profile", "p", "--seed", "4").out
     suggested = shown.splitlines()[-1]
@@ -318,7 +318,7 @@ experiment e { on = here  run = look }
 """
 
 
-def test_doctor_says_what_the_versions_of_this_machine_lack(zlang: Zlang) -> None:
+def test_doctor_lists_properties_that_need_newer_versions(zlang: Zlang) -> None:
     release = os.uname().release
     answer = json.loads(zlang("doctor", zlang.program(NEW.replace("QUICK", "on")), "--json", code=1).out)
     assert (answer["missing"], answer["facts"]["platform"], answer["facts"]["kernel"]) == ([], "linux", release)
@@ -348,7 +348,7 @@ experiment e { on = box  run = look }
 """
 
 
-def test_where_nobody_is_there_to_do_something_the_run_waits_to_be_resumed(zlang: Zlang) -> None:
+def test_a_manual_step_without_a_terminal_stops_the_run(zlang: Zlang) -> None:
     stopped = zlang("run", zlang.program(BY_HAND), "--yes", code=1)
     (text,) = re.findall("^manual step: (fit [01] cards)\n", stopped.err, re.MULTILINE)
     assert f"the run is waiting for a manual step: {text}" in stopped.err

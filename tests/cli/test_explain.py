@@ -118,7 +118,7 @@ def test_without_a_code_all_are_listed(capsys: CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("word", ["R101", "drift", "zl044", "littles-law"])
-def test_what_is_found_in_results_has_a_page(word: str, capsys: CaptureFixture[str]) -> None:
+def test_findings_about_results_have_a_page(word: str, capsys: CaptureFixture[str]) -> None:
     assert guarded(["explain", word]) == 0
     shown = capsys.readouterr().out
     assert shown.count("\n") < 60

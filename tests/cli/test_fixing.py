@@ -51,7 +51,7 @@ def test_diff_shows_the_same_and_changes_nothing(here: Path, capsys: CaptureFixt
     assert [line[1:] + "\n" for line in out.splitlines()[3:] if line[0] in " +"] == RIGHT.splitlines(keepends=True)
 
 
-def test_what_may_not_be_meant_is_left(here: Path, capsys: CaptureFixture[str]) -> None:
+def test_ambiguous_mistakes_are_not_fixed(here: Path, capsys: CaptureFixture[str]) -> None:
     text = "let size = 4mb\nlet b = 4KB\n"
     (here / "b.zexp").write_text(text, "utf-8")
     assert guarded(["check", "--fix", "b.zexp"]) == 1
@@ -79,7 +79,7 @@ def test_a_file_with_line_ends_of_several_kinds_is_left(here: Path, capsys: Capt
     assert "cannot fix a.zexp" in capsys.readouterr().err
 
 
-def test_what_is_imported_is_mended_too(here: Path) -> None:
+def test_imported_files_are_fixed_too(here: Path) -> None:
     (here / "sub").mkdir()
     (here / "sub/lab.zexp").write_text("import fio\nfio reads { rw = randred }\n", "utf-8")
     main = 'import "./sub/lab.zexp"\ndir here { path = "." }\nfile data on here { size = 1MiB }\n'

@@ -259,9 +259,7 @@ def test_braces_in_sarif_are_doubled(here: Path, capsys: CaptureFixture[str]) ->
     assert result.message.text.startswith("unmatched `}}` in a text")
 
 
-def test_sarif_says_what_could_not_be_read_and_what_the_command_line_said(
-    here: Path, capsys: CaptureFixture[str]
-) -> None:
+def test_sarif_has_unreadable_files_and_errors_on_the_command_line(here: Path, capsys: CaptureFixture[str]) -> None:
     (here / "a.zexp").write_text("param time: duration = 1s\n", "utf-8")
     assert check("gone.zexp", "a.zexp", "--set", "tme=2s", "--format", "sarif") == 1
     captured = capsys.readouterr()
@@ -299,7 +297,7 @@ def test_a_directory_without_programs_is_an_error(here: Path, capsys: CaptureFix
     assert capsys.readouterr().err == "error: no program in lab\n  = help: file names of programs end in .zexp\n"
 
 
-def test_what_several_files_import_is_said_once(here: Path, capsys: CaptureFixture[str]) -> None:
+def test_a_finding_in_a_shared_import_is_reported_once(here: Path, capsys: CaptureFixture[str]) -> None:
     (here / "lab.zexp").write_text("let x = y\n", "utf-8")
     for name in ("a.zexp", "b.zexp"):
         (here / name).write_text('import "./lab.zexp" as lab\n', "utf-8")

@@ -81,7 +81,7 @@ def test_names_in_programs(way: str, here: Path, capsys: CaptureFixture[str]) ->
     assert f"`{meant}`" in next(line for line in capsys.readouterr().err.splitlines() if "did you mean" in line)
 
 
-def test_a_program_of_another_name_is_not_meant(here: Path, capsys: CaptureFixture[str]) -> None:
+def test_dissimilar_file_names_are_not_suggested(here: Path, capsys: CaptureFixture[str]) -> None:
     (here / "wrong.zexp").touch()
     assert guarded(["fmt", "no.zexp"]) == 1
     assert "did you mean" not in capsys.readouterr().err

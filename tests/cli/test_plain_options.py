@@ -76,7 +76,7 @@ def test_plain_words_need_no_typer(words: list[str], arguments: dict[str, object
         ["plan", "a", "--seed"],
     ],
 )
-def test_everything_else_is_left_to_typer(words: list[str]) -> None:
+def test_other_command_lines_go_to_typer(words: list[str]) -> None:
     assert plain_options.read(words) is None
 
 

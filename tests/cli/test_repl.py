@@ -130,7 +130,7 @@ def test_completion(built: Path, before: str, offered: set[str]) -> None:
         assert {completion.text for completion in completions} >= offered
 
 
-def test_ctrl_c_ends_what_is_being_asked_and_the_next_question_is_answered(built: Path) -> None:
+def test_ctrl_c_cancels_a_query_and_the_next_one_works(built: Path) -> None:
     with results.session(built, write=False, unsafe=False) as opened:
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):

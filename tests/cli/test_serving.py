@@ -19,7 +19,7 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(("stdin", "is_noted"), [(Terminal(), True), (io.StringIO(), False)])
-def test_a_person_is_told_who_uses_the_server(
+def test_the_language_server_explains_itself_on_a_terminal(
     stdin: io.StringIO, is_noted: bool, monkeypatch: pytest.MonkeyPatch, capsys: CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", stdin)

@@ -25,7 +25,9 @@ def piped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("options", [(), ("--trials",), ("--steps",), ("--json",), ("--emit", "sh")], ids=" ".join)
-def test_it_is_planned_like_a_file(options: tuple[str, ...], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_program_from_standard_input_is_planned_like_a_file(
+    options: tuple[str, ...], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert guarded(["plan", "-", *options]) == 0
     piped = capfd.readouterr().out
     name = "FILE" if not options else "standard input"
@@ -35,7 +37,9 @@ def test_it_is_planned_like_a_file(options: tuple[str, ...], tmp_path: Path, cap
 
 
 @pytest.mark.parametrize("command", [("run",), ("snapshot",), ("submit", "--slurm")], ids=" ".join)
-def test_what_needs_a_file_says_so(command: tuple[str, ...], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_commands_that_need_a_file_refuse_standard_input(
+    command: tuple[str, ...], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert guarded([*command, "-"]) == 1
     assert capfd.readouterr().err == (
         "error: this command does not read a program from standard input\n  = help: save it in a file first\n"
