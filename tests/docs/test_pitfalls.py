@@ -31,7 +31,7 @@ def only(way: str, text: str) -> str:
 
 
 @pytest.mark.parametrize("path", pitfalls.every(), ids=lambda path: path.stem)
-def test_what_is_wrong_is_found_and_nothing_else(path: Path) -> None:
+def test_each_pitfall_has_exactly_its_own_finding(path: Path) -> None:
     text, name = path.read_text("utf-8"), pitfalls.rule(path)
     assert names_of_findings(path, text) == []
     plain = re.sub(rf"# allow {name}:.*", "", text)

@@ -47,7 +47,7 @@ def db(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=[" ".join(query.split())[:40] for query in QUERIES])
-def test_a_query_of_the_page_can_be_asked(db: Path, query: str) -> None:
+def test_queries_of_the_page_work(db: Path, query: str) -> None:
     assert results.query(db, query).columns
 
 
@@ -57,7 +57,7 @@ def test_the_headline_query_answers_for_every_combination(db: Path) -> None:
     assert all(isinstance(row[2], float) and row[2] > 0 for row in rows)
 
 
-def test_ours_stand_beside_what_was_published(db: Path) -> None:
+def test_measured_and_published_figures_are_joined(db: Path) -> None:
     (query,) = (query for query in QUERIES if "as theirs" in query)
     assert [row[2] for row in results.query(db, query).rows] == [6545, 5901]
 

@@ -75,7 +75,7 @@ def test_one_of_each_study_explained(
     assert out == golden.read_text("utf-8")
 
 
-def test_the_orders_of_a_study_come_to_what_the_language_says(tmp_path: Path) -> None:
+def test_the_counts_of_each_order_are_those_in_the_docs(tmp_path: Path) -> None:
     path, overrides = studies.STUDIES / "004.4-depths-and-jobs.zexp", Overrides()
     checked = programs.check(programs.read(str(path)), overrides)
     planned = plans.plan(checked, programs.choose(checked, None), 1, overrides)
@@ -91,7 +91,7 @@ def test_shellcheck_has_nothing_to_say(path: Path) -> None:
     assert (done.returncode, done.stdout.decode()) == (0, "")
 
 
-def test_each_study_that_can_run_says_what_is_to_be_seen_of_it() -> None:
+def test_each_runnable_study_has_a_query_with_its_expected_result() -> None:
     assert {path.stem for path in RUNNABLE} == {path.stem for path in studies.STUDIES.glob("*.sql")}
     for path in RUNNABLE:
         remark = path.with_suffix(".sql").read_text("utf-8").partition("\n")[0]

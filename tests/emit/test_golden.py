@@ -15,7 +15,7 @@ GOLDEN = Path(__file__).parent / "golden"
 
 
 @pytest.mark.parametrize("name", EMITTERS)
-def test_as_blessed(name: str) -> None:
+def test_output_equals_the_golden_file(name: str) -> None:
     text = "".join(EMITTERS[name].emit(full_plan()))
     path = (GOLDEN / EMITTERS[name].file).with_stem("full")
     if os.environ.get("BLESS"):
@@ -25,7 +25,7 @@ def test_as_blessed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", EMITTERS)
-def test_each_call_begins_anew(name: str) -> None:
+def test_emitting_twice_gives_the_same_output(name: str) -> None:
     plan = full_plan()
     assert list(EMITTERS[name].emit(plan)) == list(EMITTERS[name].emit(plan))
 

@@ -82,7 +82,7 @@ def test_shellcheck_has_nothing_to_say(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [path for path in PROGRAMS if path.stem != "ontap"], ids=lambda path: path.stem)
-def test_what_only_linux_has_is_not_asked_for(path: Path) -> None:
+def test_other_platforms_need_no_linux_tools(path: Path) -> None:
     for _, plan in made_plans(path):
         assert [match.group() for command in commands(plan) if (match := _LINUX.search(command))] == []
         assert not plan.header.tools.keys() & {"fincore", "losetup", "findmnt", "truncate"} - (

@@ -106,7 +106,7 @@ def test_a_make_that_fails_is_unmade_and_the_next_trial_goes_on(tmp_path: Path) 
     ]
 
 
-def test_what_will_not_go_is_not_called_gone(tmp_path: Path) -> None:
+def test_a_failed_destroy_is_not_logged_as_done(tmp_path: Path) -> None:
     items = (setup("p", "pool"), setup("d", "data", "pool", unmake="[ -e gone ]"), trial(1, "pd"))
     run = carry_out(tmp_path, plan(*items), code=1)
     assert words(events(run)) == ["session", "+p", "+d", "=t1"]
@@ -119,7 +119,7 @@ def test_what_will_not_go_is_not_called_gone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGQUIT, 131), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
-def test_a_signal_stops_tidies_and_can_be_gone_on_from(
+def test_a_signal_stops_and_cleans_up_and_the_script_can_continue(
     tmp_path: Path, shell: str, number: signal.Signals, code: int
 ) -> None:
     at_work = f"touch {tmp_path}/working; [ -e go ] || {{ setsid sleep 60 & sleep 60; }}"
@@ -228,7 +228,7 @@ def test_after_kill_9_it_unmakes_and_goes_on(tmp_path: Path, shell: str) -> None
     assert strays(run) == []
 
 
-def test_what_is_finished_is_begun_anew_in_a_folder_of_its_own(tmp_path: Path) -> None:
+def test_a_finished_script_starts_again_in_a_new_folder(tmp_path: Path) -> None:
     first = carry_out(tmp_path, plan(trial(1)))
     subprocess.run(["dash", "plan.sh"], cwd=tmp_path, check=True, capture_output=True)
     second = next(each for each in (tmp_path / "runs").iterdir() if each != first)
@@ -284,7 +284,7 @@ def test_a_missing_tool_is_named_before_anything_is_made(tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == [script]
 
 
-def test_it_can_be_piped_into_a_shell_and_told_where(tmp_path: Path) -> None:
+def test_a_script_can_be_piped_into_a_shell_with_a_directory(tmp_path: Path) -> None:
     script = write(tmp_path, plan(trial(1), trial(2)))
     with script.open("rb") as text:
         subprocess.run(["dash", "-s", "--", "--", "-r x"], cwd=tmp_path, stdin=text, capture_output=True, check=True)
@@ -292,7 +292,7 @@ def test_it_can_be_piped_into_a_shell_and_told_where(tmp_path: Path) -> None:
     assert isinstance(events(run)[-1], Finish)
 
 
-def test_what_no_script_can_do_is_refused(tmp_path: Path) -> None:
+def test_plans_that_no_script_can_carry_out_are_refused(tmp_path: Path) -> None:
     away = plan(trial(1, steps=[replace(step("m"), host="db1")]))
     with pytest.raises(RunError, match="reaches only its own machine"):
         write(tmp_path, away)
@@ -301,7 +301,7 @@ def test_what_no_script_can_do_is_refused(tmp_path: Path) -> None:
 
 
 @each_shell
-def test_a_person_is_asked_and_where_nobody_answers_the_run_stops(tmp_path: Path, shell: str) -> None:
+def test_a_script_stops_at_an_unanswered_manual_step(tmp_path: Path, shell: str) -> None:
     ask = Step(name="ask", action=Action.ASK, command="", why="fit a card; it's in the box", timeout=0)
     manual = Setup("s", "cards.asked", None, "", (ask,), ())
     script = write(tmp_path, plan(manual, setup("d", "data", "cards.asked"), trial(1, "sd"), trial(2, "sd")))
@@ -313,7 +313,7 @@ def test_a_person_is_asked_and_where_nobody_answers_the_run_stops(tmp_path: Path
     assert order == ["session", "-s", "interrupt", "session", "+s", "+d", "=t1", "=t2", "-d", "-s", "finish"]
 
 
-def test_where_there_is_no_flock_the_process_that_holds_a_run_is_looked_for(tmp_path: Path) -> None:
+def test_without_flock_the_process_of_a_run_is_found_by_its_id(tmp_path: Path) -> None:
     tools = tmp_path / "bin"
     tools.mkdir()
     needed = "sh cat cksum date find grep mkdir mv od rm sleep sort sync tail timeout tr"

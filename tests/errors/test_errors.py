@@ -119,7 +119,7 @@ experiment deep { on = data  run = reads }
 """
 
 
-def test_what_a_name_stands_for_is_worked_out_once_at_each_point() -> None:
+def test_a_name_is_evaluated_once_at_each_point() -> None:
     chain = "".join(f"let b{i + 1} = b{i} + b{i}\n" for i in range(40))
     text = f"import fio\nlet b0 = 1..300\n{chain}let half(x) = if x > 0 then x else x\n" + _MEASURED
     assert ids(text.replace("DEPTH", "half(half(half(half(floor(b40 / 1099511627776)))))")) == []
@@ -177,7 +177,7 @@ def test_every_code_has_a_case(code: Code) -> None:
 
 
 @pytest.mark.parametrize("code", sorted({"E303", "E306", "E308", "E310", "E313", "E317", "E321"}))
-def test_a_hint_says_what_to_type(code: str) -> None:
+def test_hints_of_these_codes_can_be_typed(code: str) -> None:
     texts = [case.text for case in ALL if any(finding.startswith(code) for _, finding in case.expected)]
     findings = [finding for text in texts for finding in findings_of(text) if finding.code.id == code]
     assert findings
@@ -203,7 +203,7 @@ DECLARED = "write `let again = reads with { … }`"
 LOOPS = "there are no loops: `NAME = 4KiB | 8KiB` measures both, combined with the levels of all other factors"
 
 
-def test_a_word_of_another_property_is_said_to_be_one() -> None:
+def test_a_word_of_another_property_is_recognised() -> None:
     text = 'import filesystems\ndir d { path = "." }\nloop l on d { size = 1GiB }\n'
     text += "ext4 v on l { journal = writeback }\n"
     (finding,) = findings_of(text)
@@ -307,7 +307,7 @@ def test_a_word_of_another_property_is_said_to_be_one() -> None:
         ),
     ],
 )
-def test_what_was_probably_meant(line: str, hint: str) -> None:
+def test_suggestions(line: str, hint: str) -> None:
     (finding,) = findings_of(f"{LAB}{line}\n")
     assert finding.hint == hint
     for _, fixed in texts_with_one_fix([finding]):
@@ -334,7 +334,7 @@ RENDERED = {
 
 
 @pytest.mark.parametrize("name", RENDERED)
-def test_what_people_read(name: str) -> None:
+def test_rendered_messages(name: str) -> None:
     shown = "\n".join(render.diagnostic(finding, colour=False) for finding in findings_of(RENDERED[name]))
     golden = HERE / "rendered" / f"{name}.txt"
     if os.environ.get("BLESS"):
@@ -364,7 +364,7 @@ def test_a_fix_mends_what_it_is_for(case: Case) -> None:
         assert after.count((finding.code, finding.message)) < before.count((finding.code, finding.message)), text
 
 
-def test_which_codes_have_fixes() -> None:
+def test_codes_with_fixes() -> None:
     fixed = {finding.code.id for case in ALL for finding in findings_of(case.text) if finding.fixes}
     assert fixed == HAVE_FIXES
 

@@ -49,7 +49,7 @@ def test_one_error_with_the_hint_that_mends_it(text: str, hint: str) -> None:
 
 
 @pytest.mark.parametrize("text", UNMENDED)
-def test_what_is_wrong_is_found_although_no_hint_mends_it(text: str) -> None:
+def test_mistakes_without_a_fixing_hint_are_errors(text: str) -> None:
     assert errors_of(text)
 
 

@@ -207,13 +207,13 @@ def test_an_import_is_formatted_and_has_no_errors() -> None:
         ("made\x1b[31m=3", "# made\\x1b[31m=3: this is not an option of fio"),
     ],
 )
-def test_what_is_said_of_an_option(options: str, line: str) -> None:
+def test_comments_about_options(options: str, line: str) -> None:
     text = imported(f"[a]\n{options}\n")
     assert line in re.sub(" +(?==)", " ", text)
     assert errors(text) == []
 
 
-def test_what_is_passed_on_reaches_fio(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_options_in_extra_reach_fio(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     text = imported("[global]\nsize=1m\nmade_up=3\n[a]\nbs=4k,8k\n[b]\nrw=write\n")
     assert 'extra = ["made_up=3", "bs=4k,8k"]' in text
     (tmp_path / "a.zexp").write_text(text)
@@ -222,7 +222,7 @@ def test_what_is_passed_on_reaches_fio(capsys: pytest.CaptureFixture[str], tmp_p
 
 
 @pytest.mark.parametrize("words", ["rw=write", "ioengine=http", "--rw=write"])
-def test_what_decides_where_and_what_is_written_cannot_be_passed_on(words: str) -> None:
+def test_options_that_decide_what_is_written_cannot_be_in_extra(words: str) -> None:
     assert (
         "`extra` says nothing"
         in errors(
@@ -247,7 +247,7 @@ def test_jobs_that_wait_for_none_are_streams_of_one_trial(capsys: pytest.Capture
     assert "# 3 trials;" in script
 
 
-def test_jobs_that_run_at_the_same_time_have_files_of_their_own_as_in_fio(tmp_path: Path) -> None:
+def test_concurrent_jobs_have_separate_files_as_in_fio(tmp_path: Path) -> None:
     job_file = "[global]\nsize=1m\ndirectory=/srv\n[a]\n[b]\niodepth=2\n[c]\nstonewall\n[d]\nfilename=one\n"
     text = imported(job_file)
     assert errors(text) == []
@@ -281,7 +281,7 @@ def test_equal_jobs_that_write_to_one_file_are_workers_of_one() -> None:
     assert "# [two] is left out: [one] does the same to the same file" in apart
 
 
-def test_what_is_said_of_a_file_is_said_of_every_job_that_says_it() -> None:
+def test_comments_about_a_file_appear_for_every_job() -> None:
     text = imported("[a]\nsize=1g\n[b]\nstonewall\nrw=write\nsize=25%\n")
     assert text.count("\nfile ") == 1
     assert "# size=25%: write how large the file is\n" in text

@@ -38,7 +38,7 @@ def test_each_mounted_file_system_of_a_device_is_a_directory() -> None:
     ]
 
 
-def test_a_pool_has_what_was_set_and_nothing_else() -> None:
+def test_an_imported_pool_has_only_the_properties_that_were_set() -> None:
     pool = "tank\tashift\t12\tlocal\ntank\tfailmode\twait\tdefault\ntank\tcomment\tours\tlocal\n"
     datasets = (
         "tank\tmountpoint\t/tank\tdefault\ntank/db\trecordsize\t16384\tlocal\ntank/db\tdedup\tsha512,verify\tlocal\n"

@@ -147,12 +147,12 @@ file data_2 on here { size = 24MiB }
         ),
     ],
 )
-def test_what_becomes_of_a_value(name: str, lines: str) -> None:
+def test_imported_values(name: str, lines: str) -> None:
     text = squeezed(imported(TEXTS[name], name)).splitlines()
     assert [line for line in lines.splitlines() if line not in text] == []
 
 
-def test_what_is_imported_is_what_bench_fio_would_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_import_runs_what_bench_fio_would_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     program = tmp_path / "a.zexp"
     program.write_text(imported(BENCH_FIO))
     assert guarded(["plan", str(program), "--emit", "sh"]) == 0
@@ -195,7 +195,7 @@ VOLUMES = "sd=default,size=1g\nsd=sd1,lun=/srv/bed/one\nsd=sd2,lun=/srv/bed/two\
         ("rd=r,wd=wd1,maxdata=8g,threads=(1,2)", ["maxdata=8g: write as `io_size` how much each worker reads"]),
     ],
 )
-def test_what_a_run_definition_says_itself(run: str, parts: list[str]) -> None:
+def test_options_of_a_run_definition(run: str, parts: list[str]) -> None:
     text = imported(f"{VOLUMES}{run}\n")
     assert errors(text) == []
     assert [part for part in parts if part not in squeezed(text)] == []
@@ -248,7 +248,7 @@ def test_paths_are_expanded_as_bash_does(paths: str, count: int) -> None:
     assert errors(text) == []
 
 
-def test_each_thread_of_elbencho_has_files_of_its_own() -> None:
+def test_each_thread_of_elbencho_has_separate_files() -> None:
     text = squeezed(imported("srun -N2 elbencho -w -t 4 -n 2 -N 3 -s 1m -d -b 1m /srv/bed\n"))
     assert "{ size = 24MiB }\n" in text
     assert " io_size = 6MiB\n offset_increment = 6MiB\n" in text

@@ -45,7 +45,7 @@ def ids(text: str, **options: list[str]) -> list[str]:
     return [id_ for id_, _, _ in lint(text, "program.zexp", **options)]
 
 
-def test_a_finding_is_folded_over_the_trials_in_which_it_is_so() -> None:
+def test_a_finding_names_all_trials_that_have_it() -> None:
     assert {id_: message for id_, _, message in lint(HEAD + SWEEP)} == {
         "ZL039": "a depth of 4 has no effect: the engine waits for each operation, in 60 of 180 trials, such as where "
         "`ioengine` is psync and `iodepth` is 4",
@@ -54,7 +54,7 @@ def test_a_finding_is_folded_over_the_trials_in_which_it_is_so() -> None:
     }
 
 
-def test_a_space_that_nobody_could_list_is_looked_at() -> None:
+def test_a_space_too_large_to_list_is_linted() -> None:
     large = (
         "fio load { rw = randread  iodepth = 1..1000  numjobs = 1..1000  bs = 1KiB..1000KiB by 1KiB  "
         "thinktime = 1us..1000us by 1us }\nexperiment large { on = data  run = load  cache = cold  repeat = 3 }\n"
@@ -80,7 +80,7 @@ def test_a_space_that_nobody_could_list_is_looked_at() -> None:
         (HEAD + "# allow ZL012: where it is a machine of that kind\n" + WRITES + EXPERIMENT, ["ZL049"]),
     ],
 )
-def test_what_is_allowed_and_where(text: str, remaining: list[str]) -> None:
+def test_where_allow_comments_apply(text: str, remaining: list[str]) -> None:
     assert ids(text) == remaining
 
 
@@ -101,7 +101,7 @@ READS = "fio reads { rw = randread  bs = 4KiB | 8KiB }\n"
         ),
     ],
 )
-def test_what_is_about_an_experiment_is_said_and_allowed_there(clauses: str, remaining: list[str]) -> None:
+def test_findings_of_an_experiment_are_reported_and_allowed_there(clauses: str, remaining: list[str]) -> None:
     """The finding does not concern other experiments that share the workload."""
     experiment = "experiment one { on = data  run = reads  cache = cold  repeat = 3 }\n"
     checked = programs.check(Source("program.zexp", HEAD + READS + experiment + clauses), Overrides())
@@ -129,7 +129,7 @@ def test_rules_are_weighed_by_the_nearest_project_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "table", ['allow = ["ZL049"]', 'deny = "ZL049"', 'forbid = ["ZL049"]', 'allow = { ZL049 = "" }', "="]
 )
-def test_a_project_file_that_is_wrong_is_said_to_be(tmp_path: Path, table: str) -> None:
+def test_a_wrong_project_file_is_reported(tmp_path: Path, table: str) -> None:
     (tmp_path / "zlang.toml").write_text(f"[lint]\n{table}\n", "utf-8")
     with pytest.raises(RunError, match=r"zlang\.toml"):
         lint(HEAD + WRITES + EXPERIMENT, str(tmp_path / "program.zexp"))
@@ -163,7 +163,7 @@ def test_a_plan_keeps_what_was_found_what_is_denied_and_why_it_is_allowed(tmp_pa
     ]
 
 
-def test_what_stands_on_no_host_is_on_this_machine() -> None:
+def test_things_without_a_host_are_on_this_machine() -> None:
     reads = "fio reads { rw = randread  time_based = on  runtime = 60s }\n"
     text = HEAD + reads + "experiment one { on = data  run = reads  cache = cold }\n"
     machine = hosts.machine_instance(
@@ -181,7 +181,7 @@ def test_what_stands_on_no_host_is_on_this_machine() -> None:
     assert programs.lint(checked, {}, machine) == []
 
 
-def test_a_fact_of_this_machine_is_asked_for_once_and_only_if_a_rule_reads_it() -> None:
+def test_facts_are_probed_once_and_only_if_a_rule_reads_them() -> None:
     probes, probed = hosts.probes(), list[str]()
 
     def answer(command: str) -> str:
@@ -280,7 +280,7 @@ ROOM = 'import fio\nimport zfs\ndir here { path = "." }\npool tank on here { siz
         ("file a on work { size = 1500MiB }\nfile b on here { size = 1GiB }\n", "[a, b]", []),
     ],
 )
-def test_what_is_measured_at_the_same_time_has_to_fit(targets: str, on: str, messages: list[str]) -> None:
+def test_concurrent_targets_must_fit_together(targets: str, on: str, messages: list[str]) -> None:
     reads = f"fio reads {{ rw = randread }}\nexperiment one {{ on = {on}  run = reads  cache = cold  repeat = 3 }}\n"
     assert [message for id_, _, message in lint(ROOM + targets + reads) if id_ == "ZL042"] == messages
 
@@ -383,7 +383,7 @@ PART = ", in 3 of 6 trials, where"
         ),
     ],
 )
-def test_what_is_too_small_to_be_made(stack: str, messages: list[str]) -> None:
+def test_resources_that_are_too_small(stack: str, messages: list[str]) -> None:
     text = (
         'import fio\nimport filesystems\ndir here { path = "." }\n' + stack + "file data on volume { size = 1MiB }\n"
         "fio reads { rw = randread }\nexperiment one { on = data  run = reads  cache = cold  repeat = 3 }\n"

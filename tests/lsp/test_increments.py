@@ -67,7 +67,7 @@ def texts_after_edits(text: str, draw: random.Random) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_nothing_else_is_found_than_by_a_check_from_the_beginning(file: Path) -> None:
+def test_incremental_checks_find_the_same_as_a_full_check(file: Path) -> None:
     documents, path = Documents(), str(file)
     documents.open(uri_of(path), file.read_text(), 0)
     for text in texts_after_edits(file.read_text(), random.Random(file.name)):
@@ -123,7 +123,7 @@ def test_only_experiments_that_an_edit_reaches_are_checked_again(monkeypatch: py
     assert checks.after(BOTH) == []
 
 
-def test_factors_stand_where_the_text_now_has_them(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_factors_have_their_new_places_after_an_edit(monkeypatch: pytest.MonkeyPatch) -> None:
     checks = Checks(monkeypatch)
     checks.after(BOTH)
     checks.after("# a remark\n" + BOTH)

@@ -75,7 +75,7 @@ def as_check_says_it(text: str, diagnostics: list[types.Diagnostic]) -> list[tup
     return sorted(result)
 
 
-def test_what_is_said_after_each_edit_is_what_check_says(editor: Editor, capsys: pytest.CaptureFixture[str]) -> None:
+def test_findings_after_each_edit_are_those_of_check(editor: Editor, capsys: pytest.CaptureFixture[str]) -> None:
     """The next edit undoes half of the random edits, so programs alternate between incomplete and whole."""
     draw = random.Random(18)
     file = editor.folder / "fuzzed.zexp"
@@ -95,7 +95,7 @@ def test_what_is_said_after_each_edit_is_what_check_says(editor: Editor, capsys:
         assert as_check_says_it(editor.texts[file.name], editor.said_of(file.name)) == said_by_check(file, capsys)
 
 
-def test_a_text_that_was_not_saved_stands_for_its_file(editor: Editor) -> None:
+def test_an_unsaved_text_replaces_its_file(editor: Editor) -> None:
     (editor.folder / "lab.zexp").write_text('dir here { path = "." }\n')
     user = 'import "./lab.zexp" as lab\nfile data on lab.here { size = 1MiB }\nfile more on lab.there { size = 1MiB }\n'
     assert [str(item.code) for item in editor.open("user.zexp", user)] == ["E214"]
@@ -115,7 +115,7 @@ def test_a_text_that_was_not_saved_stands_for_its_file(editor: Editor) -> None:
     }
 
 
-def test_a_text_stands_for_a_file_that_is_not_there_until_it_is_closed(editor: Editor) -> None:
+def test_an_open_text_replaces_a_missing_file_until_it_is_closed(editor: Editor) -> None:
     assert [str(item.code) for item in editor.open("reader.zexp", 'import "./unsaved.zexp"\n')] == ["E206"]
     unsaved = types.TextDocumentItem(editor.uri("unsaved.zexp"), "zexp", 1, "let a = 1\n")
     editor.client.text_document_did_open(types.DidOpenTextDocumentParams(unsaved))
