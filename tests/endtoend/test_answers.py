@@ -58,7 +58,7 @@ def test_a_report_has_all_that_is_known_of_a_run(zlang: Zlang) -> None:
     assert zlang("report", "nothing", code=1).err.startswith("error: there is no run `nothing`")
 
 
-def test_a_run_that_failed_says_so_before_what_is_inconclusive(zlang: Zlang) -> None:
+def test_a_failed_run_reports_failures_before_inconclusive_expectations(zlang: Zlang) -> None:
     clauses = 'expect "fast" median(speed) > 2'
     ended = zlang.run(SPEED.format(clauses=clauses).replace("echo speed", "test {words} -lt 9 && echo speed"), code=1)
     assert "? inconclusive in 1 of 2 combinations: fast" in ended.out

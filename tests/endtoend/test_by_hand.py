@@ -59,7 +59,7 @@ def test_a_run_waits_for_a_person_and_takes_the_results_afterwards(zlang: Zlang)
     assert "inconclusive in 2 of 2" in zlang("expect", code=5).out, "nothing was repeated"
 
 
-def test_a_plan_that_somebody_else_carried_out(zlang: Zlang) -> None:
+def test_results_of_a_plan_measured_without_zlang(zlang: Zlang) -> None:
     program = zlang.program(PROGRAM)
     (zlang.at / "results.csv").write_text(ROWS)
     assert "4 trials" in zlang("ingest", "--csv", "results.csv", "--program", program).out
@@ -71,7 +71,7 @@ def test_a_plan_that_somebody_else_carried_out(zlang: Zlang) -> None:
     assert zlang.rows("select count(*) as n from trials where outside") == [{"n": 4}]
 
 
-def test_what_only_zlang_could_have_checked_does_not_keep_others_results_from_counting(zlang: Zlang) -> None:
+def test_imported_results_count_without_checks_by_zlang(zlang: Zlang) -> None:
     program = zlang.program("""
 import filesystems
 dir here { path = "." }
@@ -106,7 +106,7 @@ experiment e { on = data  run = tool  repeat = 3 }
 @pytest.mark.parametrize(
     ("order", "setups", "verdict"), [("planned", 1, "inconclusive: set up once"), ("blocked", 3, "slower")]
 )
-def test_somebody_else_set_up_what_the_plan_sets_up(zlang: Zlang, order: str, setups: int, verdict: str) -> None:
+def test_imported_results_have_the_setups_of_the_plan(zlang: Zlang, order: str, setups: int, verdict: str) -> None:
     """Trials on one file system are one observation of it, whoever created it."""
     program = zlang.program(SETUPS)
     lines = [
@@ -119,7 +119,7 @@ def test_somebody_else_set_up_what_the_plan_sets_up(zlang: Zlang, order: str, se
     assert [(row["n"], verdict in row["verdict"]) for row in rows] == [(setups, True)]
 
 
-def test_it_is_known_in_which_order_somebody_else_carried_it_out(zlang: Zlang) -> None:
+def test_imported_results_have_an_order(zlang: Zlang) -> None:
     program = zlang.program(PROGRAM)
     (zlang.at / "results.csv").write_text(ROWS)
     planned = zlang("plan", program, "--trials", "--json", "--order", "random").out.splitlines()
@@ -132,7 +132,7 @@ def test_it_is_known_in_which_order_somebody_else_carried_it_out(zlang: Zlang) -
     zlang("ingest", "--csv", "results.csv", "--program", program, "--order", "sorted", code=2)
 
 
-def test_what_is_there_counts_and_the_rest_can_follow(zlang: Zlang) -> None:
+def test_a_partial_import_counts_and_can_be_completed(zlang: Zlang) -> None:
     program = zlang.program(PROGRAM)
     (zlang.at / "results.csv").write_text(ROWS.replace("on,Web,190,2ms\n", "").replace("90,5000000", "90,"))
     imported = zlang("ingest", "--csv", "results.csv", "--program", program)

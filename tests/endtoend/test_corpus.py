@@ -30,14 +30,14 @@ def blocks(files: dict[str, bytes], size: int) -> list[bytes]:
     return [held[at : at + size] for held in files.values() for at in range(0, len(held), size)]
 
 
-def test_as_many_files_as_were_asked_for_where_they_were(zlang: Zlang) -> None:
+def test_a_corpus_has_the_requested_number_of_files_and_directories(zlang: Zlang) -> None:
     zlang.run(CORPUS.format(properties="files = 20  size = 3000B  depth = 0 | 2  fanout = 3", cache="as_is"))
     shapes = {frozenset(str(Path(name).parent) for name in files) for files in kept(zlang)}
     assert shapes == {frozenset({"."}), frozenset(f"d{parent}/d{other}" for parent in range(3) for other in range(3))}
     assert all([len(held) for held in files.values()] == [3000] * 20 for files in kept(zlang))
 
 
-def test_sizes_are_spread_as_asked(zlang: Zlang) -> None:
+def test_file_sizes_have_the_requested_distribution(zlang: Zlang) -> None:
     sizes = "equal | uniform(16KiB) | lognormal(16KiB)"
     zlang.run(CORPUS.format(properties=f"files = 400  size = 8KiB  content = zeros  sizes = {sizes}", cache="as_is"))
     spread = {
@@ -54,7 +54,7 @@ def test_sizes_are_spread_as_asked(zlang: Zlang) -> None:
             assert mean(lengths) == pytest.approx(16384, rel=0.3)
 
 
-def test_what_is_equal_and_what_can_be_compressed(zlang: Zlang) -> None:
+def test_duplicates_and_compressibility_are_as_requested(zlang: Zlang) -> None:
     properties = """
       files = 100  size = 32KiB  content = random | compressible(70%)
       (copies, repeated) = (0%, 0%) | (40%, 0%) | (0%, 50%)
@@ -110,7 +110,7 @@ def test_a_tree_that_is_there_is_copied_and_left_alone(zlang: Zlang) -> None:
         ("size = 8KiB  sizes = uniform(4KiB)", "is no less than their `size`"),
     ],
 )
-def test_what_cannot_be_made_is_said(zlang: Zlang, properties: str, why: str) -> None:
+def test_impossible_corpora_are_refused(zlang: Zlang, properties: str, why: str) -> None:
     assert why in zlang.run(CORPUS.format(properties=properties, cache="as_is"), code=1).err
 
 

@@ -98,7 +98,7 @@ def test_cold_on_a_disk(zlang: Zlang) -> None:
     assert io["bytes"] == MIB
 
 
-def test_it_would_not_have_been_cold(zlang: Zlang) -> None:
+def test_without_the_flush_the_cache_is_not_cold(zlang: Zlang) -> None:
     """As a control, pages of a buffered read are cached just before the flush and gone just after it."""
     tools = Tools(zlang)
     look = 'case $* in *count=0*) {fincore} >>"$OUT/before.txt" ;; esac'.format(
@@ -113,7 +113,7 @@ def test_it_would_not_have_been_cold(zlang: Zlang) -> None:
     assert (out / f"{verify.name}.out").read_text().split() == ["0"]
 
 
-def test_what_lies_in_memory_is_not_cold(zlang: Zlang, memory: Path) -> None:
+def test_a_file_on_tmpfs_is_never_cold(zlang: Zlang, memory: Path) -> None:
     ended = zlang.run(CACHES.format(place=f'"{memory}"', cache="cold", more=""), code=1)
     assert "0 of 2 trials count" in ended.out
     why = "cache not cold: the file is on tmpfs, so it is in memory and never cold: choose another path"

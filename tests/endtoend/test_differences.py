@@ -62,7 +62,7 @@ def test_a_revision_and_what_it_imported(lab: Zlang) -> None:
     assert "git cannot show program.zexp in v9" in lab("diff", "v9:program.zexp", "program.zexp", code=1).err
 
 
-def test_a_kept_plan_is_validated_with_what_was_said_for_it(lab: Zlang) -> None:
+def test_a_snapshot_is_validated_with_its_own_options(lab: Zlang) -> None:
     lab("snapshot", "program.zexp", "--set", "most=3", "--seed", "7", "--order", "as-written")
     assert "6 trials in the same order" in lab("snapshot", "program.zexp", "--validate").out
     lab.program(PROGRAM + "# a comment\n")

@@ -31,14 +31,14 @@ def contents(zlang: Zlang) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (zlang.at / "archive").iterdir()}
 
 
-def test_what_is_given_is_measured_and_stays(zlang: Zlang, archive: dict[str, bytes]) -> None:
+def test_given_files_are_measured_and_kept(zlang: Zlang, archive: dict[str, bytes]) -> None:
     zlang("run", zlang.program(PROGRAM.replace("SIZE", "64KiB")))
     counted = zlang.rows("select target, cache_state, read_bytes > 0 as has_read from trials order by 1")
     assert [tuple(row.values()) for row in counted] == [("old", "hot", True), ("fresh", "hot", True)]
     assert contents(zlang) == archive
 
 
-def test_what_is_not_as_stated_is_not_measured(zlang: Zlang, archive: dict[str, bytes]) -> None:
+def test_a_given_file_of_another_size_is_refused(zlang: Zlang, archive: dict[str, bytes]) -> None:
     ended = zlang("run", zlang.program(PROGRAM.replace("SIZE", "128KiB")), code=1)
     assert "has 65536 bytes, not 131072" in ended.out + ended.err
     assert contents(zlang) == archive
@@ -71,9 +71,7 @@ def test_a_load_that_reads_but_lets_fio_remove_files_is_refused(
 
 
 @pytest.mark.parametrize("run", ["reads", "[reads, more]"])
-def test_a_file_that_somebody_truncates_during_a_run_is_not_removed(
-    zlang: Zlang, archive: dict[str, bytes], run: str
-) -> None:
+def test_a_given_file_truncated_during_a_run_is_not_removed(zlang: Zlang, archive: dict[str, bytes], run: str) -> None:
     """Fio would remove the file and lay it out again."""
     old = zlang.at / "archive" / "old one.dat"
     Tools(zlang).wrap("fio", f"case $* in *--rw=read*) truncate -s 4096 '{old}' ;; esac; exec {{real}} \"$@\"")

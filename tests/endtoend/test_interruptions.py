@@ -146,7 +146,7 @@ def test_an_interrupted_run_goes_on(zlang: Zlang) -> None:
     measured_once(zlang, 4)
 
 
-def test_a_resume_stops_at_once_where_its_place_is_gone(zlang: Zlang) -> None:
+def test_resume_stops_if_its_directory_was_removed(zlang: Zlang) -> None:
     place = zlang.at / "place"
     place.mkdir()
     program = zlang.program(SLOW.replace('path = "."', 'path = "place"'))

@@ -78,7 +78,7 @@ def test_a_trial_that_does_not_count_is_measured_again(zlang: Zlang) -> None:
         pytest.param("metrics =", "timeout = 5min  metrics =", id="a property"),
     ],
 )
-def test_what_is_not_the_same_is_measured(lab: Zlang, before: str, after: str) -> None:
+def test_changed_trials_are_measured_again(lab: Zlang, before: str, after: str) -> None:
     assert before in PROGRAM
     (lab.at / "other").mkdir()
     lab.run(PROGRAM.replace(before, after), code=None)
@@ -107,7 +107,7 @@ def test_each_measurement_counts_once(lab: Zlang) -> None:
     assert lab.rows(query) == once, "a folder holds all that it shows"
 
 
-def test_what_was_taken_over_has_its_times(lab: Zlang) -> None:
+def test_reused_results_keep_their_times(lab: Zlang) -> None:
     was = lab.rows("select trial, replicate, started, elapsed from trials order by all")
     shutil.rmtree(lab.at / "results.duckdb", ignore_errors=True)
     lab("run", "program.zexp", "--set", "most=3")
@@ -116,7 +116,7 @@ def test_what_was_taken_over_has_its_times(lab: Zlang) -> None:
     assert lab.rows(f"select count(*) as n from steps where run = '{added.name}' and trial is not null")[0]["n"] == 12
 
 
-def test_a_plan_says_what_is_left(lab: Zlang) -> None:
+def test_a_plan_shows_the_remaining_trials(lab: Zlang) -> None:
     was = lab("plan", "program.zexp", "--again").out
     assert "measured before" not in was
     assert "estimate: nothing left to do" in lab("plan", "program.zexp").out
@@ -134,14 +134,14 @@ def test_a_plan_says_what_is_left(lab: Zlang) -> None:
     assert _measurements(lab) == {"3": 2}
 
 
-def test_nobody_waits_for_what_was_measured_of_a_million_trials(lab: Zlang) -> None:
+def test_earlier_results_of_a_huge_plan_are_not_looked_up(lab: Zlang) -> None:
     huge = ("--set", "most=1000000")
     assert "earlier results were not looked up" in lab("plan", "program.zexp", *huge).out
     assert "at most 10,000" in lab("run", "program.zexp", *huge, code=1).err
     assert "not looked up" not in lab("plan", "program.zexp", *huge, "--runs", "none").out
 
 
-def test_what_was_expected_of_the_rest_is_shown_beside_what_it_took(lab: Zlang) -> None:
+def test_the_estimate_of_the_remaining_trials_is_compared_with_the_time_taken(lab: Zlang) -> None:
     first = lab.folder()
     assert "the estimate was" in lab("run", "program.zexp", "--set", "most=3").out
     (second,) = (path for path in (lab.at / "runs").iterdir() if path != first)
@@ -158,7 +158,7 @@ def test_two_trials_that_are_one_are_refused(zlang: Zlang) -> None:
     assert not (zlang.at / "runs").exists()
 
 
-def test_what_was_taken_over_stays_in_its_block(lab: Zlang) -> None:
+def test_reused_results_stay_in_their_block(lab: Zlang) -> None:
     """A different order does not split one setup into several."""
     first = lab.folder()
     query = "select trial, replicate, block, whole_plot from {}.all_trials where run {} '{}' order by all"

@@ -81,7 +81,7 @@ def test_no_more_is_written_than_a_device_is_to_bear(zlang: Zlang) -> None:
     assert zlang("run", name, "--wear").code == 0
 
 
-def test_what_is_shown_is_what_is_planned_and_what_is_run(zlang: Zlang) -> None:
+def test_plan_steps_are_exactly_what_run_executes(zlang: Zlang) -> None:
     """Every command of `plan --steps` is carried out, byte for byte and in this order."""
     name = zlang.program(WRITES)
     shown = zlang("plan", name, "--steps").out
@@ -129,7 +129,7 @@ def test_every_replicate_reads_other_offsets(zlang: Zlang) -> None:
     assert all(len(set(offsets)) == len(offsets) for offsets in reads)
 
 
-def test_what_is_written_is_laid_out_again_and_what_is_read_is_not(zlang: Zlang) -> None:
+def test_data_are_written_again_after_writes_but_not_after_reads(zlang: Zlang) -> None:
     zlang.run(WRITES)
     order: list[str] = []
     rw = {trial.identity: str(trial.factors["rw"]) for trial in zlang.trials()}

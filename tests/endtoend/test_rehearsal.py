@@ -45,7 +45,7 @@ ROUNDS = [500, 200, 144, 125, 116, 111, 108, 106, 104, 104]
 """Until the last five lie within 20 %, and their line of best fit within 10 %: worked out by hand."""
 
 
-def test_rehearsed_until_it_is_steady_and_so_by_the_script(zlang: Zlang) -> None:
+def test_a_rehearsal_ends_when_steady_in_a_script_too(zlang: Zlang) -> None:
     assert "✓ pass: soon" in zlang.run(FALLS).out
     query = "select cache_state, cache_evidence, rounds from all_trials"
     series = "select value from samples where metric = 'depth' order by t"
@@ -64,7 +64,7 @@ def test_rehearsed_until_it_is_steady_and_so_by_the_script(zlang: Zlang) -> None
     assert (zlang.rows(query), [row["value"] for row in zlang.rows(series)]) == rehearsal
 
 
-def test_what_does_not_become_steady_does_not_count(zlang: Zlang) -> None:
+def test_a_trial_that_never_becomes_steady_does_not_count(zlang: Zlang) -> None:
     zlang.run(COUNTED.replace("FALLS", "off").replace("METRIC", '"depth"'), code=1)
     (row,) = zlang.rows("select valid, rounds, cache_state, why_not from all_trials")
     assert row == {
@@ -75,7 +75,7 @@ def test_what_does_not_become_steady_does_not_count(zlang: Zlang) -> None:
     }
 
 
-def test_a_metric_that_no_round_tells_is_an_error_of_the_trial(zlang: Zlang) -> None:
+def test_a_metric_missing_from_the_rounds_fails_the_trial(zlang: Zlang) -> None:
     ended = zlang.run(FALLS.replace('metric = "depth"', "metric = read_iops"), code=1)
     assert "a round of the workload does not say its read_iops, only hit_ratio elapsed depth" in ended.err
 
@@ -122,7 +122,7 @@ def test_the_rule_is_that_of_snia(rule: str, series: list[int], window: int, poi
     assert output.split()[0] == ("steady" if apart <= Fraction(20, 100) and ends <= 0.1 else "unsteady")
 
 
-def test_a_workload_of_fio_tells_what_zlang_reads(zlang: Zlang) -> None:
+def test_a_round_of_fio_prints_the_figures_of_its_report(zlang: Zlang) -> None:
     """A round reports the figures that the fio reader finds in the same report."""
     zlang.run(
         """

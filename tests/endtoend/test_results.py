@@ -96,7 +96,7 @@ def test_a_file_that_is_no_database(zlang: Zlang, content: bytes) -> None:
     assert len(zlang.rows("from trials")) == 1, "what was measured is kept"
 
 
-def test_a_database_of_somebody_else(zlang: Zlang) -> None:
+def test_a_foreign_database_is_not_overwritten(zlang: Zlang) -> None:
     path = zlang.at / "mine.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute("create table precious as select 42 as x")
@@ -202,7 +202,7 @@ experiment small { on = data  run = reads  repeat = 3 }
 """
 
 
-def test_what_a_run_says_of_its_machine_is_in_the_results(zlang: Zlang) -> None:
+def test_findings_about_the_machine_are_in_the_results(zlang: Zlang) -> None:
     """The size of memory is known on the machine that carries out the plan, not where it is built."""
     program = zlang.program(IN_MEMORY)
     assert "working-set-in-cache" not in zlang("plan", program, "--json").out
@@ -224,7 +224,7 @@ def test_what_a_run_says_of_its_machine_is_in_the_results(zlang: Zlang) -> None:
     assert "results cannot be verified: its plan.jsonl" in zlang("status", zlang.folder().name).out
 
 
-def test_each_part_has_what_the_rules_say_of_its_own_machine(zlang: Zlang) -> None:
+def test_each_slurm_part_has_the_findings_of_its_machine(zlang: Zlang) -> None:
     tools = Tools(zlang)
     task = "SLURM_ARRAY_TASK_ID=$n sh task.sh >>tasks.txt 2>&1"
     tools.wrap("sbatch", f"cd runs; cat >task.sh; n=1; {task}; n=2; {task}; echo 7")
@@ -241,7 +241,7 @@ def test_each_part_has_what_the_rules_say_of_its_own_machine(zlang: Zlang) -> No
     assert "cannot be verified" not in zlang("status").out
 
 
-def test_what_a_machine_contradicts_is_in_the_results(zlang: Zlang) -> None:
+def test_contradicted_host_facts_are_in_the_results(zlang: Zlang) -> None:
     program = zlang.program("host tiny { cores = 4096 }\n" + SAYS.replace("dir here {", "dir here on tiny {"))
     assert "`tiny` has cores = 4096 in the program" in zlang("run", program).err
     assert zlang.rows("select count(*) as n from findings where message like '`tiny` has cores = 4096%'") == [{"n": 1}]

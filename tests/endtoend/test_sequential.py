@@ -83,13 +83,13 @@ def test_the_range_of_a_search_is_that_of_the_file_that_was_laid_out_once(zlang:
     )
 
 
-def test_a_wide_range_of_a_search_says_what_narrows_it(zlang: Zlang) -> None:
+def test_a_wide_search_range_has_a_hint_to_narrow_it(zlang: Zlang) -> None:
     (zlang.at / "data").mkdir()
     ended = zlang("run", zlang.program(ON_A_FILE.replace("% 3 ))", "% 3 * 60 ))")))
     assert "it changes between 4 and 8; to narrow this, write `repeat = 3..20`" in ended.out
 
 
-def test_a_search_is_planned_as_a_bound_and_told_as_a_course(zlang: Zlang) -> None:
+def test_a_search_shows_a_bound_in_the_plan_and_its_steps_after_the_run(zlang: Zlang) -> None:
     _lab(zlang)
     planned = zlang("plan", zlang.program(SEARCH)).out
     assert "3 points × at most 6 of 16 levels of level = at most 18 trials" in planned
@@ -153,7 +153,7 @@ def test_a_point_is_measured_until_it_is_known(zlang: Zlang) -> None:
     }
 
 
-def test_what_decides_is_what_the_database_says(zlang: Zlang) -> None:
+def test_a_search_decides_by_the_same_percentile_as_sql(zlang: Zlang) -> None:
     """The runner decides by the percentile over all operations of a level, as SQL computes it."""
     text = """
 import fio
@@ -180,7 +180,7 @@ experiment agreed {
     assert [pooled for _, pooled, is_best in rows if is_best] == [min(pooled for _, pooled, _ in rows)]
 
 
-def test_what_a_search_cannot_tell_is_said(zlang: Zlang) -> None:
+def test_an_undecided_search_explains_why(zlang: Zlang) -> None:
     _lab(zlang)
     (zlang.at / "data" / "say").write_text("exit 1")
     assert "not decided: at level=1 no trial counts" in zlang.run(SEARCH, code=1).out
@@ -211,7 +211,7 @@ def test_a_killed_search_goes_on(zlang: Zlang) -> None:
     assert zlang.rows("select done, valid, skipped from runs") == [{"done": 10, "valid": 10, "skipped": 38}]
 
 
-def test_what_was_measured_before_can_speak_against_an_answer(zlang: Zlang) -> None:
+def test_earlier_results_can_contradict_a_search(zlang: Zlang) -> None:
     _lab(zlang)
     lags = 'case "$1" in 1|2|3) echo lag=5;; 8) echo lag=20;; *) echo lag=50;; esac'
     (zlang.at / "data" / "say").write_text(f'echo "rate=$1"\n{lags}\n')

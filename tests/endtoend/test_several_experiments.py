@@ -39,7 +39,7 @@ def test_each_experiment_is_armed_for_its_own_devices() -> None:
         arming.share(wanted, Armed(("a",)), "zlang run x")
 
 
-def test_what_was_taken_over_is_not_compared_with_itself(zlang: Zlang) -> None:
+def test_reused_results_are_not_compared_with_themselves(zlang: Zlang) -> None:
     text = """
 dir here { path = "." }
 shell waits { command = "sleep 0.01" writes = off }

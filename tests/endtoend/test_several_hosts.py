@@ -58,7 +58,7 @@ def test_one_part_by_zlang_the_other_by_its_script(zlang: Zlang) -> None:
     assert "no trials on a host `san3`" in zlang("run", program, "--host", "san3", "--yes", code=1).err
 
 
-def test_what_is_elsewhere_is_asked_for_and_recorded(zlang: Zlang) -> None:
+def test_steps_on_an_unreachable_host_become_manual_and_are_recorded(zlang: Zlang) -> None:
     program = zlang.program(FAR)
     waits = zlang("run", program, code=1)
     assert "manual step: on server: mount it\nRUN=" in waits.err

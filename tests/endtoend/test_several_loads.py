@@ -198,7 +198,7 @@ experiment e { on = here  run = [left, right]  table moved, heat }
 """
 
 
-def test_a_table_says_which_metrics_only_streams_have(zlang: Zlang) -> None:
+def test_a_table_names_metrics_that_only_streams_have(zlang: Zlang) -> None:
     """Rates can be added up; temperatures cannot."""
     out = zlang.run(PRINTING).out
     assert "7 KiB/s" in out
@@ -207,7 +207,7 @@ def test_a_table_says_which_metrics_only_streams_have(zlang: Zlang) -> None:
     assert why in zlang("table", "heat").out
 
 
-def test_what_says_how_streams_ran_is_not_what_is_measured(zlang: Zlang) -> None:
+def test_shared_time_is_not_a_primary_metric(zlang: Zlang) -> None:
     """The share of time in which all streams ran varies between trials, but is not a requested metric."""
     naps = 'shell NAME { command = "sleep 0.NUMBER"  writes = off }\n'
     both = "".join(naps.replace("NAME", name).replace("NUMBER", n) for name, n in (("a", "4"), ("b", "3")))

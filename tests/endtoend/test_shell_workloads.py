@@ -47,7 +47,7 @@ experiment untidy {{ {fields}  repeat = 2 }}
 
 @pytest.mark.parametrize("fields", ["on = data  run = reads  before = leaves_a_file", "on = here  run = leaves_a_file"])
 @pytest.mark.parametrize("runs", ["runs", "trials/1/setups/1/runs", "setups/1/trials/1/runs"])
-def test_what_a_command_leaves_is_removed_wherever_the_run_folder_is(zlang: Zlang, fields: str, runs: str) -> None:
+def test_files_left_by_a_command_are_removed(zlang: Zlang, fields: str, runs: str) -> None:
     done = zlang.run(UNTIDY.format(fields=fields), "--yes", "--runs", runs)
     assert "2 of 2 trials count" in done.out
     assert not list(zlang.at.glob("zlang-*"))
@@ -75,7 +75,7 @@ def test_metrics_are_read_from_what_is_printed(zlang: Zlang) -> None:
         ('regex("n=(speed)")', "n: `speed` is not a number"),
     ],
 )
-def test_what_is_not_there_is_not_measured(zlang: Zlang, metric: str, why: str) -> None:
+def test_a_missing_metric_fails_the_trial(zlang: Zlang, metric: str, why: str) -> None:
     text = METRICS.replace('regex("speed=speed: ([0-9.]+)")', metric)
     ended = zlang.run(text, code=1)
     assert why in ended.err
@@ -240,7 +240,7 @@ experiment watched { on = data  run = reads with { under = counts {}  time_based
 """
 
 
-def test_what_starts_a_workload_has_metrics_beside_its_own(zlang: Zlang) -> None:
+def test_metrics_of_a_wrapper_are_added_to_those_of_the_workload(zlang: Zlang) -> None:
     """A missing number invalidates the trial, like a missing number of the workload."""
     zlang("run", zlang.program(COUNTED), "--experiment", "counted", code=1)
     rows = zlang.rows("select under, words, read_iops > 0 as measured, valid, why_not from all_trials order by under")
@@ -280,13 +280,13 @@ experiment e {{ on = here  run = looks }}
         ("numactl { node = 0 }", "numactl --show | grep -c '^membind: 0 '", "1"),
     ],
 )
-def test_how_wrappers_start_a_command(zlang: Zlang, wrapper: str, look: str, printed: str) -> None:
+def test_a_wrapper_starts_the_command(zlang: Zlang, wrapper: str, look: str, printed: str) -> None:
     zlang.run(UNDER.format(look=look, wrapper=wrapper))
     (output,) = (path.read_text() for path in zlang.folder().glob("trials/*/*/a1/measure.out"))
     assert output == f"{printed}\n"
 
 
-def test_what_starts_a_command_has_metrics(zlang: Zlang) -> None:
+def test_a_wrapper_has_metrics(zlang: Zlang) -> None:
     zlang.run(COUNTED, "--experiment", "plain")
     assert [row["words"] for row in zlang.rows("select words from trials where elapsed > 0")] == [3]
 

@@ -67,7 +67,7 @@ def expected(before: str) -> set[tuple[object, str]]:
     return {("[]", before.strip()), (3100, "3100"), (3200, "3200"), ("[other]", "2900")}
 
 
-def test_each_trial_finds_what_it_asks_for(zlang: Zlang, ahead: Path) -> None:
+def test_each_trial_runs_with_its_setting(zlang: Zlang, ahead: Path) -> None:
     before = ahead.read_text()
     zlang.run(FACTOR.replace("QUEUE", str(ahead.parent)))
     assert len(seen(zlang)) == 12
@@ -85,12 +85,12 @@ def test_the_script_does_the_same(zlang: Zlang, ahead: Path) -> None:
     assert set(seen(zlang)) == expected(before)
 
 
-def test_it_is_restored_after_a_failure(zlang: Zlang, ahead: Path) -> None:
+def test_a_setting_is_restored_after_a_failure(zlang: Zlang, ahead: Path) -> None:
     done = zlang.run(PROGRAM.format(knob=f'file("{ahead}")', value=3100, command=f"cat {ahead} >&2; exit 3"), code=1)
     assert "3100" in done.err
 
 
-def test_it_is_restored_by_resume_after_a_crash(zlang: Zlang, ahead: Path) -> None:
+def test_resume_restores_a_setting_after_a_crash(zlang: Zlang, ahead: Path) -> None:
     before, knob = ahead.read_text(), f'file("{ahead}")'
     command = "test -e ../again || {{ touch ../again; sleep 60; }}"
     run = zlang.start("run", zlang.program(PROGRAM.format(knob=knob, value=3100, command=command)), "--yes")
@@ -111,7 +111,7 @@ def test_it_is_restored_by_resume_after_a_crash(zlang: Zlang, ahead: Path) -> No
     zlang("resume", zlang.folder().name)
 
 
-def test_what_the_kernel_makes_of_it_is_an_error_with_both_values(zlang: Zlang, ahead: Path) -> None:
+def test_a_value_changed_by_the_kernel_is_an_error_with_both_values(zlang: Zlang, ahead: Path) -> None:
     done = zlang.run(PROGRAM.format(knob=f'file("{ahead}")', value=5, command="true"), code=1)
     assert "property-one: `4`, not `5`" in done.err
 
@@ -125,7 +125,7 @@ def test_what_the_kernel_makes_of_it_is_an_error_with_both_values(zlang: Zlang, 
         ('file("/proc/sys/../../etc/hostname")', '"x"', "error[E337]"),
     ],
 )
-def test_what_cannot_be_set(zlang: Zlang, knob: str, value: str, why: str) -> None:
+def test_settings_that_cannot_be_set(zlang: Zlang, knob: str, value: str, why: str) -> None:
     assert why in zlang.run(PROGRAM.format(knob=knob, value=value, command="true"), code=1).err
 
 
@@ -176,7 +176,7 @@ def test_all_files_of_a_pattern_and_the_queue_of_a_device(zlang: Zlang, ahead: P
         ('queue("no_such_setting")  device = "DEVICE"', "queue/no_such_setting is not there"),
     ],
 )
-def test_which_of_several_cannot_be_set(zlang: Zlang, ahead: Path, knob: str, why: str) -> None:
+def test_the_failing_one_of_several_settings_is_named(zlang: Zlang, ahead: Path, knob: str, why: str) -> None:
     place = str(ahead.parent.resolve())
     written = knob.replace("QUEUE", place).replace("DEVICE", f"/dev/{ahead.parents[1].name}")
     done = zlang.run(PROGRAM.format(knob=written, value=5, command="true"), code=1)
