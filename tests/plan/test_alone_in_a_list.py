@@ -101,7 +101,7 @@ def planned(text: str) -> list[Any]:
     return made
 
 
-def test_what_is_drawn_from_is_sound() -> None:
+def test_the_program_of_this_test_can_be_planned() -> None:
     (setup, *_) = planned(f"{HEAD}experiment e {{ on = data  run = calm  during = busy  collect = memory }}")[1:]
     assert isinstance(setup, Setup)
 
@@ -117,9 +117,7 @@ def difference(text: str, other: str) -> str:
 
 @given(_choices(_targets), _choices(_workloads), _choices(_events), _choices(_collectors), st.sampled_from(FIELDS))
 @settings(max_examples=150)
-def test_what_is_alone_in_a_list_is_planned_as_without_it(
-    on: str, run: str, during: str, collect: str, listed: str
-) -> None:
+def test_a_list_of_one_is_planned_like_its_element(on: str, run: str, during: str, collect: str, listed: str) -> None:
     fields = dict(zip(FIELDS, (on, run, during, collect), strict=True))
     plain, within = (
         "\n".join([f"{HEAD}experiment e {{", *(f"  {name} = {value}" for name, value in each.items()), "}"])

@@ -43,7 +43,7 @@ def fitting(plan: plans.Planned) -> list[str] | None:
         ("budget = 3min", []),
     ],
 )
-def test_what_fits_is_said_where_a_plan_does_not(budget: str, ways: list[str] | None) -> None:
+def test_an_exceeded_budget_names_what_fits(budget: str, ways: list[str] | None) -> None:
     assert fitting(planned(budget)) == ways
 
 

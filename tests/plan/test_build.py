@@ -70,7 +70,7 @@ def test_an_identity_is_of_what_determines_the_measurement() -> None:
         assert not identities & {t.identity for t in trials(other)}
 
 
-def test_what_is_stated_for_the_estimate_is_no_part_of_the_measurement() -> None:
+def test_bandwidth_and_endurance_change_no_identity() -> None:
     plan = plan_of(READS)
     stated = plan_of(READS.replace('path = "."', 'path = "."  bandwidth = 1GiB/s  endurance = 1GiB'))
     assert stated.header.devices != plan.header.devices
@@ -78,7 +78,7 @@ def test_what_is_stated_for_the_estimate_is_no_part_of_the_measurement() -> None
     assert [s.signature for s in setups(stated)] == [s.signature for s in setups(plan)]
 
 
-def test_what_is_written_to_is_what_says_how_much_it_bears() -> None:
+def test_the_endurance_belongs_to_the_device_that_states_it() -> None:
     beneath = (
         'host box\nmanual fan on box { state = "on"  ask = "switch the fan" }\ndir here on fan { endurance = 1GiB  '
     )
@@ -112,7 +112,7 @@ experiment e { on = data  run = work }
 """
 
 
-def test_it_is_worked_out_with_what_another_thing_has() -> None:
+def test_commands_compute_with_properties_of_other_things() -> None:
     (trial,) = trials(plan_of(TWICE))
     assert trial.steps[-1].command == "lay 3145728"
     for wrong, message in (
@@ -124,7 +124,7 @@ def test_it_is_worked_out_with_what_another_thing_has() -> None:
         assert message in caught.value.diagnostic.message
 
 
-def test_no_other_kind_asks_for_what_is_no_part_of_the_measurement() -> None:
+def test_properties_of_cost_none_cannot_be_used_by_other_kinds() -> None:
     with pytest.raises(ProgramError) as caught:
         list(plan_of(ASKS).items())
     assert caught.value.diagnostic.message.startswith("`bandwidth` of `dir` has `cost = none`")
@@ -159,7 +159,7 @@ def test_no_replicate_replays_the_offsets_of_another() -> None:
     assert len(seeds) == len(commands) == 12
 
 
-def test_replicates_replay_the_offsets_of_the_first_where_they_are_told_to() -> None:
+def test_seed_replay_repeats_the_offsets_of_the_first_replicate() -> None:
     def seeds(plan: Plan) -> dict[str, set[str]]:
         seeds_of: dict[str, set[str]] = {}
         for trial in trials(plan):
@@ -205,12 +205,12 @@ def replayed(plan: Plan) -> Iterator[tuple[Trial, int]]:
         state = state.invalidate(item.invalidates)
 
 
-def test_reading_leaves_the_data_and_writing_has_them_laid_out_anew() -> None:
+def test_data_are_created_again_only_after_writes() -> None:
     assert [made for _, made in replayed(plan_of(READS))] == [1] + [0] * 11
     assert [made for _, made in replayed(plan_of(WRITES))] == [1] * 12
 
 
-def test_what_is_done_before_belongs_to_the_state_of_the_target() -> None:
+def test_a_treatment_is_part_of_the_setup_of_the_target() -> None:
     plan = plan_of(READS.replace("run = reads", "before = none | soak  run = reads"))
     treated = [s for s in setups(plan) if s.key == "data" and len(s.make) == 3]
     assert len(treated) == 1
@@ -241,7 +241,7 @@ def test_a_treatment_is_carried_out_where_what_it_needs_comes_from(before: str, 
     assert {s.key for s in setups(plan) for step in s.make if step.name.startswith("before-")} == {at}
 
 
-def test_what_is_given_is_not_treated() -> None:
+def test_given_things_are_not_treated() -> None:
     text = """
     import zfs
     import treatments
@@ -254,7 +254,7 @@ def test_what_is_given_is_not_treated() -> None:
         list(plan_of(text).items())
 
 
-def test_every_setup_stands_before_the_first_trial_that_needs_it() -> None:
+def test_every_setup_comes_before_the_first_trial_that_needs_it() -> None:
     seen: set[str] = set()
     for item in plan_of(READS.replace("size = size", "size = 1MiB | 2MiB")).items():
         if isinstance(item, Setup):
@@ -289,7 +289,7 @@ def test_words_for_a_second_shell_arrive_as_they_are() -> None:
         trials(plan_of(text.replace("{run}", "{out}")))
 
 
-def test_a_cache_that_nobody_can_make_cold_is_refused() -> None:
+def test_cold_is_refused_where_nothing_can_empty_the_cache() -> None:
     text = """
     dir here { path = "." }
     shell build { command = "true" }
@@ -356,12 +356,12 @@ def test_a_protocol_that_verifies_nothing_claims_nothing() -> None:
     assert (trial.cache, trial.cache_state) == ("rested", "as_is")
 
 
-def test_a_protocol_asks_for_what_nothing_beneath_can_verify() -> None:
+def test_a_protocol_whose_state_nothing_can_verify_is_refused() -> None:
     with pytest.raises(ProgramError, match="verify that its cache is lukewarm"):
         trials_of(RESTED.replace("PHASE", "verify_lukewarm").replace("CACHE", "rested"))
 
 
-def test_what_is_made_is_known_before_anything_is_made() -> None:
+def test_the_plan_lists_all_resources_that_will_be_created() -> None:
     """Resources in a branch that the order of trials reaches late are included."""
     text = """
     import fio
@@ -380,7 +380,7 @@ def test_what_is_made_is_known_before_anything_is_made() -> None:
     assert made == {"dir", "loop", "ext4", "xfs", "file"}
 
 
-def test_what_looks_does_so_before_the_caches_are_treated_and_after_the_measurement() -> None:
+def test_a_look_runs_before_the_caches_are_treated_and_after_the_measurement() -> None:
     text = PROGRAM.replace("RW", "read").replace("  run = reads\n", "").replace("[vmstat {},", "[capacity {},")
     (trial, *_) = trials(plan_of(text))
     assert [(step.name, step.action) for step in trial.steps if step.action is not Action.VERIFY] == [

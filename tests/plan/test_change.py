@@ -171,14 +171,14 @@ def counted(text: str, order: Order = Order.PLANNED, seed: int = 1) -> Counter[s
         ("(sync, chunk) = (off, 4KiB) | (always, 8KiB)", {"Make pool": 1, "Make tree": 2}),
     ],
 )
-def test_a_sweep_makes_as_little_anew_as_its_cost_says(swept: str, expected: dict[str, int]) -> None:
+def test_a_sweep_creates_again_only_what_its_cost_requires(swept: str, expected: dict[str, int]) -> None:
     swept = swept if "disks" in swept else f"disks = 1  {swept}"
     text = f"{KINDS}place pool {{ {swept} }}\ncorpus tree on pool {{ files = 10 }}\nchurn work {{ level = 1 | 2 }}\n"
     counts = counted(f"{text}experiment e {{ on = tree  run = work  repeat = 3 }}\n")
     assert expected.items() <= counts.items()
 
 
-def test_what_is_given_is_not_changed() -> None:
+def test_given_things_are_not_changed() -> None:
     kinds = KINDS.replace("  change {", '  present { sh "test -d {name}" }\n  change {', 1)
     things = "given place pool { disks = 1  sync = always }\nchurn work { level = 1 | 2 }\n"
     plan = plan_of(f"{kinds}{things}experiment e {{ on = pool  run = work }}\n")
@@ -214,7 +214,7 @@ def test_in_a_change_the_lists_hold_what_the_property_at_hand_adds() -> None:
     ]
 
 
-def test_what_a_person_does_is_asked_once_for_each_state() -> None:
+def test_a_manual_step_is_requested_once_for_each_state() -> None:
     text = """
     kind box: resource {
       property cards: count { cost = manual  ask = "fit {cards} cards into {name}" }
@@ -258,7 +258,7 @@ experiment e {{ on = tree  run = work  repeat = 2  where pool.chunk >= 8KiB or w
     ("order", "pools", "trees"),
     [(Order.PLANNED, 3, 18), (Order.BLOCKED, 6, 36), (Order.AS_WRITTEN, 9, 18), (Order.RANDOM, 60, 70)],
 )
-def test_an_order_makes_each_state_as_often_as_it_says(order: Order, pools: int, trees: int) -> None:
+def test_an_order_creates_each_state_as_often_as_documented(order: Order, pools: int, trees: int) -> None:
     counts = counted(NESTED, order)
     if order is Order.RANDOM:
         assert counts["Make pool"] > pools

@@ -28,7 +28,7 @@ def test_easy_factors_are_named_where_the_order_is_as_written(order: Order) -> N
     assert verdicts.confounded_with_order(planned) == expected
 
 
-def test_what_is_hard_to_change_is_not_to_be_mixed() -> None:
+def test_hard_to_change_factors_are_not_called_confounded() -> None:
     checked = programs.check(Source("program.zexp", PROGRAM), Overrides())
     (experiment,) = checked.program.experiments.values()
     planned = plans.plan(checked, experiment, 1, Overrides(), order=Order.AS_WRITTEN)
@@ -36,7 +36,7 @@ def test_what_is_hard_to_change_is_not_to_be_mixed() -> None:
     assert verdicts.set_up_once(planned) == ("size",)
 
 
-def test_what_is_set_up_again_by_every_write_is_named_in_the_planned_order() -> None:
+def test_factors_recreated_by_every_write_are_named_as_confounded() -> None:
     checked = programs.check(Source("program.zexp", PROGRAM.replace("writes = off", "writes = on")), Overrides())
     (experiment,) = checked.program.experiments.values()
     named = {

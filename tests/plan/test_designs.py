@@ -56,7 +56,7 @@ def test_a_larger_sample_goes_on_from_a_smaller_one_up_to_all() -> None:
     assert drawn[3] == {trial.identity for trial in trials(plan_of("full"))}
 
 
-def test_a_sample_of_a_space_that_nobody_could_list() -> None:
+def test_a_sample_of_a_space_too_large_to_list() -> None:
     fields = "iodepth = 1..1000  numjobs = 1..1000  nrfiles = 1..1000  loops = 1..1000"
     text = f"""
 import fio

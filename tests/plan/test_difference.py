@@ -38,7 +38,7 @@ def test_every_trial_is_counted_once(was: list[tuple[str, int, int]], now: list[
 
 
 @given(SIDES, st.randoms(use_true_random=False))
-def test_another_order_is_said_where_nothing_else_differs(points: list[tuple[str, int, int]], draw: object) -> None:
+def test_a_changed_order_alone_is_reported(points: list[tuple[str, int, int]], draw: object) -> None:
     keys = _keys(points)
     mixed = list(keys)
     draw.shuffle(mixed)  # type: ignore[attr-defined]
@@ -58,7 +58,7 @@ def _step(name: str, command: str) -> Step:
     return Step(name, Action.MEASURE, command, "", 60)
 
 
-def test_of_a_long_command_the_words_are_said() -> None:
+def test_a_long_command_is_compared_word_by_word() -> None:
     words = " ".join(f"--option{n}={n}" for n in range(40))
     was = [_step("make", "mkdir a"), _step("fio", f"fio {words} --iodepth=1"), _step("gone", "rm a")]
     now = [_step("make", "mkdir b"), _step("fio", f"fio {words} --iodepth=4"), _step("flush", "sync")]

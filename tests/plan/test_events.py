@@ -66,7 +66,7 @@ def test_the_steps_around_an_event() -> None:
     assert trial.invalidates == ()
 
 
-def test_what_changes_its_target_makes_it_stale() -> None:
+def test_an_event_that_changes_its_target_makes_it_stale() -> None:
     assert trial_of("experiment e { on = here  run = naps  during = changes {} }").invalidates == ("here",)
 
 

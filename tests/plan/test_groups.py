@@ -81,9 +81,7 @@ def test_each_machine_of_a_group_has_a_copy_of_the_target() -> None:
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash", "busybox sh"])
-def test_machines_begin_at_the_instant_that_each_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: str
-) -> None:
+def test_machines_begin_at_their_given_instant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
     """No process starts between the instant and the moment that is recorded: it would delay the load."""
     starts, own = tmp_path / "starts", tmp_path / "bin"
     own.mkdir()
@@ -216,7 +214,7 @@ def test_a_collector_on_a_machine_that_is_not_reached_is_refused() -> None:
         list(plan.items())
 
 
-def test_what_collectors_saw_is_of_their_machine_and_by_its_clock(tmp_path: Path) -> None:
+def test_samples_belong_to_their_machine_and_use_its_clock(tmp_path: Path) -> None:
     """The clock of `c2` is three seconds ahead, and that of the server ten seconds."""
     trial = trials_of(plan_of(OBSERVED))[2]
     clocks = {"measure-c1": 0, "measure-c2": 3, "far": 10, "near.c1": 0, "near.c2": 3}
@@ -280,7 +278,7 @@ experiment e { on = here  run = naps  collect = counting {} }
 """
 
 
-def test_what_a_users_collector_measures_on_each_machine_is_added_up(tmp_path: Path) -> None:
+def test_metrics_of_a_users_collector_are_added_up_over_machines(tmp_path: Path) -> None:
     (trial,) = trials_of(plan_of(COUNTING)).values()
     for step in trial.steps:
         (tmp_path / f"{step.name}.out").write_text("3" if step.host == "c1" else "4")
@@ -305,7 +303,7 @@ experiment e { on = here  run = prints }
 """
 
 
-def test_what_a_workload_is_told_to_measure_is_added_up(tmp_path: Path) -> None:
+def test_metrics_of_a_shell_are_added_up_over_machines(tmp_path: Path) -> None:
     """Only additive metrics are added up; the others belong to each machine."""
     (trial,) = trials_of(plan_of(READS_ITSELF)).values()
     for number in (1, 2):

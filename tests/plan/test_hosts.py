@@ -93,7 +93,7 @@ def test_a_part_needs_what_is_on_its_host() -> None:
 
 
 @pytest.mark.parametrize("far", ["on", "off"])
-def test_what_a_parameter_leaves_out_is_not_needed(far: str) -> None:
+def test_tools_of_an_unused_branch_are_not_required(far: str) -> None:
     load = f"param far: bool = {far}\nlet load = if far then work else says\nexperiment"
     tools = planned(TWO.replace("experiment", load).replace("says | work", "load"), "a").plan.header.tools
     assert ("widget" in tools) == (far == "on")
@@ -128,7 +128,7 @@ def test_a_block_ends_on_every_host(host: str) -> None:
         assert [trial.number for trial in own if trial.invalidates] == list(last.values())
 
 
-def test_what_is_elsewhere_is_asked_for() -> None:
+def test_steps_on_another_host_become_manual() -> None:
     part = planned(FAR, "two")
     (trial,) = trials(part)
     assert [(step.action, step.why, step.expect) for step in trial.steps] == [

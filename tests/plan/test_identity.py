@@ -159,13 +159,13 @@ def done(text: str) -> dict[str, Hashable]:
     return contents
 
 
-def test_there_are_as_many_identities_as_different_points() -> None:
+def test_different_points_have_different_identities() -> None:
     contents = done(PROGRAM)
     assert len(contents) == len(set(contents.values())) == 2
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_an_identity_changes_just_where_something_else_is_carried_out(seed: int) -> None:
+def test_random_edits_change_an_identity_only_with_its_commands(seed: int) -> None:
     drawn = random.Random(seed)
     contents = done(PROGRAM)
     changed = same = 0
@@ -183,7 +183,7 @@ def test_an_identity_changes_just_where_something_else_is_carried_out(seed: int)
 
 
 @pytest.mark.parametrize(("old", "new"), EDITS)
-def test_one_edit_changes_an_identity_just_where_something_else_is_carried_out(old: str, new: str) -> None:
+def test_one_edit_changes_an_identity_only_with_its_commands(old: str, new: str) -> None:
     assert old in PROGRAM
     contents = done(PROGRAM)
     for identity, shown in done(PROGRAM.replace(old, new)).items():
@@ -211,7 +211,7 @@ experiment e { run = lab.one | two }
 
 
 @pytest.mark.parametrize(("command", "pair"), [("echo one", None), ("echo two", (1, 2))])
-def test_kinds_of_one_name_are_told_apart_by_their_commands(command: str, pair: tuple[int, int] | None) -> None:
+def test_kinds_with_the_same_name_differ_by_their_commands(command: str, pair: tuple[int, int] | None) -> None:
     lab = f'kind heap: workload {{ run {{ sh "{command}" }} }}\nheap one\n'
     checked = check.program(Source("program.zexp", TWO), lambda _: Source("lab.zexp", lab).text, Overrides())
     planned = plans.plan(checked, programs.choose(checked, None), 1, Overrides())

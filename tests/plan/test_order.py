@@ -181,7 +181,7 @@ def test_the_dearest_levels_are_left_least_often(keys: list[tuple[int, int, int]
 
 @given(chains(), st.integers(0, 2**32))
 @settings(deadline=None, max_examples=30)
-def test_groups_come_in_every_order_alike(needs: list[tuple[str, ...]], seed: int) -> None:
+def test_all_orders_of_groups_are_equally_likely(needs: list[tuple[str, ...]], seed: int) -> None:
     def sequence(number: int) -> tuple[int, ...]:
         return tuple(order.sequence(Layout(len(needs), lambda _: 1, 1, number, needs.__getitem__)))
 

@@ -29,7 +29,7 @@ def test_a_point_takes_what_it_took_and_another_what_points_take() -> None:
     assert pace.seconds_left(12.0) == pytest.approx(2 + 6)
 
 
-def test_an_unmeasured_point_takes_what_it_says_and_what_others_took_beyond_that() -> None:
+def test_an_unmeasured_point_takes_its_stated_time_and_the_usual_overhead() -> None:
     trials = [trial(1, "a", stated=10.0), trial(2, "b", stated=60.0)]
     pace = Pace(trials)
     pace.end(trials[0].place, 0.0, 11.0)
@@ -52,7 +52,7 @@ def test_setups_take_what_the_same_ones_took() -> None:
     assert pace.seconds_left(67.0) == pytest.approx(5 + 60 + 65 / 2 + 3)
 
 
-def test_what_is_dropped_takes_no_time() -> None:
+def test_dropped_trials_take_no_time() -> None:
     trials = [trial(1, "a"), trial(2, "a"), trial(3, "a")]
     pace = Pace(trials)
     pace.end(trials[0].place, 0.0, 5.0)

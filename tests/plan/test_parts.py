@@ -42,21 +42,21 @@ def trials_of(plan: Plan) -> list[Trial]:
     return [item for item in plan.items() if isinstance(item, Trial)]
 
 
-def test_a_thing_stands_on_what_its_properties_name() -> None:
+def test_a_thing_is_built_on_what_its_properties_name() -> None:
     setups = setups_of(planned("mirror(fast)"))
     assert [setup.key for setup in setups] == ["here", "fast", "slow", "tank", "volume", "data"]
     (tank,) = (setup for setup in setups if setup.key == "tank")
     assert (tank.parent, tank.parts, tank.beneath) == ("slow", ("fast",), ("fast", "slow"))
 
 
-def test_what_a_trial_does_not_name_is_no_part_of_it() -> None:
+def test_unnamed_devices_are_not_part_of_a_trial() -> None:
     plan = planned("none | stripe(fast)")
     keys = {setup.signature: setup.key for setup in setups_of(plan)}
     used = {trial.factors["log"]: "fast" in {keys[each] for each in trial.setups} for trial in trials_of(plan)}
     assert used == {"none": False, "stripe(fast)": True}
 
 
-def test_a_thing_is_made_anew_with_each_of_those_beneath_it() -> None:
+def test_a_thing_is_created_again_with_any_resource_beneath_it() -> None:
     """Devices are created for one pool each, so those in its other role are recreated as well."""
     plan = planned("stripe(fast)", "full | sparse")
     by_signature = {setup.signature: setup for setup in setups_of(plan)}
@@ -89,7 +89,7 @@ def test_names_are_no_part_of_an_identity() -> None:
     assert other.identity == trial.identity != unlike.identity
 
 
-def test_a_script_knows_all_that_a_thing_stands_on() -> None:
+def test_a_script_lists_all_parents_of_a_setup() -> None:
     text = "".join(shell.emit(planned("stripe(fast)")))
     (line,) = [line for line in text.splitlines() if line.startswith("setup ") and '"tank"' in line]
     assert "'2 3'" in line

@@ -118,7 +118,7 @@ def test_names_do_not_decide_what_is_measured() -> None:
     assert renamed.identity == trial.identity
 
 
-def test_which_target_a_stream_runs_on_decides_what_is_measured() -> None:
+def test_the_target_of_a_stream_is_part_of_the_identity() -> None:
     (first,) = trials_of("experiment e { on = data  run = [oltp, backup] }")
     (other,) = trials_of("experiment e { on = data  run = [oltp, placed] }")
     assert first.identity != other.identity

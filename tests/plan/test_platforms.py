@@ -115,7 +115,7 @@ def test_a_cache_protocol_for_another_platform_is_none() -> None:
     ],
 )
 @pytest.mark.parametrize("where", [False, True])
-def test_what_only_some_hosts_lack_is_found_unless_no_trial_has_it(
+def test_features_that_some_hosts_lack_are_found_if_a_trial_needs_them(
     fact: str, levels: tuple[str, str], seen: str, code: Code, *, where: bool
 ) -> None:
     kinds = KINDS.replace("collector {", 'collector { property often: bool { since = "kernel 6.1" }\n')
@@ -136,7 +136,7 @@ def test_what_only_some_hosts_lack_is_found_unless_no_trial_has_it(
         assert caught.value.diagnostic.code is code
 
 
-def test_the_library_says_of_hosts_what_hosts_say_of_themselves() -> None:
+def test_facts_of_a_host_in_the_library_match_the_code() -> None:
     shipped = library.load()
     facts = shipped.kind("host").properties
     assert tuple(word.name for word in facts["platform"].type.words) == PLATFORMS

@@ -84,13 +84,13 @@ def test_makes_parents_first_and_then_nothing() -> None:
     assert bring(state, POOL)[1] == []
 
 
-def test_unmakes_what_stands_on_it_first_in_reverse_order() -> None:
+def test_children_are_destroyed_first_in_reverse_order() -> None:
     state, _ = bring(State(), POOL, OTHER, DATA, FILE)
     assert bring(state, POOL2)[1] == ["-f1", "-d1", "-p1", "+p2"]
     assert bring(state, POOL, DATA2)[1] == ["-f1", "-d1", "+d2"]
 
 
-def test_children_of_a_parent_made_anew_are_made_anew() -> None:
+def test_children_of_a_recreated_parent_are_recreated() -> None:
     state, _ = bring(State(), POOL, DATA, FILE)
     assert bring(state.invalidate(["pool"]), POOL, DATA, FILE)[1] == ["-f1", "-d1", "-p1", "+p1", "+d1", "+f1"]
 
@@ -103,7 +103,7 @@ def test_two_states_of_one_key_alternate() -> None:
     assert words == ["+p1", "-p1", "+p2", "-p2", "+p1", "-p1", "+p2"]
 
 
-def test_stale_is_made_anew_only_when_needed() -> None:
+def test_a_stale_resource_is_recreated_only_when_needed() -> None:
     state, _ = bring(State(), POOL, DATA, OTHER)
     state = state.invalidate(["data", "unheard-of"])
     assert state.stale == {"data"}
@@ -114,7 +114,7 @@ def test_stale_is_made_anew_only_when_needed() -> None:
     assert not state.stale
 
 
-def test_a_live_change_leaves_what_stands_on_it_and_a_rewrite_has_it_made_anew() -> None:
+def test_a_live_change_keeps_children_and_a_rewrite_recreates_them() -> None:
     state, _ = bring(State(), POOL, SET, UPON, UPON_THAT)
     state, words = bring(state, POOL, QUICK, UPON, UPON_THAT)
     assert words == ["s>q", "sync=0"]
@@ -125,7 +125,7 @@ def test_a_live_change_leaves_what_stands_on_it_and_a_rewrite_has_it_made_anew()
     assert words == ["c>s", "block=8", "-u2", "-u1", "+u1"]
 
 
-def test_another_base_and_what_is_stale_are_made_anew() -> None:
+def test_a_changed_base_or_stale_resource_is_recreated() -> None:
     state, _ = bring(State(), POOL, SET, UPON)
     assert bring(state, POOL, ELSE, UPON)[1] == ["-u1", "-s", "+e", "+u1"]
     assert bring(state.invalidate(["set"]), POOL, QUICK, UPON)[1] == ["-u1", "-s", "+q", "+u1"]
@@ -187,7 +187,7 @@ def test_a_walk_goes_through_the_same_states_also_the_second_time(
         assert walk.state == state
 
 
-def test_what_is_ambient_stands_only_for_those_that_need_it() -> None:
+def test_an_ambient_resource_exists_only_for_trials_that_need_it() -> None:
     def tuned(signature: str, key: str) -> Setup:
         return Setup(signature, key, None, key, (), (), is_ambient=True)
 
@@ -203,14 +203,14 @@ def test_what_is_ambient_stands_only_for_those_that_need_it() -> None:
     assert bring(state, POOL, DATA)[1] == ["-u1", "-q1", "+d1"]
 
 
-def test_what_is_stale_stays_so_until_it_is_made_anew() -> None:
+def test_stale_resources_stay_stale_until_recreated() -> None:
     stale = State((POOL, OTHER, SET), frozenset({"other"}))
     assert stale.after(Make(POOL2)).stale == {"other"}
     assert stale.after(Alter(SET, QUICK)).stale == {"other"}
     assert stale.after(Make(OTHER)).stale == frozenset()
 
 
-def test_what_is_stale_stays_so_until_it_is_made_or_taken_away() -> None:
+def test_stale_resources_stay_stale_until_recreated_or_destroyed() -> None:
     state, _ = bring(State(), POOL, OTHER, DATA)
     stale = state.invalidate(["pool", "data", "other"])
     assert stale.after(Unmake(DATA)).stale == {"pool", "other"}

@@ -57,7 +57,7 @@ def counted(levels: str, order: Order = Order.PLANNED, past: Past = Past(), text
 
 
 @pytest.mark.parametrize("order", Order)
-def test_what_is_drawn_is_about_what_is_counted(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_sampled_count_is_close_to_the_exact_one(order: Order, monkeypatch: pytest.MonkeyPatch) -> None:
     exact = counted("1..12", order)
     monkeypatch.setattr(survey, "EXACT", 0)
     monkeypatch.setattr(survey, "DRAWN", 2000)
@@ -69,7 +69,7 @@ def test_what_is_drawn_is_about_what_is_counted(order: Order, monkeypatch: pytes
     assert drawn.trials == pytest.approx(exact.trials)
 
 
-def test_what_is_seldom_as_written_is_drawn_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rare_changes_are_sampled_too(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = counted("2..101", Order.AS_WRITTEN)
     monkeypatch.setattr(survey, "EXACT", 10_000)
     exact = counted("2..101", Order.AS_WRITTEN)
@@ -106,7 +106,7 @@ def test_a_point_is_built_once_and_counts_for_each_trial(order: Order, monkeypat
     assert len(built) == planned.plan.header.points
 
 
-def test_what_was_measured_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measured_trials_are_left_out_of_the_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
     overrides = Overrides()
     checked = programs.check(Source("t.zexp", PROGRAM.replace("LEVELS", "2..13")), overrides)
     planned = plans.plan(checked, programs.choose(checked, None), 1, overrides)
@@ -176,7 +176,7 @@ def of(place: str, work: str, past: Past = Past()) -> PlanEstimate:  # noqa: B00
     return counted("", past=past, text=TRAITS.replace("PLACE", place).replace("WORK", work))
 
 
-def test_what_is_stated_is_added_up() -> None:
+def test_stated_times_are_added_up() -> None:
     estimate = of("speed = 1GiB/s", "time = 9s  amount = 2GiB")
     # Each of ten trials writes, so the data are laid out ten times.
     assert estimate.seconds["measuring"] == pytest.approx(10 * 10, rel=0.01)
@@ -186,7 +186,7 @@ def test_what_is_stated_is_added_up() -> None:
     assert (estimate.unknown_seconds, estimate.unknown_bytes) == (0, 0)
 
 
-def test_what_is_not_known_is_counted() -> None:
+def test_unknown_durations_are_counted() -> None:
     estimate = of("", "")
     assert estimate.seconds["writing data"] < 1
     assert estimate.unknown_seconds == 2 + 10

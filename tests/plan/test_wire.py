@@ -71,7 +71,7 @@ def a_plan(items: list[Setup | Trial]) -> Plan:
 
 
 @given(st.lists(setups | trials, max_size=4))
-def test_what_is_dumped_is_loaded(items: list[Setup | Trial]) -> None:
+def test_a_dumped_plan_can_be_loaded(items: list[Setup | Trial]) -> None:
     plan = a_plan(items)
     lines = list(wire.dump(plan))
     again = wire.load(lambda: lines, "plan.jsonl")
@@ -81,7 +81,7 @@ def test_what_is_dumped_is_loaded(items: list[Setup | Trial]) -> None:
     assert list(wire.dump(again)) == lines
 
 
-def test_what_a_plan_comes_to_is_no_part_of_it() -> None:
+def test_the_outlook_is_not_part_of_a_plan() -> None:
     trial = Trial(1, "ab", 1, 1, {"bs": 4096}, "cold", "cold", (), (), ())
     plan = a_plan([trial])
     lines = list(wire.dump(plan, Outlook(PlanEstimate(trials=1, space={"dir here": 5}), {"a-run": (1,)})))
@@ -110,7 +110,7 @@ def lines_of_two() -> list[bytes]:
         (lambda lines: [lines[0].replace(b'"format":2', b'"format":1'), b'{"trial":1}\n'], "p, line 2, is not a line"),
     ],
 )
-def test_what_is_no_whole_plan_is_refused(change: object, message: str) -> None:
+def test_an_incomplete_plan_is_refused(change: object, message: str) -> None:
     assert callable(change)
     lines: list[bytes] = change(lines_of_two())
     with pytest.raises(RunError) as caught:

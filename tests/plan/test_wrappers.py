@@ -51,14 +51,14 @@ def test_a_list_of_wrappers_starts_the_workload_from_the_outside_in(tmp_path: Pa
     assert (tmp_path / "said.txt").read_text().splitlines() == ["$HOME", "it's", "done"]
 
 
-def test_each_way_to_start_a_workload_is_a_measurement_of_its_own() -> None:
+def test_each_wrapper_gives_a_different_identity() -> None:
     trials = looking("none | inner | outer | [inner, outer] | [outer, inner]")
     assert len({trial.identity for trial in trials}) == 5
     (plain,) = looking("none")
     assert (plain.identity, plain.steps) in [(trial.identity, trial.steps) for trial in trials]
 
 
-def test_streams_of_one_kind_under_different_wrappers_are_processes_of_their_own() -> None:
+def test_streams_under_different_wrappers_are_separate_processes() -> None:
     fio = "import fio\nfile data on here {{ size = 1MiB }}\nfio a {{ rw = read {} }}\nfio b {{ rw = randread {} }}\n"
     program = fio + "experiment e {{ on = data  run = [a, b] }}"
     (together,) = trials_of(program.format("under = inner", "under = inner"))
@@ -67,7 +67,7 @@ def test_streams_of_one_kind_under_different_wrappers_are_processes_of_their_own
     assert command_of(apart).count("fio --") == 2
 
 
-def test_streams_whose_wrapper_counts_are_processes_of_their_own() -> None:
+def test_streams_whose_wrapper_has_metrics_are_separate_processes() -> None:
     fio = "import fio\nfile data on here { size = 1MiB }\nstrace under_strace {}\n"
     fio += "fio a { rw = read under = under_strace }\nfio b { rw = randread under = under_strace }\n"
     (apart,) = trials_of(fio + "experiment e { on = data  run = [a, b] }")
@@ -108,7 +108,7 @@ def test_streams_under_different_wrappers_begin_together(tmp_path: Path) -> None
     assert min(began) - min(path.stat().st_mtime for path in tmp_path.glob("stream*/measure.out")) > 0.5
 
 
-def test_what_begins_later_counts_from_when_all_begin(tmp_path: Path) -> None:
+def test_delayed_parts_count_from_the_common_start(tmp_path: Path) -> None:
     """Later parts of a schedule, and delayed workloads, start on time however long fio waits for others."""
     timed = "a with {{ time_based = on  runtime = {} }}"
     scheduled = timed.format("2s  rate_iops = [50/s for 1s, 100/s for 1s]")
@@ -122,7 +122,7 @@ def test_what_begins_later_counts_from_when_all_begin(tmp_path: Path) -> None:
     assert all(1 < first < 2 for first in firsts), firsts
 
 
-def test_before_a_wrapper_that_says_nothing_the_shell_waits(tmp_path: Path) -> None:
+def test_the_shell_waits_before_a_wrapper_without_keeps_environment(tmp_path: Path) -> None:
     """Such a wrapper may start fio without what the gate needs."""
     (trial,) = trials_of(SLOW.replace("TRAIT", ""))
     assert "exec_prerun" not in command_of(trial)

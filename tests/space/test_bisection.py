@@ -9,7 +9,7 @@ from zlang.space import bisection
 
 
 @given(st.integers(1, 1000), st.integers(0, 1000), st.booleans())
-def test_it_finds_where_a_condition_ceases_to_hold(levels: int, until: int, rising: bool) -> None:
+def test_bisection_finds_the_last_level_where_the_condition_holds(levels: int, until: int, rising: bool) -> None:
     def holds(level: int) -> bool:
         return (level < until) != rising
 
@@ -39,7 +39,7 @@ def test_a_round_is_decided_by_those_before_it(levels: int, data: st.DataObject)
     assert len(set(course[2:])) == len(course[2:])
 
 
-def test_what_is_not_known_ends_the_search() -> None:
+def test_an_unknown_condition_ends_the_search() -> None:
     levels_asked: list[int] = []
 
     def holds(level: int) -> bool | None:

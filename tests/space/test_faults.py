@@ -138,7 +138,7 @@ def test_the_levels_are_shown_at_their_places() -> None:
     assert shown == [("total", "this is 4KiB"), ("n", "this is 0"), ("0", "`n` is 0")]
 
 
-def test_what_is_not_tried_is_said() -> None:
+def test_untried_combinations_are_reported() -> None:
     text = f"{HEAD}let a = 1..1000\nlet b = 1..1000\nfio w {{ rw = read  iodepth = a + b }}\n{EXPERIMENT}"
     findings, notes = faults.of(checked(text).program.experiments.values(), 1)
     assert findings == []
@@ -146,7 +146,7 @@ def test_what_is_not_tried_is_said() -> None:
     assert notes == [f"e: 1,000,000 points, 1,000,000 trials, {each_once}"]
 
 
-def test_nothing_is_said_where_each_level_was_drawn() -> None:
+def test_sampling_with_every_level_has_no_note() -> None:
     text = (
         f"{HEAD}let a = 1..20\nlet b = 1..20\nlet c = 1..20\n"
         "fio w { rw = read  iodepth = 20 - a  numjobs = b  startdelay = c * 1s }\n"
@@ -187,7 +187,7 @@ def test_counts_agree_with_trying_each_point(a: list[int], b: list[int], express
     assert total == expected
 
 
-def test_what_an_assertion_compared_is_shown() -> None:
+def test_a_failed_assertion_shows_its_values() -> None:
     asserted = 'param most: size = 8KiB\nfio w { rw = read  bs = 4KiB | 16KiB }\nassert "it fits" bs <= most\n'
     (finding,) = faults.of(checked(HEAD + asserted + EXPERIMENT).program.experiments.values(), 1)[0]
     notes = [(note.span.text, note.text) for note in finding.notes]

@@ -102,7 +102,7 @@ def test_an_artefact_is_read_up_to_a_limit_and_never_through_a_link(tmp_path: Pa
     assert text_of(Path("/dev/zero")) is None
 
 
-def test_what_a_killed_ingest_left_is_removed_by_the_next(tmp_path: Path) -> None:
+def test_the_next_ingest_removes_files_of_a_killed_one(tmp_path: Path) -> None:
     abandoned, other = (tmp_path / name for name in (".zlang-scratch-abcdef12", ".zlang-settings"))
     with scratch(tmp_path) as held:
         for path in (abandoned, other):

@@ -64,7 +64,7 @@ def test_the_question_of_the_readme(sweep: RunBuilder, runs: Path, db: Path) -> 
     assert answer.rows == ((4096, 1, 101.5), (4096, 32, 301.5), (131072, 1, 201.5))
 
 
-def test_columns_stand_factors_first_and_are_catalogued(sweep: RunBuilder, runs: Path, db: Path) -> None:
+def test_factor_columns_come_first_and_are_catalogued(sweep: RunBuilder, runs: Path, db: Path) -> None:
     sweep.done()
     ingest(runs, db)
     names = list(run_query(db, "from quickstart.trials").columns)
@@ -75,7 +75,7 @@ def test_columns_stand_factors_first_and_are_catalogued(sweep: RunBuilder, runs:
     assert units == [("bs", "bytes"), ("read_iops", "1/s"), ("read_clat_p99", "ns")]
 
 
-def test_what_does_not_count_is_there_with_its_reason(make_run: MakeRun, runs: Path, db: Path) -> None:
+def test_trials_that_do_not_count_are_stored_with_their_reason(make_run: MakeRun, runs: Path, db: Path) -> None:
     run = make_run()
     levels = {"bs": 4096, "iodepth": 1}
     run.measured("p0", 1, levels, printed(read_iops=100.0))
@@ -103,7 +103,7 @@ def test_what_does_not_count_is_there_with_its_reason(make_run: MakeRun, runs: P
     assert column(db, "select value from all_metrics order by 1") == [100.0, 9000.0]
 
 
-def test_of_several_attempts_the_last_that_came_to_an_end_stands(make_run: MakeRun, runs: Path, db: Path) -> None:
+def test_the_last_finished_attempt_is_used(make_run: MakeRun, runs: Path, db: Path) -> None:
     run = make_run()
     levels = {"bs": 4096, "iodepth": 1}
     run.failed("p0", 1, levels, "no")
@@ -349,7 +349,7 @@ def words(make_run: MakeRun, runs: Path, db: Path) -> Path:
         ("select levels from factors where name = 'fs'", [3]),
     ],
 )
-def test_words_sort_as_they_are_declared_and_are_texts_else(words: Path, sql: str, rows: list[object]) -> None:
+def test_words_sort_in_the_order_of_their_declaration(words: Path, sql: str, rows: list[object]) -> None:
     assert column(words, sql) == rows
 
 
@@ -434,7 +434,7 @@ def test_a_copy_of_a_run_is_counted_once(sweep: RunBuilder, runs: Path, db: Path
     assert "copy" in str(column(db, "select problem from problems")[0])
 
 
-def test_damage_is_reported_and_keeps_nothing_else_out(
+def test_damage_is_reported_and_other_runs_are_loaded(
     sweep: RunBuilder, make_run: MakeRun, runs: Path, db: Path
 ) -> None:
     path = sweep.done()

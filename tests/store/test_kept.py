@@ -72,7 +72,7 @@ def copy(runs: Path, three: list[RunBuilder], make_run: MakeRun) -> int:
 
 
 @pytest.mark.parametrize("change", [add, go_on, remove, copy])
-def test_what_comes_out_is_what_reading_everything_would_give(
+def test_an_incremental_ingest_equals_a_full_one(
     change: Callable[[Path, list[RunBuilder], MakeRun], int],
     runs: Path,
     db: Path,
@@ -89,7 +89,7 @@ def test_what_comes_out_is_what_reading_everything_would_give(
 
 
 @pytest.mark.parametrize("why", [FILES_CHANGED, f"{UNREAD}: input/output error"])
-def test_what_could_not_be_read_is_read_again(
+def test_unreadable_runs_are_read_again(
     runs: Path, db: Path, three: list[RunBuilder], why: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reading can fail temporarily, for example with a disk error or too many open files."""

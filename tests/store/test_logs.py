@@ -42,7 +42,7 @@ def test_each_line_is_a_row(make_run: MakeRun, runs: Path, db: Path) -> None:
             assert sorted(row[1:] for row in answer.rows) == sorted(ROWS)
 
 
-def test_what_is_no_log_is_a_problem_and_keeps_nothing_out(make_run: MakeRun, runs: Path, db: Path) -> None:
+def test_a_malformed_log_is_a_problem_and_other_logs_are_loaded(make_run: MakeRun, runs: Path, db: Path) -> None:
     run = make_run().measured("p0", 1, {"bs": 4096, "iodepth": 1}, PRINTED)
     run.write("trials/p0/1/a1/fio_lat.1.log", "0, 5, 0, 4096, 0\n")
     run.write("trials/p0/1/a1/fio_lat.2.log", "a, b, c, d, e\n")

@@ -52,7 +52,7 @@ def built(make_run: MakeRun, runs: Path, db: Path) -> Path:
         ("select p99(read_iops) from trials", "p99 does not exist", "latency_percentile"),
     ],
 )
-def test_what_is_wrong_with_a_question(built: Path, sql: str, message: str, hint: str) -> None:
+def test_errors_in_queries(built: Path, sql: str, message: str, hint: str) -> None:
     with pytest.raises(RunError) as caught:
         run_query(built, sql)
     assert message in caught.value.message

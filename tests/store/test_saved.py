@@ -41,7 +41,7 @@ def ask(db: Path, name: str) -> tuple[tuple[object, ...], ...]:
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_every_query_has_an_answer_and_says_what_it_is(built: Path, name: str) -> None:
+def test_every_saved_query_works_and_has_a_description(built: Path, name: str) -> None:
     assert ask(built, name)
     assert saved.named(name).about
 
@@ -103,7 +103,7 @@ def test_parquet_opens_no_other_file(built: Path, tmp_path: Path, query: str) ->
     assert sorted(tmp_path.iterdir()) == before
 
 
-def test_what_opens_more_must_be_asked_for(built: Path, tmp_path: Path) -> None:
+def test_more_access_needs_an_option(built: Path, tmp_path: Path) -> None:
     stolen = tmp_path / "x.csv"
     with reading(built, Access(write=True)) as connection:
         connection.execute("CREATE TABLE main.mine AS SELECT 1 AS a")

@@ -77,7 +77,7 @@ REASONS: dict[str, tuple[Callable[[RunBuilder], object], str]] = {
 }
 
 
-def test_each_reason_is_told_and_only_what_counts_is_shown(make_run: MakeRun, runs: Path, db: Path) -> None:
+def test_each_reason_is_stored_and_only_valid_trials_are_shown(make_run: MakeRun, runs: Path, db: Path) -> None:
     run = make_run(reader=Reader("fio", "fio.json", {"jobs": 1, "runtime": 3}))
     for make, _ in REASONS.values():
         make(run)

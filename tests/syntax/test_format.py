@@ -43,7 +43,7 @@ def assert_only_layout_changes(text: str) -> None:
     assert formatted(result) == result
 
 
-def test_there_is_something_to_format() -> None:
+def test_there_are_programs_to_format() -> None:
     assert len(PROGRAMS) > 150
 
 
@@ -168,7 +168,7 @@ def test_the_examples_are_in_the_style(path: Path) -> None:
         ),
     ],
 )
-def test_a_switch_is_written_as_on_or_off_where_the_words_mean_nothing_else(text: str, written: str) -> None:
+def test_switches_are_written_as_on_or_off_unless_redefined(text: str, written: str) -> None:
     assert formatted(text) == written
     assert formatted(written) == written
 

@@ -11,7 +11,7 @@ from zlang.syntax import parse
 
 @pytest.mark.parametrize("place", ['let a = "x{}y"', "# x{}y", "let a = 1  # {}"])
 @pytest.mark.parametrize("turn", ["\u202e", "\u2066", "\u200f", "\u061c"])
-def test_what_turns_the_direction_of_writing_is_an_error_wherever_it_stands(place: str, turn: str) -> None:
+def test_bidirectional_control_characters_are_errors_everywhere(place: str, turn: str) -> None:
     findings = parse.program(Source("program.zexp", place.format(turn) + "\n")).findings
     assert [(finding.code, finding.message) for finding in findings] == [
         (Code.BAD_CHARACTER, f"unexpected character `U+{ord(turn):04X}`")

@@ -43,14 +43,14 @@ def test_lines_of_mistakes(name: str) -> None:
     assert lines(text) == expected
 
 
-def test_what_stands_before_a_broken_line_is_kept() -> None:
+def test_declarations_before_a_broken_line_are_kept() -> None:
     parsed = parse.program(Source("program.zexp", "let a = 1\n4 fio x { }\nlet b = 2\n"))
     assert [type(entry).__name__ for entry in parsed.tree.entries] == ["Let", "Let"]
     assert "x" in parsed.broken
     assert "a" not in parsed.broken
 
 
-def test_a_missing_brace_is_said_where_it_belongs() -> None:
+def test_a_missing_brace_is_reported_where_it_belongs() -> None:
     (finding,) = findings("dir d  # here\n  path = 1\n}\n")
     assert (finding.code, finding.message) == (Code.UNEXPECTED, "expected `{`, found the end of the line")
     assert finding.span.source.position(finding.span.start) == (1, 6)
