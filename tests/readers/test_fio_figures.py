@@ -43,14 +43,14 @@ SHARES = (0.5, 0.9, 1.1, 2.0, 10.0, -1.0, 0.0)
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 @pytest.mark.parametrize("mode", MODES)
-def test_what_fio_reports_agrees_with_itself(mode: str, tmp_path: Path) -> None:
+def test_reports_of_fio_are_consistent(mode: str, tmp_path: Path) -> None:
     report = _report(MODES[mode], tmp_path)
     shared = report.get("global options", {})
     assert [problem for job in report["jobs"] for problem in _contradictions(job, shared)] == []
 
 
 @pytest.mark.parametrize("other", ["write", "trim"])
-def test_a_job_that_only_reads_does_nothing_else(other: str, tmp_path: Path) -> None:
+def test_operations_that_contradict_rw_are_found(other: str, tmp_path: Path) -> None:
     report = _report("--rw=randread --bs=4096", tmp_path)
     assert fio.parse(orjson.dumps(report), {}).metrics
     report["jobs"][0][other]["total_ios"] = 1
@@ -367,7 +367,7 @@ CONTRADICTIONS: list[tuple[dict[str, object], list[str]]] = [
 
 
 @pytest.mark.parametrize(("changes", "sentences"), CONTRADICTIONS)
-def test_what_is_said_of_figures_that_disagree(changes: dict[str, object], sentences: list[str]) -> None:
+def test_messages_about_inconsistent_figures(changes: dict[str, object], sentences: list[str]) -> None:
     assert _contradictions(_job(**changes)) == sentences
 
 
@@ -441,7 +441,7 @@ AGREEING: list[tuple[dict[str, object], str]] = [
 
 
 @pytest.mark.parametrize(("changes", "beginning"), LATENCIES)
-def test_what_is_said_of_latencies_that_disagree(changes: dict[str, object], beginning: str) -> None:
+def test_messages_about_inconsistent_latencies(changes: dict[str, object], beginning: str) -> None:
     job = _job()
     job["read"]["clat_ns"] |= changes
     job["read"]["lat_ns"] = {"N": 0, "max": 0}
@@ -450,7 +450,7 @@ def test_what_is_said_of_latencies_that_disagree(changes: dict[str, object], beg
 
 
 @pytest.mark.parametrize(("changes", "absent_message"), AGREEING)
-def test_what_is_not_said_of_latencies_that_agree(changes: dict[str, object], absent_message: str) -> None:
+def test_consistent_latencies_have_no_message(changes: dict[str, object], absent_message: str) -> None:
     job = _job()
     job["read"]["clat_ns"] |= changes
     assert not [each for each in _contradictions(job) if each.startswith(f"read of job j: `clat_ns`: {absent_message}")]

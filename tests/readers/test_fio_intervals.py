@@ -60,7 +60,7 @@ def test_a_part_has_the_operations_that_the_raw_log_has(measured: Path) -> None:
         assert cut["read_iops"] == pytest.approx(cut["read_ios"] / (last - first))
 
 
-def test_what_was_logged_late_is_counted_by_the_histograms(tmp_path: Path) -> None:
+def test_late_log_entries_are_counted_by_histograms(tmp_path: Path) -> None:
     """Bursts of 300, one a second: rates over 140 ms, labelled 100 ms, and histograms that the next burst ends."""
     (tmp_path / "logs").mkdir()
     begin = 1_795_423_760_000
@@ -80,7 +80,7 @@ def test_what_was_logged_late_is_counted_by_the_histograms(tmp_path: Path) -> No
         assert cut["read_bytes"] == pytest.approx(4096 * 300 * seconds, rel=0.01)
 
 
-def test_the_whole_is_what_the_report_says(measured: Path) -> None:
+def test_the_whole_window_has_the_figures_of_the_report(measured: Path) -> None:
     reading = reading_of(measured, 1)
     assert reading.intervals is not None
     assert reading.window is not None

@@ -78,7 +78,7 @@ def test_of_several_caches_each_is_named(out: Path) -> None:
     assert (verdict.cache_state, verdict.why_not) == ("not cold", "cache not cold: arc-1: 8 bytes resident")
 
 
-def test_what_a_person_stands_for_is_believed_and_said(out: Path) -> None:
+def test_attested_states_count_and_are_named(out: Path) -> None:
     def ask(name: str, expect: str | None) -> Step:
         return Step(name, Action.ASK, "", f"{name}:  the cache\nis empty", 0, expect=expect)
 
@@ -99,7 +99,7 @@ def test_a_command_that_claims_nothing_is_no_claim(out: Path) -> None:
     assert judge(samples.trial(step, MEASURE, cache="cold"), out, None).why_not == "cache not cold: not checked"
 
 
-def test_all_reasons_are_said(out: Path) -> None:
+def test_all_reasons_are_named(out: Path) -> None:
     checks = [samples.check(name, "0") for name in ("one", "two")]
     assert judge(samples.trial(*checks, MEASURE), out, None).why_not == (
         "one: one.out was not written; two: two.out was not written"
@@ -296,7 +296,7 @@ def test_streams_are_read_within_the_time_of_the_trial(out: Path, monkeypatch: p
     assert (verdict.streams, verdict.phases, verdict.window) == ((stream, stream), (phase, phase), (2.0, 3.0))
 
 
-def test_what_nobody_checked_of_results_from_outside_is_said(out: Path) -> None:
+def test_unchecked_states_of_imported_results_are_named(out: Path) -> None:
     checks = [samples.check(name, "0") for name in ("one", "two", "three")]
     (out / "three.out").write_text("1")
     brought = samples.step("measure", outside.NAME, "metrics.json")

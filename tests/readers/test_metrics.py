@@ -187,7 +187,7 @@ def test_a_difference_can_be_negative(tmp_path: Path, declared: str, value: str)
         ("t,ops\n1,many\n", "ops: `many` is not a number"),
     ],
 )
-def test_why_a_series_is_not_read(tmp_path: Path, text: str, why: str) -> None:
+def test_series_that_cannot_be_read(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "stdout").write_text(text)
     declarations = [["ops", "iops", "csv", "ops", "", "stdout", "t"]]
     reading = samples.read(tmp_path, "shell", "stdout", (10.0, 20.0), found=declarations)

@@ -111,7 +111,7 @@ def test_fios_own_percentiles_are_those_of_its_bins(name: str) -> None:
                 assert percentiles(bins, shares) == shown
 
 
-def test_unified_reporting_is_a_direction_of_its_own(tmp_path: Path) -> None:
+def test_unified_reporting_is_a_separate_direction(tmp_path: Path) -> None:
     reading = samples.fio(tmp_path, "unified", jobs=1)
     assert reading.metrics["mixed_ios"] == 1024
     assert "read_iops" not in reading.metrics
@@ -127,7 +127,7 @@ def test_unified_reporting_is_a_direction_of_its_own(tmp_path: Path) -> None:
         ("single", {"runtime": 1.05}),
     ],
 )
-def test_what_is_a_measurement(tmp_path: Path, name: str, args: dict[str, Any]) -> None:
+def test_reports_that_are_measurements(tmp_path: Path, name: str, args: dict[str, Any]) -> None:
     assert samples.fio(tmp_path, name, **args).problems == ()
 
 
@@ -159,7 +159,7 @@ def test_what_is_a_measurement(tmp_path: Path, name: str, args: dict[str, Any]) 
         ("steadystate_missed", {"runtime": 3}, "did not attain its steady state (iops:0.010000%, found 1.528173%)"),
     ],
 )
-def test_what_is_none_and_why(tmp_path: Path, name: str, args: dict[str, Any], problem: str) -> None:
+def test_reports_that_are_not_measurements(tmp_path: Path, name: str, args: dict[str, Any], problem: str) -> None:
     reading = samples.fio(tmp_path, name, **args)
     assert problem in "\n".join(reading.problems)
     assert (reading.metrics, reading.latency) == ({}, ())
@@ -178,7 +178,7 @@ def test_what_is_none_and_why(tmp_path: Path, name: str, args: dict[str, Any], p
         (b'{"jobs": [{"jobname": "a", "error": "x"}]}', "fio.json is not a fio report (TypeError"),
     ],
 )
-def test_what_is_no_report(tmp_path: Path, data: bytes, problem: str) -> None:
+def test_files_that_are_not_reports(tmp_path: Path, data: bytes, problem: str) -> None:
     (tmp_path / "fio.json").write_bytes(data)
     assert samples.read(tmp_path, "fio", "fio.json").problems[0].startswith(problem)
 
@@ -227,7 +227,7 @@ def test_an_error_is_found_in_the_report_of_a_fio_that_failed() -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"fio: bad option", b"{", b"[]", b'{"jobs": [{}]}', b'{"jobs": [{"error": "x"}]}']
 )
-def test_what_is_not_a_report_has_no_error(data: bytes) -> None:
+def test_other_text_has_no_error_of_fio(data: bytes) -> None:
     assert fio.find_error(data, "") == ""
 
 
@@ -302,7 +302,7 @@ def test_a_real_run_counts(tmp_path: Path) -> None:
 
 
 @needs_fio
-def test_the_syncs_of_a_real_run_are_a_distribution_of_their_own(tmp_path: Path) -> None:
+def test_syncs_of_a_real_run_are_a_separate_distribution(tmp_path: Path) -> None:
     assert _run(tmp_path, "--name=a", "--rw=write", "--size=65536", "--bs=4096", "--fdatasync=1").returncode == 0
     reading = samples.read(tmp_path, "fio", "fio.json", jobs=1)
     assert reading.problems == ()

@@ -116,7 +116,7 @@ def line(
         (line(b"\2" * 2_000_000, digits=5, highest=1 << 62), "line 1 of the log: the log has more than 1,048,576"),
     ],
 )
-def test_why_a_log_is_not_a_measurement(text: str, why: str) -> None:
+def test_damaged_logs(text: str, why: str) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the sentence is checked
         hdr.read(text, "", 1000)
     assert why in str(caught.value)

@@ -152,7 +152,7 @@ def test_a_real_sysstat_however_it_is_ended(tmp_path: Path) -> None:
         assert len({sample.t for sample in samples.read(tmp_path, tool, path.name).samples}) == len(times) - 1
 
 
-def test_what_iostat_says_of_disks_and_what_stands_on_them(tmp_path: Path) -> None:
+def test_iostat_counts_disks_and_not_devices_on_top_of_them(tmp_path: Path) -> None:
     template = (
         '{{"disk_device": "{}", "r/s": {}, "w/s": 0.0, "rkB/s": {}, "wkB/s": 0.0, "r_await": {}, "w_await": 0.0, '
         '"aqu-sz": 1.5, "util": {}}}'
@@ -176,7 +176,7 @@ def test_what_iostat_says_of_disks_and_what_stands_on_them(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     "text", ["{}", "@ 1\n[]", '@ 1\n{"timestamp": 7}', '@ 1\n{"timestamp": "00:00:01", "disk": 1}']
 )
-def test_what_is_not_sysstats(tmp_path: Path, text: str) -> None:
+def test_output_that_is_not_from_sysstat(tmp_path: Path, text: str) -> None:
     (tmp_path / "i").write_text(text)
     assert samples.read(tmp_path, "iostat", "i").problems
 
@@ -221,7 +221,7 @@ ATA = """{"device": {"name": "/dev/sdb"}, "logical_block_size": 512, "temperatur
  {"id": 242, "name": "Host_Reads_32MiB", "value": 99, "raw": {"value": 2, "string": "2"}}]}}""".replace("\n", "")
 
 
-def test_what_a_disk_has_written(tmp_path: Path) -> None:
+def test_bytes_written_to_a_disk(tmp_path: Path) -> None:
     (tmp_path / "before").write_text(f"@ 1.5\n{NVME.format(700)}\n")
     (tmp_path / "after").write_text(f"@ 9.5\n{NVME.format(710)}\n")
     reading = samples.read(tmp_path, "smart", "after", before="before")
@@ -315,7 +315,7 @@ def test_shell_takes_the_last_match_and_the_path(tmp_path: Path) -> None:
         (["what", "x"], "`what` is not a way to find a metric"),
     ],
 )
-def test_shell_says_what_is_not_there(tmp_path: Path, metric: list[str], problem: str) -> None:
+def test_shell_reports_missing_metrics(tmp_path: Path, metric: list[str], problem: str) -> None:
     figures, problems = _shell(tmp_path, metric)
     assert figures == {}
     assert problem in str(problems)
@@ -361,7 +361,7 @@ HEAT, SHARE = "/sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count
         ({}, {}, None, ()),
     ],
 )
-def test_what_was_held_back_does_not_count(
+def test_throttled_trials_do_not_count(
     tmp_path: Path, before: dict[str, int], after: dict[str, int], throttles: int | None, against: tuple[str, ...]
 ) -> None:
     for t, (name, counts) in enumerate((("before", before), ("after", after)), 1):

@@ -39,7 +39,7 @@ def test_arcstats_of_openzfs(release: str, expected: dict[str, float]) -> None:
     assert Sample(110.0, "", "arc_access_iops", expected["arc_hits"] / 10) in reading.samples
 
 
-def test_what_joined_an_io_in_flight_is_no_hit(tmp_path: Path) -> None:
+def test_accesses_that_join_an_io_in_flight_are_not_hits(tmp_path: Path) -> None:
     first = "@ 1\nhits 4 10\niohits 4 0\nmisses 4 0\nsize 4 5\n"
     (tmp_path / "a").write_text(f"{first}@ 2\nhits 4 16\niohits 4 3\nmisses 4 1\nsize 4 7\n")
     reading = samples.read(tmp_path, "arcstats", "a")

@@ -115,7 +115,7 @@ def test_a_run_is_compared_with_the_one_before_or_the_one_named(tmp_path: Path) 
     assert all("against o2" in f"{finding.margin}{finding.why}" for finding in named.findings)
 
 
-def test_it_is_the_ratio_of_compare(tmp_path: Path) -> None:
+def test_the_ratio_is_that_of_compare(tmp_path: Path) -> None:
     """The verdict on whole runs uses the ratio that `zlang compare` gives for the same two runs."""
     result = judged(tmp_path, "overall(median(read_iops) > 90% of median(previous.read_iops))")
     ((compared,), *_) = results.compare(tmp_path / "db", ("o1", "o2"), None, None, "read_iops")
@@ -149,7 +149,7 @@ def test_it_is_the_ratio_of_compare(tmp_path: Path) -> None:
         ("table base.read_iops by bs", "expected a metric or a factor of this experiment"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(clause: str, message: str) -> None:
+def test_impossible_comparisons_are_refused(clause: str, message: str) -> None:
     messages = findings(clause)
     assert bool(messages) == bool(message)
     assert message in "".join(messages)

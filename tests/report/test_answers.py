@@ -216,7 +216,7 @@ def test_a_table_has_a_row_for_each_combination_of_its_factors(tmp_path: Path) -
     assert table.rows[3][3] == Estimate(1, 20.0, None, None)
 
 
-def test_what_is_not_there_is_said(tmp_path: Path) -> None:
+def test_missing_values_are_named_in_a_note(tmp_path: Path) -> None:
     trials = answered("table count(read_iops where target == soft), write_bw", tmp_path)
     (table,) = answers.tables(trials)
     assert table.rows == ((5, Estimate(5, 5.0, None, None), Estimate(0, None, None, None)),)
@@ -236,7 +236,7 @@ def test_what_is_not_there_is_said(tmp_path: Path) -> None:
         ("median(read_iops where target == soft), p99(read_clat where target == soft) by bs", False),
     ],
 )
-def test_a_table_says_where_a_row_mixes_trials_with_and_without_a_factor(
+def test_a_table_notes_rows_that_mix_trials_with_and_without_a_factor(
     columns: str, mixed: bool, tmp_path: Path
 ) -> None:
     (table,) = answers.tables(answered(f"table {columns}", tmp_path))
@@ -252,7 +252,7 @@ def test_a_table_says_where_a_row_mixes_trials_with_and_without_a_factor(
         ("read_iops", False),
     ],
 )
-def test_rows_that_pool_different_levels_are_not_shown_as_alike(columns: str, lacks: bool, tmp_path: Path) -> None:
+def test_rows_that_pool_different_levels_have_a_note(columns: str, lacks: bool, tmp_path: Path) -> None:
     note = "not all rows have every level of `rwmixread`, so rows also differ by these"
     trials = answered(f"table {columns}", tmp_path)
     (table,) = answers.tables(trials)
@@ -262,14 +262,14 @@ def test_rows_that_pool_different_levels_are_not_shown_as_alike(columns: str, la
         assert "; not all points have every level of `rwmixread`" in plot.note
 
 
-def test_what_is_asked_on_several_lines_is_said_on_one(tmp_path: Path) -> None:
+def test_a_clause_of_several_lines_is_shown_on_one(tmp_path: Path) -> None:
     (judgement,) = judging.judge(
         answered('expect "so" median(\n    read_iops where target == soft\n  ) > 1/s', tmp_path)
     )
     assert judgement.expectation.text == 'expect "so" median(read_iops where target == soft) > 1/s'
 
 
-def test_a_table_asked_for_now_is_as_one_of_the_experiment(tmp_path: Path) -> None:
+def test_a_typed_table_equals_a_declared_one(tmp_path: Path) -> None:
     text = "read_iops, count(read_iops where rwmixread == 70%) by target, bs"
     trials = answered(f"table {text}", tmp_path)
     assert answers.table_now(trials, text) == answers.tables(trials)[0]
@@ -280,7 +280,7 @@ def test_a_table_asked_for_now_is_as_one_of_the_experiment(tmp_path: Path) -> No
     assert unfinished.value.diagnostic.hint == ""
 
 
-def test_a_plot_asked_for_now_shows_what_one_of_the_experiment_does(tmp_path: Path) -> None:
+def test_a_typed_plot_equals_a_declared_one(tmp_path: Path) -> None:
     text = "read_iops, p99(read_clat where rwmixread == 70%) over bs by target, facet content"
     trials = answered(f"plot {text}", tmp_path)
     (drawn,) = answers.plots(trials)
@@ -316,7 +316,7 @@ def test_a_plot_with_the_last_word_log_has_that_axis_and_no_factor_more(
         ("cache over bs", "unknown name `cache`"),
     ],
 )
-def test_what_is_wrong_with_a_plot_asked_for_now(text: str, message: str, tmp_path: Path) -> None:
+def test_errors_in_a_typed_plot(text: str, message: str, tmp_path: Path) -> None:
     trials = answered("table read_iops", tmp_path)
     with pytest.raises(ProgramError) as raised:
         answers.new_plots(trials, text)
@@ -324,7 +324,7 @@ def test_what_is_wrong_with_a_plot_asked_for_now(text: str, message: str, tmp_pa
 
 
 @pytest.mark.parametrize("text", ["read_iops over bs where bs == 8KiB", "read_iops where bs == 8KiB over bs"])
-def test_a_plot_asked_for_now_has_its_condition_behind_the_metric(text: str, tmp_path: Path) -> None:
+def test_a_where_at_the_end_of_a_typed_plot_has_a_hint(text: str, tmp_path: Path) -> None:
     trials = answered("table read_iops", tmp_path)
     with pytest.raises(ProgramError) as raised:
         answers.new_plots(trials, text)
@@ -454,7 +454,7 @@ def test_a_plot_pools_only_levels_that_have_a_value(metric: str, note: str, tmp_
     assert plot.note == note
 
 
-def test_a_plot_says_that_trials_without_its_factor_are_not_in_it(tmp_path: Path) -> None:
+def test_a_plot_notes_trials_without_its_factor(tmp_path: Path) -> None:
     run = RunBuilder(tmp_path / "runs" / "r", experiment="e", factors=(factor("amount", "size"),))
     for place, amount in enumerate((4096, 65536, None)):
         run.measured(f"p{place}", 1, {"amount": amount}, orjson.dumps({"metrics": {"read_iops": 100.0}}))
@@ -479,7 +479,7 @@ def test_the_figures_beside_a_ratio_are_those_of_the_ratio(tmp_path: Path) -> No
     assert [side.value for side in finding.sides] == [100, 100]
 
 
-def test_a_ratio_of_what_both_sides_have_says_so(tmp_path: Path) -> None:
+def test_a_ratio_over_common_combinations_has_a_note(tmp_path: Path) -> None:
     measured = [
         (PLAIN, 4096, 70, (100.0, 101.0)), (PLAIN, 65536, 70, (50.0, 51.0)), (PLAIN, 4096, 90, (900.0, 901.0)),
     ]  # fmt: skip

@@ -66,7 +66,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return pages
 
 
-def test_it_is_quiet_and_keeps_to_itself(browser: Browser, written: dict[str, Path]) -> None:
+def test_the_page_loads_without_errors_or_network(browser: Browser, written: dict[str, Path]) -> None:
     for name, path in written.items():
         for scheme, width in SEEN:
             with browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800}) as page:
@@ -105,9 +105,7 @@ def test_the_keyboard_reaches_all_that_can_be_used(browser: Browser, written: di
         assert page.locator("tr:target").count() == 1
 
 
-def test_it_changes_its_colours_with_the_system_and_is_light_on_paper(
-    browser: Browser, written: dict[str, Path]
-) -> None:
+def test_the_page_follows_the_colour_scheme_and_prints_light(browser: Browser, written: dict[str, Path]) -> None:
     with browser.new_page(color_scheme="light") as page:
         Seen(page).open(written["plain"])
         page.wait_for_selector(DRAWN.format("light"))

@@ -42,7 +42,7 @@ def test_a_ratio_of_what_is_apart_is_that_of_welchs_test() -> None:
     assert 2 <= ratio.df <= 5
 
 
-def test_what_differs_between_combinations_is_no_error() -> None:
+def test_differences_between_combinations_are_not_noise() -> None:
     first: dict[Hashable, list[float]] = {"a": [0.10, 0.11, 0.12]}
     two: dict[Hashable, list[float]] = {**first, "b": [0.90, 0.91, 0.92]}
     alone, both = ratios.paired(first), ratios.paired(two)
@@ -186,7 +186,7 @@ def test_a_hard_factor_is_compared_over_its_setups_in_blocks() -> None:
     assert by_name["compression"].p == pytest.approx(expected.pvalue)
 
 
-def test_what_setups_differ_by_is_no_error_of_what_varies_within_them() -> None:
+def test_differences_between_setups_are_not_noise_of_factors_within_them() -> None:
     draw = random.Random(6)
     offsets = {(replicate, level): draw.gauss(0, 0.5) for replicate in range(1, 6) for level in ("lz4", "zstd")}
     factors = (("compression", ("lz4", "zstd")), ("bs", (1, 2, 3)), ("rw", ("read", "write")))
@@ -253,7 +253,7 @@ def test_runs_are_compared_over_their_setups(*, is_blocked: bool) -> None:
         assert "--order blocked" in comparison.note
 
 
-def test_of_one_setup_of_each_it_is_said() -> None:
+def test_one_setup_per_level_is_inconclusive() -> None:
     design = simulated((("compression", ("lz4", "zstd")), ("rw", ("read", "write"))), 3, lambda *_: 0.0, whole=1)
     (comparison,) = compare.factors(design, "compression", ())
     assert comparison.verdict == "inconclusive: set up once"
@@ -277,7 +277,7 @@ def test_names_that_are_wrong() -> None:
         (1, "no factor has two levels in the trials with `read_iops`", "--metric write_iops"),
     ],
 )
-def test_without_factors_it_is_said_why(kept: int, message: str, hint: str) -> None:
+def test_data_without_factors_are_refused_with_a_reason(kept: int, message: str, hint: str) -> None:
     design = simulated(TWO, 2, lambda *_: 0.0)
     alone = replace(design, rows=design.rows[:kept], factors=(), levels=(), others=("write_iops",))
     for ask in (lambda: compare.factors(alone, None, ()), lambda: effects.effects(alone)):
@@ -410,7 +410,7 @@ def test_factors_come_before_interactions_that_a_few_combinations_cannot_tell_fr
     assert note.startswith("each factor is tested as if it had the same effect at all levels of the others")
 
 
-def test_what_two_factors_explain_alike_is_said() -> None:
+def test_confounded_factors_are_named() -> None:
     """A factor exists under only one level of another; the shares still refer to the whole variation."""
     design = simulated(TWO, 5, lambda levels, *_: (levels[0] == "b") * 0.2 + (levels[1] == 32) * 0.2, noise=0.01)
     kept = tuple(row for row in design.rows if row.levels != ("a", 32))
@@ -455,7 +455,7 @@ def test_levels_that_only_one_side_has_do_not_make_trials_of_one_setup_independe
     assert by_depth.verdict == "inconclusive: set up once"
 
 
-def test_without_repetitions_it_is_said_what_cannot_be_told_apart() -> None:
+def test_without_replicates_interactions_are_not_tested() -> None:
     design = simulated(TWO, 1, lambda levels, *_: 0.5 * (levels[0] == "b"), noise=0.02)
     (by_depth,) = compare.factors(design, "depth", ())
     assert by_depth.note.startswith("nothing was repeated: judged by how the ratio differs between combinations")
@@ -472,7 +472,7 @@ def test_without_repetitions_it_is_said_what_cannot_be_told_apart() -> None:
     assert not effects.notes(simulated(TWO, 3, lambda *_: 0.0), effects.effects(simulated(TWO, 3, lambda *_: 0.0)))
 
 
-def test_of_trials_that_do_not_count_it_is_said_that_factors_go_together() -> None:
+def test_missing_trials_confound_factors() -> None:
     design = simulated(TWO, 5, lambda levels, *_: (levels[0] == "b") * 0.2 + (levels[1] == 32) * 0.2, noise=0.01)
     kept = tuple(row for row in design.rows if row.levels != ("a", 32) or row.replicate == 1)
     fewer = replace(design, rows=kept)
@@ -480,7 +480,7 @@ def test_of_trials_that_do_not_count_it_is_said_that_factors_go_together() -> No
     assert note.endswith("bs and depth (some points have fewer trials that count)")
 
 
-def test_what_setups_differ_by_is_no_noise_if_most_trials_have_a_counterpart() -> None:
+def test_differences_between_setups_are_not_noise_if_most_trials_are_paired() -> None:
     """Of five setups, three lack the second level: an offset of a setup must not change the p-value."""
 
     def p_value(spread: float) -> float:
@@ -495,7 +495,7 @@ def test_what_setups_differ_by_is_no_noise_if_most_trials_have_a_counterpart() -
     assert p_value(1.0) == pytest.approx(p_value(0.0))
 
 
-def test_levels_in_blocks_of_their_own_on_one_setup_are_not_called_setups() -> None:
+def test_levels_in_separate_blocks_on_one_setup_are_not_called_setups() -> None:
     """A search measures each level in separate blocks, all on one file."""
     design = simulated(TWO, 3, lambda levels, *_: 0.5 * (levels[1] == 32))
     rows = tuple(replace(row, block=row.block + 10 * (row.levels[1] == 32), setups=(1,)) for row in design.rows)

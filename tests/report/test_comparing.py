@@ -115,7 +115,7 @@ def test_groups_of_trials_are_named_by_several_levels(built: Path, capsys: pytes
         (("bs=4KiB", "write"), "some trials are both `bs=4KiB` and `write`"),
     ],
 )
-def test_what_is_wrong_with_groups(
+def test_errors_in_groups_of_trials(
     built: Path, capsys: pytest.CaptureFixture[str], pair: tuple[str, str], message: str
 ) -> None:
     assert message in output(capsys, built, "compare", *pair, code=1)
@@ -200,7 +200,7 @@ def test_trials_with_zero_are_not_left_out_of_a_ratio(
         (("compare", "r1", "r3"), "`r1`"),
     ],
 )
-def test_what_is_misspelt_is_answered_with_the_nearest(
+def test_misspelt_names_have_a_suggestion(
     built: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], hint: str
 ) -> None:
     assert hint in output(capsys, built, *words, code=1)

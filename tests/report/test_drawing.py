@@ -136,7 +136,7 @@ def test_an_interval_that_is_far_longer_than_the_values_does_not_hide_them() -> 
     assert re.search(r"^ *20┤", text_of(replace(plot, rows=wide)), re.MULTILINE)
 
 
-def test_a_picture_says_that_it_cuts_intervals() -> None:
+def test_cut_intervals_are_noted_in_the_picture() -> None:
     sentence = "intervals at the edge of the plot extend beyond it"
     plot = drawn(levels=(4096,))
     wide = tuple((*row[:3], Estimate(2, 10.0, 0.1, 1e6), row[4]) for row in plot.rows if row[1] == "read")
@@ -188,7 +188,7 @@ def test_a_picture_in_a_file(tmp_path: Path) -> None:
         vega.write([drawn()], tmp_path / "none" / "a.json")
 
 
-def test_without_the_libraries_it_says_how_to_get_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_plot_libraries_have_an_installation_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("plotext", "vl_convert"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(RunError) as raised:

@@ -82,7 +82,7 @@ def test_hardly_any_is_found_in_clean_data(repeat: int) -> None:
         ("R104", lambda _levels, replicate, _place: 0.3 * (replicate > 1)),
     ],
 )
-def test_what_is_found_in_simulated_runs(code: str, log: Log) -> None:
+def test_findings_in_simulated_runs(code: str, log: Log) -> None:
     assert code in codes_of(simulated(FACTORS, 6, log))
 
 
@@ -229,7 +229,7 @@ def test_all_is_found_in_what_is_confounded_drifting_and_cached(
 
 
 @pytest.mark.usefixtures("judged_by_print")
-def test_what_the_program_allows_is_not_said(make_run: MakeRun, runs: Path, db: Path) -> None:
+def test_allowed_findings_are_not_reported(make_run: MakeRun, runs: Path, db: Path) -> None:
     allowed = Finding("ZL045", "roofline", "warning", "it may be found", "", "program.zexp:1:1", "the cache is meant")
     measure(make_run, "bad", [(bs, 1) for bs in SIZES], confounded, before=(allowed,))
     results.ingest(runs, db)
@@ -239,7 +239,7 @@ def test_what_the_program_allows_is_not_said(make_run: MakeRun, runs: Path, db: 
 
 
 @pytest.mark.usefixtures("judged_by_print")
-def test_what_the_project_denies_fails_the_run(make_run: MakeRun, runs: Path, db: Path) -> None:
+def test_denied_findings_fail_the_run(make_run: MakeRun, runs: Path, db: Path) -> None:
     denied = Finding("ZL076", "littles-law", "error", "it is looked for", "", "program.zexp:1:1", "")
     measure(make_run, "bad", [(bs, 1) for bs in SIZES], confounded, before=(denied,))
     results.ingest(runs, db)

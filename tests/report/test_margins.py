@@ -57,7 +57,7 @@ def test_a_limit_is_judged_over_setups() -> None:
     assert margin.df == pytest.approx(3)
 
 
-def test_of_one_setup_nothing_is_said_about_a_limit() -> None:
+def test_one_setup_gives_no_verdict_about_a_limit() -> None:
     own = [TrialTerms((), ("a",), (("r", n), ("r", 1)), (2 + n / 1000,)) for n in range(5)]
     assert of_a_limit(own).error is None
     assert "--order blocked" in of_a_limit(own).why

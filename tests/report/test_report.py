@@ -92,7 +92,7 @@ def test_the_heading_of_a_page_has_no_backticks(tmp_path: Path) -> None:
     assert "<h1>What does <code>bs</code> &lt;cost&gt;?</h1>" in page.html(made)
 
 
-def test_it_tells_what_was_asked_found_and_run(tmp_path: Path) -> None:
+def test_a_report_has_question_results_and_commands(tmp_path: Path) -> None:
     db, runs = plain(tmp_path)
     (target,) = reports.write_report(db, None, runs, "markdown", tmp_path / "report.md")
     text = target.read_text("utf-8").replace("\\", "")
@@ -151,7 +151,7 @@ def test_an_answer_about_two_levels_has_their_interval_even_if_it_is_inconclusiv
     )
 
 
-def test_an_answer_that_is_inconclusive_says_why() -> None:
+def test_an_inconclusive_answer_has_a_reason() -> None:
     expected = Expectation("it is faster", "", Term("value"), ())
     combination = JudgedCombination((), judging.Verdict.INCONCLUSIVE, (), "set up once", "a / b = 3.6 (by means)")
     judged = judging.Judged(expected, combination.verdict, (combination,))
@@ -193,14 +193,14 @@ def test_every_table_is_a_csv_file(tmp_path: Path) -> None:
     assert [float(row["read_iops"]) for row in rows] == pytest.approx([100, 50], rel=0.01)
 
 
-def test_without_its_folder_the_trials_are_told_all_the_same(tmp_path: Path) -> None:
+def test_trials_are_reported_without_the_run_folder(tmp_path: Path) -> None:
     db, _ = plain(tmp_path)
     text = page.markdown(reports.report(db, None, tmp_path / "elsewhere", tmp_path))
     assert "The run folder is missing" in text.replace("\\", "")
     assert "4KiB" in text
 
 
-def test_what_people_named_is_text(tmp_path: Path) -> None:
+def test_user_texts_are_escaped(tmp_path: Path) -> None:
     db, runs = hostile(tmp_path)
     (target,) = reports.write_report(db, None, runs, "html", tmp_path / "report.html")
     text = target.read_text("utf-8")
@@ -222,7 +222,7 @@ ATTRIBUTES = {
 }  # fmt: skip
 
 
-def test_it_grows_no_faster_than_the_trials(tmp_path: Path) -> None:
+def test_a_report_grows_at_most_linearly(tmp_path: Path) -> None:
     sizes = []
     for count in (30, 300):
         (tmp_path / str(count)).mkdir()
@@ -232,9 +232,7 @@ def test_it_grows_no_faster_than_the_trials(tmp_path: Path) -> None:
     assert sizes[1] < 10 * sizes[0]
 
 
-def test_what_a_page_leaves_out_is_said_and_links_lead_somewhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_omitted_rows_are_noted_and_links_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compose, "_MOST_ROWS", 10)
     db, runs = many(tmp_path, 40)
     made = reports.report(db, None, runs, tmp_path)
@@ -293,7 +291,7 @@ def test_the_first_picture_is_about_the_factors_of_the_question(tmp_path: Path) 
     assert text.index("Compared with `bs`") < text.index("Compared with `iodepth`")
 
 
-def test_what_all_trials_share_is_said_beneath_their_table(tmp_path: Path) -> None:
+def test_columns_equal_in_all_trials_are_below_the_table(tmp_path: Path) -> None:
     db, runs = plain(tmp_path)
     made = reports.report(db, None, runs, tmp_path)
     (table,) = [table for table in made.tables if table.title.startswith("Trials by point")]

@@ -103,7 +103,7 @@ def test_over_seconds_it_is_what_was_sampled_over_trials(tmp_path: Path) -> None
         "vmstat_us over second",
     ],
 )
-def test_they_are_drawn_everywhere(text: str, tmp_path: Path) -> None:
+def test_series_are_drawn_in_every_format(text: str, tmp_path: Path) -> None:
     every = answers.new_plots(trials(tmp_path), text)
     for plot in every:
         assert plot.plot.measures[0].name in terminal.draw(plot, 80, is_coloured=False)
@@ -130,7 +130,7 @@ def test_a_heat_map_is_of_two_factors(tmp_path: Path) -> None:
         ("read_iops over seconds", "`seconds` is not a factor of this experiment"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(text: str, message: str, tmp_path: Path) -> None:
+def test_impossible_plots_are_refused(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(ProgramError) as raised:
         answers.new_plots(trials(tmp_path), text)
     assert message in raised.value.diagnostic.message

@@ -30,7 +30,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
-def test_nothing_unexpected_stands_on_standard_error(words: tuple[str, ...], measured: Path) -> None:
+def test_standard_error_has_nothing_unexpected(words: tuple[str, ...], measured: Path) -> None:
     lines = Zlang(measured)(*words).err.splitlines()
     unexpected = [line for line in lines if not line.endswith(UNSEALED)]
     assert unexpected == (["no findings"] if words == ("findings",) else [])

@@ -119,7 +119,7 @@ def test_values_that_have_no_interval(values: list[float]) -> None:
     assert estimate(values).low is None
 
 
-def test_a_heading_says_what_is_shown(run: RunBuilder, tmp_path: Path, db: Path) -> None:
+def test_headings_name_the_statistic(run: RunBuilder, tmp_path: Path, db: Path) -> None:
     for replicate, value in enumerate((0, 1, 2), 1):
         run.measured("p", replicate, {"bs": 1, "iodepth": 1}, f'{{"metrics": {{"speed": {value}}}}}')
     run.done()
