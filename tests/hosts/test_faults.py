@@ -139,7 +139,7 @@ def test_doctor_visits_every_machine(zlang: Zlang, bed: Bed) -> None:
     assert "`san1` needs `odd_tool`" in zlang("run", "program.zexp", "--yes", code=1).err
 
 
-def test_what_a_login_shell_prints_is_not_kept(zlang: Zlang, bed: Bed) -> None:
+def test_output_of_a_login_shell_is_discarded(zlang: Zlang, bed: Bed) -> None:
     """A login shell may print any amount of text, and does so before each answer."""
     (zlang.at / "zlang.toml").write_text(HOSTS)
     bed.on("host1", "echo 'head -c 150M /dev/zero' >/root/.bashrc")

@@ -93,7 +93,7 @@ cd /usr
 """
 
 
-def test_what_a_login_shell_prints_and_sets_changes_nothing(zlang: Zlang, bed: Bed) -> None:
+def test_output_and_settings_of_a_login_shell_have_no_effect(zlang: Zlang, bed: Bed) -> None:
     (zlang.at / "zlang.toml").write_text(HOSTS)
     bed("exec", "host1", "sh", "-c", 'printf %s "$1" >/root/.bashrc', "sh", SETTINGS)
     try:
@@ -104,7 +104,7 @@ def test_what_a_login_shell_prints_and_sets_changes_nothing(zlang: Zlang, bed: B
         bed.on("host1", ": >/root/.bashrc")
 
 
-def test_one_lane_works_at_a_time_if_so_wished(zlang: Zlang) -> None:
+def test_lanes_1_runs_one_machine_at_a_time(zlang: Zlang) -> None:
     (zlang.at / "zlang.toml").write_text(HOSTS)
     zlang.run(PROGRAM.replace("repeat = 2", "repeat = 1"), "--yes", "--lanes", "1", code=5)
     ends = [type(event) for event in zlang.events() if isinstance(event, Begin | Commit)]
@@ -113,7 +113,7 @@ def test_one_lane_works_at_a_time_if_so_wished(zlang: Zlang) -> None:
     assert begun == sorted(begun)
 
 
-def test_a_load_from_another_machine_needs_nobody(zlang: Zlang) -> None:
+def test_a_load_from_a_reachable_machine_has_no_manual_steps(zlang: Zlang) -> None:
     (zlang.at / "zlang.toml").write_text(HOSTS)
     listed = zlang("hosts", zlang.program(FAR), code=1)
     assert "client  no address: write [hosts.client]" in listed.out
@@ -125,7 +125,7 @@ def test_a_load_from_another_machine_needs_nobody(zlang: Zlang) -> None:
     assert stdout.read_text() == "host2\n"
 
 
-def test_a_host_that_nobody_can_reach_is_said_before_anything_is_made(zlang: Zlang) -> None:
+def test_unreachable_hosts_are_reported_before_anything_is_created(zlang: Zlang) -> None:
     program = zlang.program(PROGRAM)
     refused = zlang("run", program, "--yes", code=1).err
     assert "--reach san1=USER@HOST" in refused
@@ -159,7 +159,7 @@ def ann(bed: Bed) -> Iterator[str]:
     assert bed.on("host1", "ls -A /data/ann/runs; rm -r /data/ann; userdel -rf ann 2>/dev/null; true") == ""
 
 
-def test_an_ordinary_user_measures_in_files_and_is_told_what_needs_root(zlang: Zlang, ann: str) -> None:
+def test_an_ordinary_user_measures_files_and_sees_what_needs_root(zlang: Zlang, ann: str) -> None:
     (zlang.at / "zlang.toml").write_text(f'[hosts.box]\nssh = "{ann}"\ndirectory = "/data/ann/runs"\n')
     zlang.run(FILES, "--yes")
     assert zlang.rows("select cache_state, valid from all_trials") == [{"cache_state": "cold", "valid": True}]
@@ -176,7 +176,7 @@ experiment e { on = here  run = asks }
 """
 
 
-def test_sudo_is_used_only_where_the_project_file_says_so(zlang: Zlang, bed: Bed, ann: str) -> None:
+def test_sudo_is_used_only_with_sudo_in_zlang_toml(zlang: Zlang, bed: Bed, ann: str) -> None:
     """If sudo asks for a password, the run is refused before anything is created."""
     program, project_file = zlang.program(WHO), zlang.at / "zlang.toml"
     users: list[str] = []

@@ -99,7 +99,7 @@ def test_nothing_is_left_of_a_trial_in_which_the_run_was_killed(zlang: Zlang, be
     assert [line.split(" (")[0] for line in removed] == [f"removed: dir here.c{number}" for number in (3, 2, 1)]
 
 
-def test_what_takes_the_place_of_a_directory_of_one_machine_is_left_alone(zlang: Zlang, bed: Bed) -> None:
+def test_a_replaced_directory_on_a_machine_is_not_removed(zlang: Zlang, bed: Bed) -> None:
     (zlang.at / "zlang.toml").write_text(HOSTS)
     process = zlang.start("run", zlang.program(WAITS), "--yes")
     machines = ("host1", "host2", "host3")

@@ -99,7 +99,7 @@ def test_commands_are_run_as_they_are(agent: Agent, tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-def test_what_is_stopped_ends_with_all_that_it_started(agent: Agent) -> None:
+def test_stopping_a_step_ends_all_its_processes(agent: Agent) -> None:
     agent.start(1, b"setsid sleep 1000 & sleep 1000")
     while len(left_of(RUN)) < 3:
         time.sleep(0.01)
@@ -109,7 +109,7 @@ def test_what_is_stopped_ends_with_all_that_it_started(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("others", [0, 6], ids=["by a descriptor", "by its inode"])
-def test_a_directory_that_something_else_replaced_is_noticed(agent: Agent, tmp_path: Path, others: int) -> None:
+def test_a_replaced_directory_is_noticed(agent: Agent, tmp_path: Path, others: int) -> None:
     names = [*(f"other {number}" for number in range(others)), "made here"]
     for number, name in enumerate(names, 1):
         made = tmp_path / name
@@ -180,7 +180,7 @@ def test_without_a_sign_of_life_everything_ends(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shell", ["dash", "bash"])
-def test_a_visit_of_which_nobody_hears_any_more_leaves_nothing(tmp_path: Path, shell: str) -> None:
+def test_an_abandoned_visit_leaves_nothing(tmp_path: Path, shell: str) -> None:
     """The login shell takes longer than the coordinator waits."""
     directory = os.fsencode(tmp_path / "place")
     words = SCRIPT + f"visit-{os.getpid()} 60 {len(directory)}\n".encode() + directory
@@ -252,7 +252,7 @@ def test_a_link_on_the_way_is_followed_once(tmp_path: Path) -> None:
     ],
     ids=["flat", "deep", "many"],
 )
-def test_what_was_fetched_is_removed_but_not_what_says_who_made_what(
+def test_fetched_files_are_removed_except_records_of_ownership(
     agent: Agent, tmp_path: Path, make: str, remaining: set[str]
 ) -> None:
     agent.start(1, make.encode())
@@ -310,7 +310,7 @@ def test_a_name_that_leads_elsewhere_is_refused(line: bytes) -> None:
         asyncio.run(read())
 
 
-def test_a_file_that_is_not_what_its_hash_says_is_not_kept(tmp_path: Path) -> None:
+def test_a_file_with_a_wrong_hash_is_discarded(tmp_path: Path) -> None:
     async def receive() -> None:
         stream = asyncio.StreamReader()
         stream.feed_data(b"text")
@@ -359,7 +359,7 @@ def test_one_shell_sends_the_files_of_many_directories(shell: list[str], tmp_pat
     [(b"more\n--\n", "'more\\\\n' is not the hash of a file"), (b"%b  ./x\n--\n" % (b"0" * 64), "something behind")],
     ids=["words", "a file"],
 )
-def test_what_comes_behind_the_files_is_refused(tmp_path: Path, behind: bytes, problem: str) -> None:
+def test_data_after_the_last_file_are_refused(tmp_path: Path, behind: bytes, problem: str) -> None:
     async def receive() -> None:
         stream = asyncio.StreamReader()
         digest = hashlib.sha256(b"text").hexdigest()
@@ -398,7 +398,7 @@ def test_a_file_of_which_a_part_is_missing_is_not_waited_for_without_end(
         (["now", "12"], (0.0, 0.0)),
     ],
 )
-def test_a_clock_that_says_what_no_clock_can_say_is_not_believed(words: list[str], clocks: tuple[float, float]) -> None:
+def test_impossible_clock_values_are_ignored(words: list[str], clocks: tuple[float, float]) -> None:
     assert ssh._clocks(words) == clocks
 
 

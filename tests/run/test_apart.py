@@ -33,7 +33,7 @@ def test_another_thread_may_take_the_signal_that_the_child_has_ended() -> None:
         is_over.set()
 
 
-def test_what_it_changes_does_not() -> None:
+def test_changes_in_the_child_process_do_not_reach_the_parent() -> None:
     changed: list[int] = []
     apart.call(lambda: changed.append(1), "counting")
     assert changed == []
@@ -70,13 +70,13 @@ OUT_OF_MEMORY = (
 
 
 @pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=repr)
-def test_that_there_is_no_memory_is_an_error_of_the_world(error: Exception) -> None:
+def test_lack_of_memory_is_a_run_error(error: Exception) -> None:
     with pytest.raises(RunError, match="counting failed: there is not enough memory") as caught:
         apart.call(fail(error), "counting", "buy some")
     assert caught.value.hint == "buy some"
 
 
-def test_an_error_that_cannot_be_pickled_says_where_it_was() -> None:
+def test_an_error_that_cannot_be_pickled_has_its_traceback() -> None:
     class Odd(Exception):
         pass
 
@@ -90,7 +90,7 @@ def test_a_result_that_cannot_be_pickled_is_a_bug() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGKILL])
-def test_a_death_is_said(number: signal.Signals) -> None:
+def test_a_killed_process_is_reported(number: signal.Signals) -> None:
     def work() -> None:
         faulthandler.disable()  # pytest's would print where it died
         os.kill(os.getpid(), number)
@@ -100,7 +100,7 @@ def test_a_death_is_said(number: signal.Signals) -> None:
     assert caught.value.hint == "read y"
 
 
-def test_what_an_aborting_library_says_is_the_reason() -> None:
+def test_the_message_of_an_aborting_library_is_the_reason() -> None:
     message = b'terminate called\n  what():  {"exception_type":"IO","exception_message":"Cannot open file: EMFILE"}\n'
 
     def work() -> None:
@@ -138,7 +138,7 @@ def test_a_signal_for_the_parent_ends_both(number: signal.Signals, code: int) ->
     process.stdout.close()
 
 
-def test_there_is_no_core_dump() -> None:
+def test_no_core_is_dumped() -> None:
     import resource
 
     soft, _ = apart.call(lambda: resource.getrlimit(resource.RLIMIT_CORE), "looking")

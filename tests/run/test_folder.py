@@ -71,7 +71,7 @@ def test_a_copy_or_a_renamed_folder_is_the_same_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 9, b"/a\0b", b"relative", b"/" + b"x" * 9000])
-def test_a_damaged_directory_is_said_so(tmp_path: Path, content: bytes) -> None:
+def test_a_damaged_directory_file_is_reported(tmp_path: Path, content: bytes) -> None:
     made = new_folder(tmp_path, plan(trial(1)))
     (made.path / "directory").write_bytes(content)
     with pytest.raises(RunError, match=r"directory( is damaged|: longer)"):

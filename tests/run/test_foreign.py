@@ -59,7 +59,7 @@ def test_a_command_put_into_a_plan_is_not_carried_out(killed: Zlang, words: tupl
     assert list(killed.at.glob("zlang-*/made"))
 
 
-def test_a_foreign_folder_is_looked_at_and_trusted_only_when_told(killed: Zlang) -> None:
+def test_a_foreign_folder_is_executed_only_with_trust(killed: Zlang) -> None:
     proof = inject(killed.folder(), killed.at)
     killed.environment["XDG_STATE_HOME"] = str(killed.at / "other")
     assert "by another user or on another machine" in killed("clean", code=1).err
@@ -80,7 +80,7 @@ def test_an_earlier_key_that_is_lost(killed: Zlang) -> None:
     assert list(killed.at.glob("zlang-*")) == []
 
 
-def test_without_a_place_for_a_key_a_run_is_carried_out_and_says_so(tmp_path: Path) -> None:
+def test_a_run_without_a_seal_key_works_with_a_warning(tmp_path: Path) -> None:
     zlang = Zlang(tmp_path, environment={"XDG_STATE_HOME": "/proc/none"})
     done = zlang("run", zlang.program(STUCK.replace("test -e allow && ", "")))
     assert "this run is not sealed" in done.err
@@ -126,7 +126,7 @@ def _lose_setups(journal: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("lose", [_lose_session, _lose_setups, lambda _: b"", None])
-def test_what_a_damaged_journal_does_not_name_is_removed(
+def test_resources_lost_from_a_damaged_journal_are_removed(
     killed: Zlang, lose: Callable[[bytes], bytes] | None, tmp_path: Path
 ) -> None:
     journal = killed.folder() / "journal.jsonl"
@@ -140,7 +140,7 @@ def test_what_a_damaged_journal_does_not_name_is_removed(
 
 
 @pytest.mark.parametrize("way", ["fifo", "link"])
-def test_what_others_put_among_the_outputs_is_not_read(killed: Zlang, way: str) -> None:
+def test_replaced_output_files_are_not_read(killed: Zlang, way: str) -> None:
     (made,) = killed.folder().glob("setups/*/*/made")
     made.unlink()
     os.mkfifo(made) if way == "fifo" else made.symlink_to("/dev/zero")

@@ -78,13 +78,13 @@ def test_a_line_is_as_the_script_writes_it() -> None:
 
 
 @given(events, st.one_of(st.none(), st.integers(1, 10**9)), st.one_of(st.none(), times))
-def test_what_is_encoded_is_decoded(event: Recorded, number: int | None, up: float | None) -> None:
+def test_encoded_events_can_be_decoded(event: Recorded, number: int | None, up: float | None) -> None:
     event = replace(event, up=up)
     assert journal.decode(journal.encode(event, number)) == (number, event)
 
 
 @given(events, st.data())
-def test_what_is_torn_or_altered_is_not_believed(event: Recorded, data: st.DataObject) -> None:
+def test_torn_or_altered_lines_are_ignored(event: Recorded, data: st.DataObject) -> None:
     line = journal.encode(event, 7)
     cut = data.draw(st.integers(1, len(line) - 2))
     assert journal.decode(line[:cut]) is None
@@ -165,7 +165,7 @@ def test_a_line_that_is_missing_altered_doubled_or_moved_is_noticed(tmp_path: Pa
     assert _read(path, [first, two, b"junk\n", b"\n", b"junk\n", three]) == ([1, 2, 3], [], 2)
 
 
-def test_what_a_crash_tore_is_no_gap(tmp_path: Path) -> None:
+def test_a_line_torn_by_a_crash_is_not_a_gap(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     first, two, three = _write(path, *(Finish(float(n)) for n in (1, 2, 3)))
     for torn in (two[:-1][:20], b"\0" * 4096, two[:10] + b"\0" * 4096):
@@ -237,7 +237,7 @@ def test_a_whole_line_without_its_newline_counts(tmp_path: Path) -> None:
     assert (list(lines), lines.torn) == ([Finish(1.0), Finish(2.0)], 0)
 
 
-def test_what_was_made_and_not_unmade_is_left(tmp_path: Path) -> None:
+def test_resources_that_were_not_destroyed_are_leftovers(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     with journal.Writer(path) as writer:
         for event in (
@@ -264,9 +264,7 @@ def test_no_journal_is_an_empty_one(tmp_path: Path) -> None:
     )
 
 
-def test_what_was_not_written_is_said_and_the_next_line_is_fresh(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_after_a_failed_write_the_next_line_starts_fresh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "journal.jsonl"
     with journal.Writer(path) as writer:
         writer.write(Finish(1.0))
@@ -319,7 +317,7 @@ def test_a_line_that_ends_otherwise_is_not_believed() -> None:
 
 
 @pytest.mark.parametrize("beyond", [-1, 0, 1])
-def test_what_follows_a_line_that_is_too_long_is_read(beyond: int, tmp_path: Path) -> None:
+def test_lines_after_an_overlong_line_are_read(beyond: int, tmp_path: Path) -> None:
     """Lines that end exactly at the limit of one read are included."""
     path = tmp_path / "journal"
     with journal.Writer(path) as writer:
@@ -385,7 +383,7 @@ def test_a_signed_line_is_known() -> None:
     ],
     ids=["without", "of another line", "a member behind it", "two checksums", "too long", "no checksum", "nothing"],
 )
-def test_a_line_that_nobody_signed_is_known(line: bytes) -> None:
+def test_unsigned_lines_are_recognised(line: bytes) -> None:
     assert not journal.is_signed(line, _sign)
 
 

@@ -42,7 +42,7 @@ def test_a_command_gets_its_environment_and_keeps_its_output(tmp_path: Path) -> 
     assert (out / "m.err").read_text() == "oops\n"
 
 
-def test_what_cannot_be_started_says_why(tmp_path: Path) -> None:
+def test_a_command_that_cannot_start_has_a_reason(tmp_path: Path) -> None:
     made = new_folder(tmp_path, plan(trial(1, steps=[step("m", command=f": {'x' * 200_000}")])))
     (outcome,) = real_run(made)
     assert outcome.why_not == "m: cannot start: argument list too long"
@@ -58,7 +58,7 @@ def test_a_timeout_ends_the_whole_tree(tmp_path: Path) -> None:
     assert strays(made) == []
 
 
-def test_what_ignores_term_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_ignores_sigterm_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "GRACE", 0.3)
     command = "trap '' TERM; while :; do sleep 1; done"
     made = new_folder(tmp_path, plan(trial(1, steps=[step("deaf", command=command, timeout=1)])))
@@ -181,7 +181,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @needs_root
-def test_a_full_disk_is_told_after_tidying_and_the_run_goes_on_later(small_disk: Path, tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_after_cleanup_and_the_run_can_continue(small_disk: Path, tmp_path: Path) -> None:
     fill = f"mkdir {tmp_path}/kept; dd if=/dev/zero of={small_disk}/filler bs=4096 2>&1 || :"
     items = plan(
         setup("s", "k", make=f"mkdir {tmp_path}/made", unmake=f"rm -rf {tmp_path}/made"),

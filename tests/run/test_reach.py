@@ -100,7 +100,7 @@ def test_two_hosts_are_two_machines() -> None:
         reach.require_different_machines(both_here.values())
 
 
-def test_what_is_kept_in_a_run_folder_is_read_back(tmp_path: Path) -> None:
+def test_machines_saved_in_a_run_folder_are_loaded(tmp_path: Path) -> None:
     entries = list(reach.changed({}, ["a=root@x:1", "b=local"]).values())
     reach.save(tmp_path, entries)
     assert reach.load(tmp_path) == entries

@@ -24,7 +24,7 @@ def leave(place: Path, name: str, when: int, **options: str) -> None:
     path.write_bytes(noise + orjson.dumps({**REPORT, "timestamp_ms": when, "jobs": [job]}, option=orjson.OPT_INDENT_2))
 
 
-def test_what_differs_is_a_factor(tmp_path: Path) -> None:
+def test_differing_fields_become_factors(tmp_path: Path) -> None:
     reports, runs, db = tmp_path / "My reports", tmp_path / "runs", tmp_path / "results.duckdb"
     when = 1_790_000_000_000
     for system in ("ext4", "fs=xfs"):
@@ -49,7 +49,7 @@ def test_what_differs_is_a_factor(tmp_path: Path) -> None:
     assert rates == ((8,),)
 
 
-def test_the_same_reports_come_in_once_and_a_file_that_says_more_is_a_factor(tmp_path: Path) -> None:
+def test_reports_are_imported_once_and_file_names_can_be_a_factor(tmp_path: Path) -> None:
     for name in ("zfs-1.json", "zfs-2.json", "xfs-1.json"):
         leave(tmp_path / "r", name, 1_790_000_000_000)
     runs = tmp_path / "runs"

@@ -232,7 +232,7 @@ def damaged(lines: list[bytes], fault: str, at: int, amount: int) -> list[bytes]
     histories(),
     st.lists(st.tuples(st.sampled_from(FAULTS), st.integers(0, 99), st.integers(0, 9999)), min_size=1, max_size=3),
 )
-def test_damage_never_makes_something_else_count(
+def test_damage_never_makes_another_trial_count(
     tmp_path: Path, events: list[Recorded], faults: list[tuple[str, int, int]]
 ) -> None:
     lines = [journal.encode(event, number) for number, event in enumerate(events, 1)]
@@ -256,7 +256,7 @@ def test_damage_never_makes_something_else_count(
         assert state.gaps or state.torn or state.number < len(events) or is_only_unended
 
 
-def test_what_stood_is_known_by_its_making() -> None:
+def test_setups_of_a_trial_are_identified_by_their_creation() -> None:
     state = RunState()
 
     def stood(*events: Recorded) -> dict[str, int]:
@@ -277,7 +277,7 @@ def test_what_stood_is_known_by_its_making() -> None:
 OUT = "trials/t/1/a1"
 
 
-def test_what_a_run_is() -> None:
+def test_sessions_and_plan_of_a_run() -> None:
     state = account([
         Session(7, "first", "b", "plan-1", "node-1"),
         Session(9, "second", "b", "plan-2", "node-2"),
@@ -287,7 +287,7 @@ def test_what_a_run_is() -> None:
     assert (state.node, state.plans) == ("node-3", {"plan-1", "plan-2"})
 
 
-def test_a_window_is_of_the_steps_that_are_asked_for_and_that_ended() -> None:
+def test_a_window_covers_the_requested_steps_that_ended() -> None:
     events: list[Recorded] = [
         Start(10, "look", OUT),
         End(20, "look", OUT, 0),
@@ -310,14 +310,14 @@ def test_attempts_are_numbered_in_the_order_in_which_they_began() -> None:
     assert state.positions() == {"trials/x/1": 1, "trials/y/1": 2}
 
 
-def test_why_an_attempt_has_no_end() -> None:
+def test_reasons_for_an_unfinished_attempt() -> None:
     state = account([Session(1, "r", "b"), Begin(2, "t", 1, 1, OUT)])
     assert state.attempts["trials/t/1"].unended == run_state.NOT_ENDED
     state.apply(Interrupt(3))
     assert state.attempts["trials/t/1"].unended == run_state.INTERRUPTED
 
 
-def test_what_was_not_measured_again() -> None:
+def test_reused_and_skipped_trials() -> None:
     reuse, skip = Reuse(1, "a", 1, "earlier", 1, 1), Skip(2, "b", 1, 1, "precise")
     state = account([reuse, skip, *attempt((3, 4, 5, 6), (3, 4, 5, 6), "c"), Skip(7, "c", 1, 1, "precise")])
     assert state.reused == {"trials/a/1": reuse}
@@ -346,7 +346,7 @@ def test_an_attempt_of_which_a_line_is_missing_ended_with_that_line(tmp_path: Pa
     assert ended.problem.startswith("its part of the journal is damaged: ")
 
 
-def test_what_a_run_waits_for() -> None:
+def test_the_manual_step_for_which_a_run_waits() -> None:
     waiting, stopped = Start(2, "ask-s", "setups/s/a1"), Interrupt(3)
     assert account([waiting, stopped]).waits_for == ("ask-s", "setups/s")
     assert account([stopped]).waits_for is None
@@ -369,7 +369,7 @@ def test_facts_are_what_ended_well_in_their_directory() -> None:
     assert account(ends).facts == {"uname": "hash"}
 
 
-def test_what_is_left_is_known_without_its_beginning() -> None:
+def test_leftovers_are_known_without_their_first_events() -> None:
     state = account([Made(1, "k", "s"), Made(2, "k", "s"), Start(3, "make", "setups/t/odd"), Begin(4, "t", 1, 1, OUT)])
     assert state.leftovers == {"s": "", "t": "setups/t/odd"}
     assert state.setup_attempts == {"t": 0}

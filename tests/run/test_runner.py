@@ -131,7 +131,7 @@ def test_a_failing_step_fails_its_trial_only(tmp_path: Path, name: str, order: l
     assert failed.step == name
 
 
-def test_a_failing_unmake_is_told_and_tried_again_and_its_parent_left_alone(tmp_path: Path) -> None:
+def test_a_failed_destroy_is_reported_and_repeated_and_its_parent_kept(tmp_path: Path) -> None:
     items = (setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd"))
     executor, events, folder = carry_out(tmp_path, plan(*items), unmake_d=1)
     assert executor.order == ["make-p", "make-d", "measure", "unmake-d"]
@@ -176,7 +176,7 @@ def altered_plan() -> Plan:
     return plan(*(state("p"), setup("d", "data", "pool"), trial(1, "pd"), state("q"), trial(2, "qd"), trial(3, "pd")))
 
 
-def test_a_change_leaves_what_stands(tmp_path: Path) -> None:
+def test_a_change_keeps_the_resource(tmp_path: Path) -> None:
     executor, events, folder = carry_out(tmp_path, altered_plan())
     once = ["make-p", "make-d", "measure", "set-q", "measure", "set-p", "measure"]
     assert executor.order == [*once, "unmake-d", "unmake-p"]
@@ -228,7 +228,7 @@ def answered(folder: Folder, executor: FakeExecutor, answers: list[bool]) -> lis
     return texts
 
 
-def test_a_person_is_asked_once_for_each_state_and_when_nothing_stands_on_it(tmp_path: Path) -> None:
+def test_a_manual_step_is_requested_once_per_state_with_nothing_on_the_resource(tmp_path: Path) -> None:
     executor, folder = FakeExecutor(), new_folder(tmp_path, asking_plan())
     assert answered(folder, executor, [True, True]) == ["fit 0 cards", "fit 1 cards"]
     first, other = ["make-s-dir", "measure", "unmake-s-dir"], ["make-t-dir", "measure", "unmake-t-dir"]
@@ -236,7 +236,7 @@ def test_a_person_is_asked_once_for_each_state_and_when_nothing_stands_on_it(tmp
     assert run_state.read(folder.journal).is_finished
 
 
-def test_where_nobody_answers_the_run_stops_and_can_be_resumed(tmp_path: Path) -> None:
+def test_an_unanswered_manual_step_stops_the_run(tmp_path: Path) -> None:
     executor, folder = FakeExecutor(), new_folder(tmp_path, asking_plan())
     with pytest.raises(RunError, match="is waiting for a manual step: fit 1 cards") as stopped:
         answered(folder, executor, [True, False])
@@ -284,13 +284,13 @@ def test_a_run_that_is_closed_before_its_end_tidies_up(tmp_path: Path) -> None:
     assert executor.order == ["make-s", "unmake-s"]
 
 
-def test_what_stands_beside_a_failing_unmake_is_unmade(tmp_path: Path) -> None:
+def test_siblings_of_a_failed_destroy_are_destroyed(tmp_path: Path) -> None:
     items = (setup("o", "other"), setup("p", "pool"), setup("d", "data", "pool"), trial(1, "opd"))
     executor, _, _ = carry_out(tmp_path, plan(*items), unmake_d=1)
     assert executor.order == ["make-o", "make-p", "make-d", "measure", "unmake-d", "unmake-o"]
 
 
-def test_what_was_made_before_a_crash_is_unmade_first(tmp_path: Path) -> None:
+def test_leftovers_of_a_crash_are_destroyed_first(tmp_path: Path) -> None:
     def crash(_: Signals) -> None:
         raise KeyboardInterrupt
 
@@ -354,7 +354,7 @@ def test_an_event_that_was_ended_is_not_ended_again(tmp_path: Path) -> None:
     assert executor.order == ["make-s", "measure", "stop", "look", "second", "unmake-s"]
 
 
-def test_an_event_that_cannot_be_ended_is_told(tmp_path: Path) -> None:
+def test_an_event_that_cannot_be_stopped_is_reported(tmp_path: Path) -> None:
     folder = new_folder(tmp_path, with_an_event())
     with pytest.raises(KeyboardInterrupt):
         list(fake_run(folder, FakeExecutor(during={"measure": crash})))
@@ -430,7 +430,7 @@ def test_events_are_ended_though_nothing_can_be_written_any_more(
     assert executor.order == ["make-s", "measure", "stop", "unmake-s"]
 
 
-def test_a_lost_journal_is_told_after_tidying(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_journal_is_reported_after_cleanup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def lose(_: Signals) -> None:
         def fail(*_: object) -> None:
             raise OSError(28, "No space left on device")
@@ -444,7 +444,7 @@ def test_a_lost_journal_is_told_after_tidying(tmp_path: Path, monkeypatch: pytes
     assert executor.order[-3:] == ["stop iostat", "stop vmstat", "unmake-s"]
 
 
-def test_a_run_without_memory_says_so_after_tidying(tmp_path: Path) -> None:
+def test_lack_of_memory_is_reported_after_cleanup(tmp_path: Path) -> None:
     def fail(_: Signals) -> None:
         raise MemoryError
 
@@ -479,7 +479,7 @@ def test_each_line_of_the_journal_is_signed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [RunError("no"), OSError(5, "no")])
-def test_what_fails_while_a_lost_run_tidies_up_does_not_hide_why_it_was_lost(
+def test_a_failure_during_cleanup_does_not_hide_the_first_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     def fail(*_: object) -> None:
@@ -549,7 +549,7 @@ def test_a_failure_on_a_full_disk_stops_the_run(tmp_path: Path, monkeypatch: pyt
     assert (outcome.trial.number, outcome.out, outcome.verdict) == (1, other.path / "trials/t1/1/a1", None)
 
 
-def test_what_a_setup_leaves_behind_is_synced_at_once_and_what_a_trial_does_when_it_is_committed(
+def test_output_of_setups_is_synced_at_once_and_that_of_trials_at_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[str] = []
@@ -591,7 +591,7 @@ def test_the_disk_is_waited_for_before_a_trial_begins_and_by_what_follows_it(
     assert written == ["Session!", "Begin!", "Start", "End", "Start", "End", "Commit", "Finish!"]
 
 
-def test_nobody_is_waited_for_who_is_told_while_tidying_up(tmp_path: Path) -> None:
+def test_manual_steps_during_cleanup_do_not_wait(tmp_path: Path) -> None:
     manual = replace(setup("s", "k"), unmake=(Step("put-back", Action.ASK, "", "put it back", 0),))
     folder = new_folder(tmp_path, plan(manual, trial(1, "s")))
     asks = [(event.text, event.is_shown) for event in fake_run(folder, FakeExecutor()) if isinstance(event, Ask)]
@@ -628,9 +628,7 @@ def test_a_run_is_finished_only_when_every_trial_is_done(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("there", "elapsed"), [(0.5, 0.5), (0.9, 2), (0.0, 1)])
-def test_a_step_whose_end_is_heard_late_took_what_its_machine_says(
-    tmp_path: Path, there: float, elapsed: float
-) -> None:
+def test_the_duration_of_a_remote_step_is_that_of_its_machine(tmp_path: Path, there: float, elapsed: float) -> None:
     """The coordinator may have been stopped meanwhile, or the network cut. A small difference is left as it is."""
     items = plan(trial(1, steps=[step("measure")]))
     folder = new_folder(tmp_path, items)
@@ -683,7 +681,7 @@ def refused(events: Iterator[Event]) -> tuple[str, str]:
     return error.value.message, error.value.hint
 
 
-def test_what_is_said_where_a_run_cannot_go_on(tmp_path: Path) -> None:
+def test_messages_of_runs_that_cannot_continue(tmp_path: Path) -> None:
     folder = new_folder(tmp_path, plan(trial(1), trial(2)))
     assert refused(fake_run(folder, FakeExecutor(), Selection(only=3))) == (
         "the plan has no trial number 3",
@@ -717,7 +715,7 @@ def test_a_trial_of_another_plan(tmp_path: Path) -> None:
     )
 
 
-def test_where_all_stands_on_what_cannot_be_made_again_the_run_stops(tmp_path: Path) -> None:
+def test_a_run_stops_if_its_base_cannot_be_recreated(tmp_path: Path) -> None:
     items = plan(setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd", invalidates=["pool"]), trial(2, "pd"))
     folder = new_folder(tmp_path, items)
     executor = FakeExecutor()
@@ -732,7 +730,7 @@ def test_where_all_stands_on_what_cannot_be_made_again_the_run_stops(tmp_path: P
     assert outcomes(list(fake_run(other, executor))) == ["", "make-d: exited with 3"]
 
 
-def test_what_a_person_is_told(tmp_path: Path) -> None:
+def test_texts_of_manual_steps(tmp_path: Path) -> None:
     def asks(name: str, command: str, expect: str | None = None) -> Step:
         return Step(name, Action.ASK, command, f"do {name}", 0, expect=expect)
 
@@ -746,7 +744,7 @@ def test_what_a_person_is_told(tmp_path: Path) -> None:
     assert seen == [("do this", typed, False, False), ("do that", "", False, False)]
 
 
-def test_who_is_asked_can_stop_the_run(tmp_path: Path) -> None:
+def test_ctrl_c_at_a_manual_step_stops_the_run(tmp_path: Path) -> None:
     folder = new_folder(tmp_path, plan(trial(1, steps=[Step("this", Action.ASK, "", "do this", 0)])))
     events = fake_run(folder, FakeExecutor())
     (ask,) = (event for _, event in zip(range(5), events, strict=False) if isinstance(event, Ask))
@@ -770,7 +768,7 @@ def dies_while_it_measures(at: Path, made: bytes | None = None) -> Folder:
     return folder
 
 
-def test_what_stands_is_unmade_though_its_directory_is_gone(tmp_path: Path) -> None:
+def test_a_resource_is_destroyed_although_its_directory_is_gone(tmp_path: Path) -> None:
     folder = dies_while_it_measures(tmp_path, b"1 2\n/nonexistent\n")
     again = FakeExecutor()
     list(fake_run(folder, again))
@@ -866,7 +864,7 @@ def makes_a_directory(folder: Folder, at: Path, when: Path) -> Callable[[Signals
         ("verify", "{} was replaced meanwhile: it is not what this run made"),
     ],
 )
-def test_a_directory_that_something_else_replaced(tmp_path: Path, moment: str, problem: str) -> None:
+def test_a_replaced_directory_is_not_removed(tmp_path: Path, moment: str, problem: str) -> None:
     folder = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s", [step("verify", Action.VERIFY), *FULL])))
     at = tmp_path / "made"
     make = makes_a_directory(folder, at, Path("setups/s/a1"))
@@ -971,7 +969,7 @@ def test_one_machine_that_fails_fails_the_trial(
 
 
 @pytest.mark.parametrize(("code", "is_made_again"), [(LOST, True), (3, False)])
-def test_what_stood_on_a_machine_that_was_lost_is_made_again(tmp_path: Path, code: int, *, is_made_again: bool) -> None:
+def test_resources_on_a_lost_machine_are_recreated(tmp_path: Path, code: int, *, is_made_again: bool) -> None:
     def item(name: str) -> Setup:
         parts = setup(name, name)
         return replace(parts, make=tuple(replace(each, host="c2") for each in parts.make))
@@ -989,7 +987,7 @@ def test_a_trial_whose_files_cannot_be_fetched_fails(tmp_path: Path) -> None:
     assert starts_and_ends(folder)[0] == ("measure", "trials/t1/1/a1", 1.5)
 
 
-def test_what_makes_something_on_a_machine_is_fetched_from_there(tmp_path: Path) -> None:
+def test_output_of_a_remote_setup_is_fetched(tmp_path: Path) -> None:
     there = replace(setup("s", "k"), make=tuple(on("c1", "make-s")))
     executor = Group(fetch=7)
     folder = new_folder(tmp_path, plan(there, trial(1, "s", on("c1", "measure"))))
@@ -1011,7 +1009,7 @@ def test_lanes_of_machines_that_share_no_trial(tmp_path: Path) -> None:
 # -- leftovers of earlier sessions
 
 
-def test_what_the_journal_has_lost_is_unmade_in_the_order_of_the_plan(tmp_path: Path) -> None:
+def test_resources_lost_from_the_journal_are_destroyed_in_plan_order(tmp_path: Path) -> None:
     folder = new_folder(tmp_path, plan(setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd")))
     for name in ("p", "d"):
         (folder.path / f"setups/{name}/a1").mkdir(parents=True)
@@ -1021,7 +1019,7 @@ def test_what_the_journal_has_lost_is_unmade_in_the_order_of_the_plan(tmp_path: 
     assert executor.order == ["unmake-d", "unmake-p"]
 
 
-def test_what_stands_from_before_is_never_used(tmp_path: Path) -> None:
+def test_leftovers_are_never_reused(tmp_path: Path) -> None:
     """Its child could not be removed at first, so it still exists when a trial needs it."""
     folder = dies_while_it_measures(tmp_path)
     again = FakeExecutor(codes={"unmake-d": 1})
@@ -1032,7 +1030,7 @@ def test_what_stands_from_before_is_never_used(tmp_path: Path) -> None:
     assert again.order[:5] == ["unmake-d", "unmake-d", "unmake-p", "make-p", "make-d"]
 
 
-def test_the_place_of_an_attempt_is_not_used_again_though_its_output_is_gone(tmp_path: Path) -> None:
+def test_the_directory_of_an_attempt_is_never_reused(tmp_path: Path) -> None:
     folder = dies_while_it_measures(tmp_path)
     shutil.rmtree(folder.path / "setups")
     list(fake_run(folder, FakeExecutor(), Selection(nothing=True)))
@@ -1056,7 +1054,7 @@ def test_a_directory_that_two_setups_name_is_locked_once(tmp_path: Path) -> None
     assert outcomes(list(fake_run(folder, FakeExecutor(during=during)))) == [""]
 
 
-def test_what_one_machine_measures_is_measured_in_its_order(tmp_path: Path) -> None:
+def test_steps_of_one_machine_run_in_order(tmp_path: Path) -> None:
     executor = Group()
     assert outcomes(list(fake_run(new_folder(tmp_path, plan(trial(1, steps=on("c1", "one", "two")))), executor))) == [
         ""
@@ -1086,7 +1084,7 @@ def test_a_machine_that_is_lost_ends_its_lane(tmp_path: Path, monkeypatch: pytes
     assert executor.order == ["second"]
 
 
-def test_what_is_given_out_of_a_trial_is_what_the_judge_and_the_journal_have(tmp_path: Path) -> None:
+def test_outcomes_agree_with_judge_and_journal(tmp_path: Path) -> None:
     folder = new_folder(tmp_path, plan(setup("s", "k"), setup("t", "l"), trial(1, "st")))
     executor = FakeExecutor(codes={"unmake-t": 1})
     (outcome,) = (event for event in fake_run(folder, executor) if isinstance(event, Outcome))

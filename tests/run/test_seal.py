@@ -78,13 +78,13 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_was_changed_is_foreign(folder: Folder, change: str) -> None:
+def test_a_changed_folder_is_foreign(folder: Folder, change: str) -> None:
     act, why = CHANGES[change]
     act(folder.path)
     assert seal.reason_not_own(folder.path) == why
 
 
-def test_what_another_key_sealed_is_foreign(folder: Folder) -> None:
+def test_a_folder_sealed_by_another_key_is_foreign(folder: Folder) -> None:
     seal.key_file().unlink()
     assert seal.reason_not_own(folder.path) == OTHERS
 
@@ -167,7 +167,7 @@ def test_without_a_home_of_ones_own_the_place_is_that_of_the_system(
     assert seal.key_file() == Path("/home/of/the/system/.local/state/zlang/key")
 
 
-def test_where_no_key_can_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_home_directory_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(_user: int) -> None:
         raise KeyError
 
@@ -223,7 +223,7 @@ def test_parts_cannot_be_moved_into_each_other() -> None:
 SIGNED = "282e05afbb78f3ac76538f0c505ee554"
 
 
-def test_who_sealed_a_folder_can_verify_the_lines_of_its_journal(folder: Folder) -> None:
+def test_the_sealing_user_can_verify_journal_lines(folder: Folder) -> None:
     sign, verify, other = seal.signer(folder.name), seal.verifier(folder.path), seal.signer("another run")
     assert sign is not None
     assert verify is not None
@@ -256,7 +256,7 @@ def _replace_key() -> None:
     ],
     ids=["no seal", "another key", "no key", "a key that others can read"],
 )
-def test_nobody_else_can_verify_the_lines_of_a_journal(folder: Folder, change: Callable[[Path], object]) -> None:
+def test_journal_lines_of_others_cannot_be_verified(folder: Folder, change: Callable[[Path], object]) -> None:
     change(folder.path)
     assert seal.verifier(folder.path) is None
 

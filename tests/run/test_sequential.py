@@ -105,7 +105,7 @@ def shake(values: dict[str, float], factor: float) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("order", Order)
-def test_each_point_has_a_search_of_its_own(tmp_path: Path, order: Order) -> None:
+def test_each_point_has_a_separate_search(tmp_path: Path, order: Order) -> None:
     machine = Machine(lagging({1: 17, 2: 41}))
     plan = plan_of(SEARCH.replace("REPEAT", "repeat = 2"), order)
     spared = machine.run(tmp_path, plan)
@@ -182,13 +182,13 @@ def test_a_point_is_repeated_until_it_is_known_well(tmp_path: Path) -> None:
     assert all(sorted(map(str, block)) == ["1", "2", "3"] for block in blocks), "replicates are not back to back"
 
 
-def test_what_does_not_count_is_repeated_too(tmp_path: Path) -> None:
+def test_trials_that_do_not_count_are_repeated(tmp_path: Path) -> None:
     machine = Machine(lambda trial: None if trial.replicate < 3 else {"rate": 100.0 + trial.replicate / 100})
     machine.run(tmp_path, plan_of(UNTIL))
     assert {trial.replicate for trial in machine.trials} == {1, 2, 3, 4, 5, 6, 7}
 
 
-def test_what_does_not_vary_is_known_at_once(tmp_path: Path) -> None:
+def test_equal_values_are_precise_at_once(tmp_path: Path) -> None:
     machine = Machine(lambda _: {"rate": 100.0})
     machine.run(tmp_path, plan_of(UNTIL))
     assert {trial.replicate for trial in machine.trials} == {1, 2, 3}

@@ -34,7 +34,9 @@ QUEUE = """\
     ],
     ids=["accounts", "no accounts"],
 )
-def test_how_tasks_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, states: dict[str, str]) -> None:
+def test_states_of_ended_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, states: dict[str, str]
+) -> None:
     """Accounting retains more than squeue, which forgets a task some minutes after its end."""
     sacct = f'case "$*" in *--jobs=7,8*) {script} ;; *) exit 2 ;; esac'
     squeue = f"""case "$*" in *--states=all*) printf '%s' '{QUEUE}' ;; *) exit 2 ;; esac"""
@@ -50,7 +52,7 @@ def test_a_machine_without_slurm_knows_nothing(tmp_path: Path, monkeypatch: pyte
     assert slurm.outcomes({"7"}) == {}
 
 
-def test_an_error_of_several_lines_is_told_in_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_several_lines_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     command = tmp_path / "squeue"
     command.write_text("#!/bin/sh\nprintf 'no controller\\nno configuration\\n' >&2; exit 1\n")
     command.chmod(0o755)

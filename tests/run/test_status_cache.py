@@ -162,7 +162,7 @@ def test_without_a_place_for_answers_nothing_is_saved(folder: Path, monkeypatch:
     assert status_cache.load(folder) is None
 
 
-def test_an_answer_that_nobody_needed_is_removed(folder: Path) -> None:
+def test_unused_answers_are_removed(folder: Path) -> None:
     old = saved_file(folder).with_name("old")
     old.touch()
     os.utime(old, (0, 0))
