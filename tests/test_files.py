@@ -112,7 +112,7 @@ def test_an_output_that_fails_leaves_what_is_there(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == [path]
 
 
-def test_what_killed_writers_left_is_removed_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_temporary_files_of_killed_writers_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = [".env.template", "file.abcdefgh", *(f".zlang-new-{number * 8}" for number in "123")]
     for name in (".zlang-new-abcdef01", *kept[:3]):
         (tmp_path / name).write_bytes(b"x")
@@ -213,7 +213,7 @@ def test_a_directory_of_a_user_is_not_taken_for_a_place_to_work(tmp_path: Path) 
         assert settings.exists()
 
 
-def test_a_place_to_work_that_another_process_removes_before_it_is_held_is_made_anew(
+def test_a_working_directory_removed_by_another_process_is_created_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[str] = []
@@ -315,7 +315,7 @@ def test_a_hole_is_not_read_but_a_file_with_some_holes_is(tmp_path: Path) -> Non
         files.open_regular(path)
 
 
-def test_what_fails_after_a_file_was_replaced_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_after_replacing_a_file_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: Path) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
@@ -324,7 +324,7 @@ def test_what_fails_after_a_file_was_replaced_is_said(tmp_path: Path, monkeypatc
         files.replace_file(tmp_path / "file", b"content")
 
 
-def test_what_is_no_file_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+def test_devices_and_pipes_are_written_to_and_not_replaced(tmp_path: Path) -> None:
     """Otherwise `--out /dev/null`, as root, would replace a device that all programs need."""
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)

@@ -52,7 +52,7 @@ class Frequent(Record, is_frequent=True):
 PLACE = Place(Path("a"), ("x", "y"), tags={"k": "v"})
 
 
-def test_it_is_made_read_and_written_as_any_dataclass() -> None:
+def test_frozen_records_behave_like_dataclasses() -> None:
     model = Model(Path("a"), ("x", "y"), tags={"k": "v"})
     assert repr(PLACE) == repr(model).replace("Model", "Place")
     assert asdict(PLACE) == asdict(model)
@@ -93,7 +93,7 @@ def test_nothing_of_it_is_changed() -> None:
 
 
 @pytest.mark.parametrize("made", [Place, Alone, Frequent])
-def test_what_it_does_not_take_is_refused(made: type) -> None:
+def test_wrong_arguments_are_refused(made: type) -> None:
     with pytest.raises(TypeError):
         made()
     with pytest.raises(TypeError):

@@ -56,7 +56,7 @@ def _build(source: Path, seed: str, *, private: bool = False) -> dict[str, Path]
     return {path.suffix: path for path in (source / "dist").iterdir()}
 
 
-def test_what_is_built_is_the_same_each_time_byte_for_byte(built: dict[str, Path], tmp_path: Path) -> None:
+def test_builds_are_reproducible(built: dict[str, Path], tmp_path: Path) -> None:
     """Builds in another directory, from files of another age that only their owner may read, are the same, too."""
     again = _build(tmp_path, "2", private=True)
     assert built.keys() == again.keys() == {".whl", ".gz"}
@@ -217,7 +217,7 @@ def package(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return package
 
 
-def test_what_the_debian_package_holds(package: Path) -> None:
+def test_contents_of_the_debian_package(package: Path) -> None:
     listed = subprocess.run(["dpkg-deb", "--contents", package], check=True, capture_output=True, text=True).stdout
     names: dict[str, tuple[str, str]] = {}
     for line in listed.splitlines():

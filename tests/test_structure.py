@@ -300,7 +300,7 @@ def test_the_stages_up_to_emit_see_no_clock_no_environment_and_no_chance() -> No
 
 
 @pytest.mark.parametrize("path", sorted(DRAWS_BY_A_SEED))
-def test_what_is_drawn_is_drawn_by_a_seed(path: str) -> None:
+def test_random_numbers_come_from_a_seed(path: str) -> None:
     tree = ast.parse((ROOT / path).read_text("utf-8"))
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == "random"]
     for node in ast.walk(tree):
@@ -417,7 +417,7 @@ def keep_lines(match: re.Match[str]) -> str:
     return "\n" * match[0].count("\n")
 
 
-def test_a_name_says_what_it_stands_for() -> None:
+def test_names_are_descriptive() -> None:
     empty = []
     others = [path for folder in ("bench", "tests", "tools") for path in sorted((ROOT / folder).rglob("*.py"))]
     for path in (*MODULES, *others, *ROOT.glob("*.py"), *ROOT.glob("editors/*/tests/*.py")):

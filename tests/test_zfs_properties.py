@@ -33,7 +33,7 @@ def test_the_library_has_what_is_generated(kind: str) -> None:
         ("recordsize", "dataset", "default", "128KiB"),
     ],
 )
-def test_what_is_told_of_a_property(name: str, kind: str, attribute: str, value: str) -> None:
+def test_attributes_of_a_property(name: str, kind: str, attribute: str, value: str) -> None:
     assert dict(generate_zfs.make_property(name, kind).attributes)[attribute] == value
 
 

@@ -81,7 +81,7 @@ def test_a_refilled_file_is_not_cold(zlang: Zlang) -> None:
     assert [is_refilled(why) for why in why_not(zlang, text, code=None)] == [True] * 3
 
 
-def test_what_a_wrapper_reads_was_not_read_by_the_load(zlang: Zlang) -> None:
+def test_reads_of_a_wrapper_are_not_those_of_the_load(zlang: Zlang) -> None:
     load = "fio reads { rw = randread  bs = 16KiB  startdelay = 1s  under = none | before {} | meanwhile {} }\n"
     text = WRAPPERS + LAYERS + load + "experiment one { on = data  run = reads  cache = cold }"
     assert [is_refilled(why) for why in why_not(zlang, text, code=None)] == [True] * 6
@@ -132,7 +132,7 @@ HONEST = [
 ]
 
 
-def test_what_may_be_read_from_a_cache_counts(zlang: Zlang) -> None:
+def test_trials_that_may_read_from_a_cache_count(zlang: Zlang) -> None:
     layers = LAYERS.replace("let volume = ext4 on disk {} | xfs on disk {} | btrfs on disk {}", "ext4 volume on disk")
     loads = "".join(f"fio load{n} {{ {load} }}\n" for n, load in enumerate(HONEST))
     names = " | ".join(f"load{n}" for n in range(len(HONEST)))
@@ -163,7 +163,7 @@ def test_blocks_that_were_never_written_are_in_no_cache(zlang: Zlang) -> None:
     assert why_not(zlang, text, "--order", "blocked") == []
 
 
-def test_what_is_in_memory_is_never_cold(zlang: Zlang) -> None:
+def test_files_in_memory_are_never_cold(zlang: Zlang) -> None:
     with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         text = f'import fio\ndir here {{ path = "{memory}" }}\nfile data on here {{ size = 1MiB }}\n{READS}'
         reasons = why_not(zlang, f"{text}experiment one {{ on = data  run = reads  cache = cold }}", code=1)

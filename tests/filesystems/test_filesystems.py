@@ -287,7 +287,7 @@ SETTABLE = {
 
 
 @pytest.mark.parametrize("kind", SETTABLE)
-def test_what_can_be_set_is_set_on_the_file_system_that_is_there(kind: str) -> None:
+def test_live_properties_change_the_mounted_file_system(kind: str) -> None:
     live, rewrite = (re.sub(r"\s*\n\s*", " ", settings) for settings in SETTABLE[kind])
     text = Path(program(kind, f"{live}\n{rewrite}")).read_text("utf-8")
     Path("one.zexp").write_text(text.replace("cache = cold", "repeat = 2"), "utf-8")  # cold would mount it anew
@@ -367,7 +367,9 @@ def test_every_option_is_a_property_or_is_left_out_for_a_reason(kind: str) -> No
         ("btrfs", "compress = zstd(16)", "compress=zstd:15", "compress=zstd:16"),
     ],
 )
-def test_what_the_kernel_made_of_it(kind: str, properties: str, in_force: str, wanted: str) -> None:
+def test_properties_that_the_kernel_changed_are_reported(
+    kind: str, properties: str, in_force: str, wanted: str
+) -> None:
     zlang("run", program(kind, f"{properties}  atime = noatime"), "--yes", code=1)
     assert failed() == [f"property-volume: `{in_force}`, not `{wanted}`"]
 
@@ -383,7 +385,7 @@ def test_what_the_kernel_made_of_it(kind: str, properties: str, in_force: str, w
         ("btrfs", "nodesize = 4KiB  sectorsize = 16KiB", "nodesize"),
     ],
 )
-def test_what_the_tool_says_against_it(kind: str, properties: str, message: str) -> None:
+def test_errors_of_mkfs_and_mount_are_reported(kind: str, properties: str, message: str) -> None:
     if message == "not allowed":
         assert "cannot be" in zlang("check", program(kind, properties), code=1)
         return
@@ -422,7 +424,7 @@ def partitions_of_nobody_else() -> set[Path]:
     return partitions
 
 
-def test_where_a_partition_begins_is_a_factor() -> None:
+def test_the_start_of_a_partition_is_a_factor() -> None:
     before = partitions_of_nobody_else()
     Path("parts.zexp").write_text(PARTITIONS, "utf-8")
     zlang("run", "parts.zexp", "--yes", code=None)
@@ -457,7 +459,7 @@ def test_nothing_is_left_when_a_run_is_stopped(number: signal.Signals, place: Pa
         resumed.communicate(timeout=60)
 
 
-def test_what_is_not_of_the_run_is_left_alone(place: Path) -> None:
+def test_mounts_of_others_are_not_unmounted(place: Path) -> None:
     """Another user's mount over the run's own directory is reported and not unmounted."""
     Path("slow.zexp").write_text(SLOW.replace("sleep 60", "mount -t tmpfs foreign ."), "utf-8")
     output = zlang("run", "slow.zexp", "--yes", code=None)
@@ -467,7 +469,7 @@ def test_what_is_not_of_the_run_is_left_alone(place: Path) -> None:
     zlang("resume", last_run(), code=None)
 
 
-def test_who_is_not_root_is_told_before_anything_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_root_is_reported_before_anything_is_created(monkeypatch: pytest.MonkeyPatch) -> None:
     from zlang.errors import RunError
     from zlang.pipeline import arming
     from zlang.run import machine as here

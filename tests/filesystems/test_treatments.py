@@ -96,13 +96,13 @@ def test_a_device_is_treated_where_the_directory_of_the_run_is_relative() -> Non
         ("age { amount = 1MiB  used = 1% }", "bytes can be written until it is as full as it may become"),
     ],
 )
-def test_what_cannot_be_done_is_an_error_of_the_trial(treatment: str, why: str) -> None:
+def test_an_impossible_treatment_fails_the_trial(treatment: str, why: str) -> None:
     Path("states.zexp").write_text(STATES.replace("STATES", treatment).replace("repeat = 2", ""), "utf-8")
     zlang("run", "states.zexp", "--yes", code=1)
     assert [why in failure for failure in failed()] == [True]
 
 
-def test_every_awk_ages_alike(tmp_path: Path) -> None:
+def test_aging_is_the_same_in_every_awk(tmp_path: Path) -> None:
     Path("states.zexp").write_text(STATES.replace("STATES", "age { amount = 4MiB }"), "utf-8")
     lines = zlang("plan", "states.zexp", "--seed", "7", "--emit", "json").splitlines()
     items = [json.loads(line) for line in lines if line.startswith("{")]

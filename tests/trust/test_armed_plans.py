@@ -108,7 +108,7 @@ def test_a_disk_that_a_person_guards_on_another_machine_is_armed(rw: str, armed:
     assert [guarded.steps for guarded in header.guarded] == [() for _ in armed]
 
 
-def test_what_is_not_written_to_is_not_armed_even_if_nothing_is_measured(tmp_path: Path) -> None:
+def test_unwritten_devices_cannot_be_armed_even_if_nothing_is_measured(tmp_path: Path) -> None:
     zlang = Zlang(tmp_path)
     zlang.run(
         'dir here { path = "." }\nshell io { command = "true"  writes = off }\nexperiment e { on = here  run = io }'

@@ -7,7 +7,7 @@ from pathlib import Path
 from campaign import BEGIN, END, Part, write_scores
 
 
-def test_scores_replace_those_of_before_and_nothing_else(tmp_path: Path) -> None:
+def test_only_earlier_scores_are_replaced(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
     write_scores(page, [Part("power cut", 1200, 0, "3 kept")], seed=4, seconds=61, where="tmpfs")

@@ -118,7 +118,7 @@ def why_not(run: Path) -> dict[int, str]:
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_was_changed_does_not_count(zlang: Zlang, change: str) -> None:
+def test_changed_trials_do_not_count(zlang: Zlang, change: str) -> None:
     made, expected = CHANGES[change]
     run = zlang.folder()
     assert why_not(run) == {}
@@ -139,7 +139,7 @@ def test_a_changed_fact_is_no_fact_of_the_results(zlang: Zlang) -> None:
     assert zlang.rows("select count(*) as n from problems where problem like '%kernel%'") == [{"n": 1}]
 
 
-def test_what_is_measured_again_after_the_journal_was_lost_counts(zlang: Zlang) -> None:
+def test_trials_measured_again_after_losing_the_journal_count(zlang: Zlang) -> None:
     run = zlang.folder()
     (run / "journal.jsonl").unlink()
     assert set(why_not(run).values()) == {NOT_CARRIED_OUT}

@@ -46,7 +46,7 @@ def made(zlang: Zlang) -> Path:
     return path
 
 
-def test_what_a_killed_run_left_is_removed_once(killed: Zlang) -> None:
+def test_leftovers_of_a_killed_run_are_removed_once(killed: Zlang) -> None:
     place = made(killed).name
     cleaned = json.loads(killed("clean", "--json").out)
     assert cleaned["removed"] == [
@@ -61,7 +61,7 @@ def test_what_a_killed_run_left_is_removed_once(killed: Zlang) -> None:
     assert killed("clean").out == f"{killed.folder().name}: nothing left to remove\n"
 
 
-def test_what_was_removed_by_a_copy_is_already_gone(killed: Zlang) -> None:
+def test_clean_accepts_leftovers_removed_by_a_copy(killed: Zlang) -> None:
     copy = killed.at / "copies" / "one"
     shutil.copytree(killed.folder(), copy)
     removed = json.loads(killed("clean", str(copy), "--json").out)["removed"]
@@ -70,7 +70,7 @@ def test_what_was_removed_by_a_copy_is_already_gone(killed: Zlang) -> None:
     assert (cleaned["removed"], cleaned["gone"], cleaned["left"]) == ([], removed, [])
 
 
-def test_what_is_mounted_there_by_another_stays(killed: Zlang) -> None:
+def test_mounts_of_another_user_stay(killed: Zlang) -> None:
     at = made(killed) / "small-volume"
     subprocess.run(["mount", "-t", "tmpfs", "other", at], check=True)
     try:

@@ -92,7 +92,7 @@ def test_a_run_outlives_its_database(aborting: Zlang) -> None:
     "command",
     ["ingest", "sql select", "table", "plot", "expect", "compare", "effects", "findings", "report", "sql --write x"],
 )
-def test_a_question_that_aborts_is_told(aborting: Zlang, command: str) -> None:
+def test_an_aborted_query_is_reported(aborting: Zlang, command: str) -> None:
     aborting.run(PROGRAM)
     ended = broken(aborting)(*command.split(), code=1)
     assert "SIGABRT: Too many open files" in ended.err
@@ -139,7 +139,7 @@ def test_a_question_spills_to_half_of_the_free_disk_at_most(zlang: Zlang) -> Non
 @pytest.mark.parametrize(
     "command", ["check program.zexp", "plan program.zexp", "status", "sql select", "init", "doctor"]
 )
-def test_a_working_directory_that_is_gone(zlang: Zlang, command: str) -> None:
+def test_a_deleted_working_directory(zlang: Zlang, command: str) -> None:
     line = f"mkdir gone && cd gone && rmdir ../gone && exec {' '.join(COMMAND)} {command}"
     done = subprocess.run(
         ["bash", "-c", line], cwd=zlang.at, env=zlang.variables(), capture_output=True, text=True, timeout=120

@@ -39,19 +39,19 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Zlang:
     return zlang
 
 
-def test_a_forged_folder_harms_nobody_and_convinces_nobody(tmp_path: Path) -> None:
+def test_forged_folders_are_harmless_and_do_not_count(tmp_path: Path) -> None:
     score = forge(1, len(FORGERIES), place=tmp_path)
     assert score.wrong == []
     assert set(score.tried) == set(KEYS)
 
 
-def test_nothing_is_said_of_a_folder_that_is_as_it_was(measured: Zlang) -> None:
+def test_an_unchanged_folder_has_no_warning(measured: Zlang) -> None:
     for words in COMMANDS:
         ended = measured(*(measured.folder().name if word == "RUN" else word for word in words))
         assert UNVERIFIED not in ended.out + ended.err, words
 
 
-def test_whoever_asks_for_forged_figures_is_told(measured: Zlang) -> None:
+def test_queries_of_forged_figures_have_a_warning(measured: Zlang) -> None:
     run = measured.folder()
     before = (run / "journal.jsonl").read_bytes()
     written = b""

@@ -339,7 +339,7 @@ SWAPPED_TO: dict[str, Callable[[Disk], Iterator[range]]] = {
 
 
 @pytest.mark.parametrize("state", IN_USE)
-def test_what_is_in_use_is_refused_and_not_changed(spare: Disk, state: str) -> None:
+def test_devices_in_use_are_refused_and_unchanged(spare: Disk, state: str) -> None:
     bring, at_plan, at_step = IN_USE[state]
     with ExitStack() as stack:
         stack.enter_context(bring(spare))  # type: ignore[arg-type]
@@ -352,7 +352,7 @@ def test_what_is_in_use_is_refused_and_not_changed(spare: Disk, state: str) -> N
 
 
 @pytest.mark.parametrize("state", SUBTLY_IN_USE)
-def test_what_can_be_opened_exclusively_but_is_in_use_is_not_wiped(spare: Disk, state: str) -> None:
+def test_used_devices_that_allow_exclusive_open_are_not_wiped(spare: Disk, state: str) -> None:
     bring, reason = SUBTLY_IN_USE[state]
     with bring(spare):
         before = spare.digest()
@@ -362,7 +362,7 @@ def test_what_can_be_opened_exclusively_but_is_in_use_is_not_wiped(spare: Disk, 
         assert spare.digest() == before
 
 
-def test_what_is_exported_by_nvme_over_fabrics_is_not_wiped(spare: Disk) -> None:
+def test_devices_exported_by_nvme_over_fabrics_are_not_wiped(spare: Disk) -> None:
     namespace = "/sys/kernel/config/nvmet/subsystems/lab/namespaces/1"
     export = (
         f'mount -t tmpfs none /sys/kernel && mkdir -p {namespace} && echo {spare.node} >{namespace}/device_path && "$@"'
@@ -440,7 +440,7 @@ OTHERS: dict[str, tuple[Callable[[Disk], object], dict[str, str], str]] = {
 
 
 @pytest.mark.parametrize("case", OTHERS)
-def test_what_is_another_device_than_was_said_is_refused(spare: Disk, case: str) -> None:
+def test_a_device_that_differs_from_its_declaration_is_refused(spare: Disk, case: str) -> None:
     change, properties, reason = OTHERS[case]
     change(spare)
     before = spare.digest()
@@ -622,7 +622,7 @@ def test_swap_on_another_device_does_not_matter(spare: Disk) -> None:
     assert spare.zlang.rows("select count(*) as n from trials where valid")[0]["n"] == 1
 
 
-def test_what_may_be_wiped_is_wiped_and_nothing_else(spare: Disk) -> None:
+def test_only_devices_given_to_wipe_are_wiped(spare: Disk) -> None:
     say("mke2fs", "-q", "-t", "ext4", spare.node)
     before = spare.digest()
     spare.zlang("run", spare.program(rw="read"))
@@ -674,7 +674,7 @@ def test_data_without_a_signature_are_not_overwritten(spare: Disk, case: str) ->
     assert spare.digest() == before
 
 
-def test_what_a_run_wrote_is_its_own_and_both_ends_are_blank_afterwards(spare: Disk) -> None:
+def test_a_run_can_overwrite_its_own_data_and_blanks_both_ends(spare: Disk) -> None:
     """Two trials write the whole device; this data blocks neither the second trial nor a later run."""
     program = spare.program(rw="write | rw")
     path = spare.at / program
@@ -687,7 +687,7 @@ def test_what_a_run_wrote_is_its_own_and_both_ends_are_blank_afterwards(spare: D
 
 
 @pytest.mark.parametrize("is_overwritten", [True, False])
-def test_what_is_there_when_the_run_was_killed_is_kept_and_named(spare: Disk, is_overwritten: bool) -> None:
+def test_data_left_by_a_killed_run_are_kept_and_reported(spare: Disk, is_overwritten: bool) -> None:
     """It is unknown whether the run or somebody else wrote it."""
     program = spare.program(rw="write")
     path = spare.at / program
@@ -711,7 +711,7 @@ def test_what_is_there_when_the_run_was_killed_is_kept_and_named(spare: Disk, is
     assert spare.digest() == before
 
 
-def test_data_are_wiped_only_where_that_is_asked_for(spare: Disk) -> None:
+def test_data_are_wiped_only_with_wipe(spare: Disk) -> None:
     _data(spare, 4096)
     _data(spare, SIZE - 15)
     program = spare.program()
@@ -757,7 +757,7 @@ USES = {
 
 
 @pytest.mark.parametrize("tool", USES)
-def test_another_link_and_another_node_after_the_guard_lead_nowhere_else(disk: Path, tool: str) -> None:
+def test_a_link_or_node_replaced_after_the_guard_has_no_effect(disk: Path, tool: str) -> None:
     """Just before a tool starts, the link and the node in /dev in the program are replaced with a bystander's."""
     size = 400 * MIB
     before = set(Path("/dev").glob("zlang-one-*-spare"))  # a run that was killed on this machine may have left some

@@ -19,7 +19,7 @@ experiment small { on = data  run = reads  cache = as_is  collect = [vmstat {}] 
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_what_is_damaged_has_the_same_figures_or_does_not_count(disk: Path, seed: int) -> None:
+def test_damaged_trials_have_the_same_figures_or_do_not_count(disk: Path, seed: int) -> None:
     zlang = Zlang(disk)
     zlang("run", zlang.program(PROGRAM))
     zlang("resume", "--only", "1")

@@ -429,7 +429,7 @@ def test_a_name_in_a_directory_that_a_command_enters_names_a_disk(tmp_path: Path
 
 
 @pytest.mark.parametrize("way", GUARDED)
-def test_it_is_guarded(tmp_path: Path, way: str) -> None:
+def test_named_devices_are_guarded(tmp_path: Path, way: str) -> None:
     codes, armed, items = planned(tmp_path, *GUARDED[way])
     assert codes == []
     assert ID in armed
@@ -447,7 +447,7 @@ def test_it_is_guarded(tmp_path: Path, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", REFUSED)
-def test_it_is_refused(tmp_path: Path, way: str) -> None:
+def test_unguarded_devices_are_refused(tmp_path: Path, way: str) -> None:
     before, experiment, code = REFUSED[way]
     assert planned(tmp_path, before, experiment)[0] == [code]
 
@@ -566,7 +566,7 @@ def test_a_finding_names_both_things(tmp_path: Path, before: str, experiment: st
 
 
 @pytest.mark.parametrize(("role", "foundations"), PARENTS)
-def test_a_finding_says_what_a_kind_can_stand_on(tmp_path: Path, role: str, foundations: str) -> None:
+def test_the_hint_names_the_possible_parents(tmp_path: Path, role: str, foundations: str) -> None:
     before = f"kind two: {role} {{ {PLACE} }}\ntwo h {{ d = fast.blocks }}"
     (finding,) = findings_of(tmp_path, before, "on = h  with = fast  run = loads")
     assert finding.hint == f"a resource can name only what it is built on, here {foundations}: `on fast`"
@@ -612,7 +612,7 @@ EXPOSED = [
 
 
 @pytest.mark.parametrize(("before", "target", "devices"), EXPOSED)
-def test_what_is_made_on_a_device_hides_it_unless_it_hands_it_on(
+def test_a_resource_hides_its_device_unless_it_offers_it(
     tmp_path: Path, before: str, target: str, devices: list[str]
 ) -> None:
     experiment = chosen(tmp_path, before, f"on = {target}  run = reads")
@@ -621,7 +621,7 @@ def test_what_is_made_on_a_device_hides_it_unless_it_hands_it_on(
     assert [device.name for device in naming.exposed(thing)] == devices
 
 
-def test_a_text_names_a_device_by_what_it_offers_only_if_asked_for(tmp_path: Path) -> None:
+def test_offers_of_a_device_are_matched_only_on_request(tmp_path: Path) -> None:
     experiment = chosen(tmp_path, "", "on = fast  run = reads")
     (device, *_) = naming.devices_of(experiment)
     (offered, *_) = device.offers
@@ -653,7 +653,7 @@ def test_a_path_without_detours(text: str, plain: str) -> None:
         ("/dev/disk/by-id/*/ata-A", False),
     ],
 )
-def test_a_pattern_stands_for_paths_with_as_many_directories(pattern: str, is_matched: bool) -> None:
+def test_a_pattern_matches_paths_of_the_same_depth(pattern: str, is_matched: bool) -> None:
     assert naming._is_matched("/dev/disk/by-id/ata-A", pattern) is is_matched
 
 

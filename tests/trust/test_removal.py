@@ -104,7 +104,7 @@ BY_SCRIPT = [
 
 
 @pytest.mark.parametrize(("act", "by"), [*((act, "runner") for act in ACTS), *((act, "script") for act in BY_SCRIPT)])
-def test_what_the_run_did_not_make_is_kept_and_named(place: Zlang, act: str, by: str) -> None:
+def test_foreign_files_are_kept_and_named(place: Zlang, act: str, by: str) -> None:
     command, why = ACTS[act]
     (place.at / "act").write_text(f"{command}\n")
     name = place.program(program(act))
@@ -139,7 +139,7 @@ OPEN = [
 
 
 @pytest.mark.parametrize(("owner", "group", "mode", "is_taken"), OPEN)
-def test_root_measures_only_where_nobody_else_can_replace_anything(
+def test_root_measures_only_in_directories_that_others_cannot_change(
     tmp_path: Path, owner: int, group: int, mode: int, is_taken: bool
 ) -> None:
     above = tmp_path / "above"

@@ -57,7 +57,7 @@ def test_no_tool_is_given_a_force_option() -> None:
     assert [(name, line) for name, line in commands if FORCED.search(line)] == []
 
 
-def test_what_only_reads_a_program_runs_none_of_its_commands(tmp_path: Path) -> None:
+def test_read_only_commands_run_nothing_of_a_program(tmp_path: Path) -> None:
     zlang = Zlang(tmp_path)
     zlang.program(PROGRAM.replace("PWNED", f"{tmp_path}/pwned"))
     for command, code in READERS.items():

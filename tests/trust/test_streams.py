@@ -64,7 +64,7 @@ def shell(zlang: Zlang, line: str) -> int:
 
 
 @pytest.mark.parametrize("where", NOWHERE)
-def test_a_run_that_nobody_hears_is_carried_out(zlang: Zlang, where: str) -> None:
+def test_a_run_with_closed_output_is_carried_out(zlang: Zlang, where: str) -> None:
     zlang.program(FAILS_AT_FIRST)
     assert shell(zlang, f"$zlang run program.zexp {NOWHERE[where]}") == 1
     events = zlang.events()
@@ -100,7 +100,7 @@ def test_a_run_does_not_wait_for_a_reader_of_its_messages(zlang: Zlang, is_block
     assert len(zlang.committed()) == 5
 
 
-def test_messages_are_printed_again_when_somebody_reads_again() -> None:
+def test_output_continues_when_a_reader_returns() -> None:
     reader, writer = os.pipe()
     try:
         size = fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
@@ -168,7 +168,7 @@ def test_nohup_goes_on_when_the_terminal_hangs_up(zlang: Zlang) -> None:
     assert isinstance(zlang.events()[-1], Finish)
 
 
-def test_after_a_second_ctrl_c_what_stands_is_named(zlang: Zlang) -> None:
+def test_a_second_ctrl_c_names_the_leftovers(zlang: Zlang) -> None:
     """Resources cannot be removed while their removal hangs; the message says so, and `clean` removes them."""
     name = zlang.program(waits(zlang).replace("touch", "trap '' TERM; touch"))
     process = zlang.start("run", name)
@@ -192,7 +192,7 @@ def test_after_a_second_ctrl_c_what_stands_is_named(zlang: Zlang) -> None:
     assert not any(name.startswith("zlang-") for name in zlang.names())
 
 
-def test_what_to_type_for_a_run_that_could_not_be_sealed(zlang: Zlang) -> None:
+def test_hints_for_a_run_that_could_not_be_sealed(zlang: Zlang) -> None:
     name = zlang.program(waits(zlang))
     zlang.environment["XDG_STATE_HOME"] = "/dev/null/state"
     process = zlang.start("run", name)
@@ -206,7 +206,7 @@ def test_what_to_type_for_a_run_that_could_not_be_sealed(zlang: Zlang) -> None:
 
 
 @pytest.mark.parametrize("command", ["resume", "run"])
-def test_what_does_not_count_is_in_the_exit_code_again(zlang: Zlang, command: str) -> None:
+def test_failed_trials_give_exit_code_1_again(zlang: Zlang, command: str) -> None:
     zlang.run(FAILS_AT_FIRST, code=1)
     again = zlang("resume", code=1) if command == "resume" else zlang("run", "program.zexp", code=1)
     assert "5 of 6 trials count" in again.out

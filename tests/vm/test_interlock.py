@@ -134,7 +134,7 @@ def carry_out(guest: Guest, zlang: Zlang, program: str, wipe: str, code: int) ->
     bring_back(guest, zlang)
 
 
-def test_what_others_use_is_refused_and_not_changed(guest: Guest, others: dict[str, str], carried_out: Zlang) -> None:
+def test_devices_in_use_are_refused_and_unchanged(guest: Guest, others: dict[str, str], carried_out: Zlang) -> None:
     """Physical and logical volumes, an array and its member, partitions, vdevs: each refusal has its reason."""
     cases = {**IN_USE, **NOT_EMPTY}
     devices = [f'("{name}", "{others.get(of, of)}", {size}MiB)' for name, (of, size, _) in cases.items()]
@@ -172,7 +172,7 @@ experiment carried { on = data  run = load  cache = cold }
 """
 
 
-def test_what_is_armed_and_blank_carries_an_array_and_a_pool(guest: Guest, carried_out: Zlang) -> None:
+def test_armed_blank_disks_can_have_an_array_and_a_pool(guest: Guest, carried_out: Zlang) -> None:
     """Both use the same two disks in turn, and each must find them blank; no other disk changes."""
     before = content(guest)
     carry_out(guest, carried_out, CARRYING, "", code=0)

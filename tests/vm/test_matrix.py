@@ -83,7 +83,7 @@ def carry_out(guest: Guest, zlang: Zlang, program: str) -> None:
     bring_back(guest, zlang)
 
 
-def test_what_others_do_is_denied_or_not_written_to(guest: Guest, carried_out: Zlang) -> None:
+def test_foreign_uses_are_denied_or_not_overwritten(guest: Guest, carried_out: Zlang) -> None:
     guest(PREPARE)
     try:
         before = guest(CONTENT).stdout

@@ -88,7 +88,7 @@ experiment refill { on = data  run = reads  cache = refilled | cold }
 """
 
 
-def test_what_another_reader_left_in_the_arc_is_not_cold(guest: Guest, carried_out: Zlang) -> None:
+def test_data_cached_in_the_arc_by_another_reader_are_not_cold(guest: Guest, carried_out: Zlang) -> None:
     version = guest("zfs version").stdout.split()[0].removeprefix("zfs-").split("-")[0]
     hand_over(guest, carried_out, REFILLED + POOL.replace("VERSION", version))
     guest(START, check=False)
@@ -296,9 +296,7 @@ ls -d runs/*/trials/*/*/a*/event* | wc -l >events
 
 
 @pytest.mark.parametrize("event", ["rebuild { device = 2  speed_max = 1MiB/s }", "check { speed_max = 1MiB/s }"])
-def test_a_script_that_is_ended_while_an_array_is_busy_makes_it_anew(
-    guest: Guest, carried_out: Zlang, event: str
-) -> None:
+def test_a_script_stopped_with_a_busy_array_recreates_it(guest: Guest, carried_out: Zlang, event: str) -> None:
     """If killed, it leaves the busy array to its next start; if told to stop, it removes the array itself."""
     changed = MEANWHILE[: MEANWHILE.index("let event")] + f"let event = {event}\n"
     hand_over(guest, carried_out, changed + "experiment meanwhile { on = data  run = reads  during = event }")

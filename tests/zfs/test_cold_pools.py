@@ -35,7 +35,7 @@ def test_a_refilled_pool_is_not_cold(zfs_fuse: ZfsFuse, load: str) -> None:
     assert zfs_fuse.answers(counted) == [["cold", "cold", 2]]
 
 
-def test_what_may_be_in_the_arc_counts(zfs_fuse: ZfsFuse) -> None:
+def test_trials_that_may_read_from_the_arc_count(zfs_fuse: ZfsFuse) -> None:
     loads = [
         "rw = randread  bs = 16KiB  time_based = on  runtime = 1s",
         "rw = randread  bs = 4KiB  numjobs = 4",

@@ -119,7 +119,7 @@ def test_the_script_of_the_sweep(zfs_fuse: ZfsFuse) -> None:
     assert zfs_fuse.answers("select cache_state, count(*) from trials group by 1") == [["cold", 8]]
 
 
-def test_a_cache_on_a_device_of_its_own(zfs_fuse: ZfsFuse) -> None:
+def test_a_cache_on_a_separate_device(zfs_fuse: ZfsFuse) -> None:
     """The device is created before the pool that names it, emptied with it, and removed after it."""
     text = program_with("cache = none | stripe(fast)").replace("import zfs", "import filesystems\nimport zfs")
     text = text.replace("pool tank", "loop fast on here { size = 64MiB  allocation = sparse }\npool tank")
@@ -216,12 +216,12 @@ def test_no_property_of_zfs_fuse_is_left_out(kind: str, tried: list[str]) -> Non
         ("special = stripe(1)", "", "must be a full path or shorthand device name"),
     ],
 )
-def test_what_the_tool_says_against_it(zfs_fuse: ZfsFuse, pool: str, dataset: str, message: str) -> None:
+def test_errors_of_zfs_are_reported(zfs_fuse: ZfsFuse, pool: str, dataset: str, message: str) -> None:
     zfs_fuse.run(program_with(pool, dataset), code=1)
     assert message in zfs_fuse.failed()[0]
 
 
-def test_what_is_not_in_force_is_an_error_with_both_values(zfs_fuse: ZfsFuse) -> None:
+def test_a_property_not_in_force_is_an_error_with_both_values(zfs_fuse: ZfsFuse) -> None:
     meddle = """
     shell meddles { command = "zfs set atime=on \\"$(df --output=source . | tail -n 1)\\"" }
     experiment meddled { on = data  before = meddles  run = reads }
@@ -272,7 +272,7 @@ def test_a_pool_that_was_left_exported_is_removed(zfs_fuse: ZfsFuse) -> None:
     resumed.communicate(timeout=60)
 
 
-def test_what_does_not_bear_the_mark_is_left_alone(zfs_fuse: ZfsFuse) -> None:
+def test_a_pool_without_the_mark_of_the_run_is_not_destroyed(zfs_fuse: ZfsFuse) -> None:
     program = SLOW.replace("sleep 60", 'zfs set org.zlang:run=another \\"$(df --output=source . | tail -n 1)\\"')
     output = zfs_fuse.run(program, code=None)
     assert "is not of this run" in output.replace("\n", " ")
@@ -397,7 +397,7 @@ def test_snapshots_and_clones_come_and_go_in_their_order(zfs_fuse: ZfsFuse) -> N
     assert rows == [["cold", 6]]
 
 
-def test_what_a_snapshot_and_a_clone_are(zfs_fuse: ZfsFuse) -> None:
+def test_snapshots_and_clones(zfs_fuse: ZfsFuse) -> None:
     live = SNAPSHOTS.split("experiment live", maxsplit=1)[0]
     zfs_fuse.run(live + "experiment seen { on = target  run = look }")
     assert zfs_fuse.failed() == []
