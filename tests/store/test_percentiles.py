@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from run_folders import RunBuilder
 
+from zlang.readers.reading import tail
 from zlang.store import store
 from zlang.store.ingest import ingest
 from zlang.store.query import run_query
@@ -67,3 +68,26 @@ def test_merged_percentiles_are_those_of_all_operations(
 
 def test_of_no_operations_there_is_no_percentile(empty: Path) -> None:
     assert run_query(empty, "select latency_percentile(ns, count, 99) from latency").rows == ((None,),)
+
+
+@given(bins=BINS, unused=st.dictionaries(st.integers(0, 10**11), st.just(0), max_size=3))
+def test_operations_above_the_tail_take_one_percent_of_the_time_at_most(
+    bins: dict[int, int], unused: dict[int, int]
+) -> None:
+    every = sorted((unused | bins).items())
+    times = {ns: ns * count for ns, count in every}
+    values = [ns for ns, _ in every]
+    fits = [ns for ns in values if 100 * sum(times[other] for other in values if other > ns) <= sum(times.values())]
+    assert tail(values, [count for _, count in every]) == min(fits)
+
+
+@pytest.mark.usefixtures("judged_by_print")
+def test_the_database_has_the_tail_of_each_histogram(tmp_path: Path) -> None:
+    run = RunBuilder(tmp_path / "runs" / "r")
+    for replicate, bins in enumerate(({"1000": 10_000, "2000": 5, "90000": 1}, {"10": 1}), 1):
+        printed = {"metrics": {"read_iops": 1}, "latency": [["read_clat", bins]]}
+        run.measured("p0", replicate, {"bs": 4096, "iodepth": 1}, orjson.dumps(printed))
+    run.done()
+    ingest(tmp_path / "runs", tmp_path / "results.duckdb")
+    rows = run_query(tmp_path / "results.duckdb", "SELECT replicate, tail FROM histograms ORDER BY 1").rows
+    assert rows == ((1, 1000), (2, 10))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate
+from operator import mul
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -171,6 +172,17 @@ def percentiles(bins: Mapping[int, int], per_mille: Sequence[int | Fraction]) ->
     values = sorted(bins)
     counts = list(accumulate(map(bins.__getitem__, values)))
     return [values[bisect_left(counts, rank)] for rank in ranks]
+
+
+def tail(values: Sequence[int], counts: Sequence[int]) -> int:
+    """The least bin above which operations took at most 1 % of the time of all; values are in ascending order."""
+    times = list(map(mul, values, counts))
+    total, above = sum(times), 0
+    for value, time in zip(reversed(values), reversed(times), strict=True):
+        above += time
+        if 100 * above > total:
+            return value
+    return values[0]
 
 
 def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:

@@ -23,7 +23,7 @@ from zlang.plan.plan import Finding, Header, Setup, Step, Trial
 from zlang.plan.state import Make, Walk
 from zlang.readers import outside
 from zlang.readers.judge import judge
-from zlang.readers.reading import Histogram, Judgement, Phase
+from zlang.readers.reading import Histogram, Judgement, Phase, tail
 from zlang.run import findings, parallel, sequential
 from zlang.run.account import PERHAPS_UNREAD, Account
 from zlang.run.run_state import Attempt
@@ -408,6 +408,7 @@ def _binned(histogram: Histogram) -> Row:
         "total": sum(counts),
         "ns": ns,
         "counts": counts,
+        "tail": tail(ns, counts),
     }
 
 

@@ -96,16 +96,17 @@ CREATE VIEW metrics AS
         UNION ALL BY NAME SELECT * EXCLUDE ("group") FROM stream_metrics
     ) ANTI JOIN copies USING (run, trial, replicate) WHERE valid;
 
--- One row a histogram: the bins of the distribution that `metric` names. `latency` has a row for every bin.
+-- One row a histogram: the bins of the distribution that `metric` names. `latency` has a row for every bin. Operations in
+-- bins above `tail` took at most 1 % of the time of all operations together.
 CREATE TABLE histograms (
     run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, valid BOOLEAN,
-    metric VARCHAR, total HUGEINT, ns BIGINT[], counts BIGINT[]
+    metric VARCHAR, total HUGEINT, ns BIGINT[], counts BIGINT[], tail BIGINT
 );
 
 -- The same of each stream, where a trial has several. In `latency` a row without a `stream` is of the whole trial.
 CREATE TABLE stream_histograms (
     run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, valid BOOLEAN, stream VARCHAR, host VARCHAR,
-    metric VARCHAR, total HUGEINT, ns BIGINT[], counts BIGINT[]
+    metric VARCHAR, total HUGEINT, ns BIGINT[], counts BIGINT[], tail BIGINT
 );
 CREATE VIEW latency AS
     SELECT run, experiment, trial, replicate, metric, unnest(ns) AS ns, unnest(counts) AS count, stream, host

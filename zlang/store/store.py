@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-VERSION = "8"
+VERSION = "9"
 """The format of the tables in schema.sql. It changes if a query would work with only one of two versions."""
 
 ALIAS = "zlang_results"

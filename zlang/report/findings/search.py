@@ -147,22 +147,11 @@ def _traits(trials: Trials) -> Mapping[tuple[object, object], Mapping[str, float
 
 def _tail_by_trial(trials: Trials) -> Mapping[_Key, Mapping[str, float]]:
     """For each trial, the completion time in ns above which operations took 1 % of all time."""
-    completions = (
-        'SELECT distribution, means FROM "columns" '
-        f"WHERE experiment = {literal(trials.experiment)} AND ends_with(means, '.completion.p99')"
-    )
     rows = run_query(
         trials.db,
-        # Within each row, as all bins of a long run together take gigabytes. They are in ascending order.
-        "WITH own AS (SELECT run, trial, replicate, means, ns, "
-        "list_transform(list_zip(ns, counts), lambda bin: bin[1]::DOUBLE * bin[2]) AS spent "
-        f"FROM histograms JOIN ({completions}) ON metric = distribution WHERE valid AND run IN ({_runs(trials)})), "
-        "tails AS (SELECT *, list_reduce("
-        "list_prepend({'ns': ns[1], 'left': 0.99 * list_sum(spent)}, "
-        "list_transform(list_zip(ns, spent), lambda bin: {'ns': bin[1], 'left': bin[2]})), "
-        "lambda before, bin: CASE WHEN before.left <= 0 THEN before "
-        "ELSE {'ns': bin.ns, 'left': before.left - bin.left} END).ns AS tail FROM own) "
-        "SELECT run, trial, replicate, means, tail FROM tails WHERE tail IS NOT NULL",
+        "SELECT run, trial, replicate, means, tail FROM histograms "
+        f'JOIN "columns" c ON metric = distribution AND c.experiment = {literal(trials.experiment)} '
+        f"WHERE valid AND run IN ({_runs(trials)}) AND ends_with(means, '.completion.p99')",
     ).rows
     result: dict[_Key, dict[str, float]] = defaultdict(dict)
     for run, trial, replicate, means, ns in rows:
