@@ -78,7 +78,7 @@ def test_an_output_has_the_permissions_that_the_umask_leaves(tmp_path: Path) -> 
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o600
 
 
-def test_an_output_that_is_there_keeps_its_owner_and_attributes(tmp_path: Path) -> None:
+def test_an_existing_output_keeps_its_owner_and_attributes(tmp_path: Path) -> None:
     path = tmp_path / "report"
     path.write_bytes(b"old")
     path.chmod(0o640)
@@ -103,7 +103,7 @@ def test_an_output_with_several_names_is_written_in_place(tmp_path: Path) -> Non
     assert other.read_bytes() == b"new"
 
 
-def test_an_output_that_fails_leaves_what_is_there(tmp_path: Path) -> None:
+def test_a_failed_write_keeps_the_existing_file(tmp_path: Path) -> None:
     path = tmp_path / "report"
     path.write_bytes(b"old")
     with pytest.raises(ZeroDivisionError):
@@ -162,7 +162,7 @@ def test_only_regular_files_are_read(tmp_path: Path, make: Callable[[Path], obje
     assert descriptors() == before
 
 
-def test_a_file_is_read_as_far_as_it_may_be_long(tmp_path: Path) -> None:
+def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x" * 1000)
     assert files.read_regular(path, 1000) == b"x" * 1000
@@ -286,7 +286,7 @@ def test_a_users_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert files.user_directory("XDG_TEST", "below") is None
 
 
-def test_a_home_that_is_not_there_is_not_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_missing_home_directory_is_not_created(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("XDG_TEST", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "nonexistent"))
     assert files.user_directory("XDG_TEST", "below") is None

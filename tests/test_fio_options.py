@@ -123,7 +123,7 @@ def test_fio_takes_every_property() -> None:
 
 
 @pytest.mark.skipif(FIO is None, reason="fio is not installed")
-def test_fio_refuses_what_it_does_not_know() -> None:
+def test_fio_refuses_unknown_options() -> None:
     wrong = [
         ("null", "rw", "nope"),
         ("null", "rwmixread", "101"),

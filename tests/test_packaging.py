@@ -128,7 +128,7 @@ def test_the_wheel_holds_the_package_its_tables_the_library_and_the_examples(whe
     assert any(name.endswith("/LICENSE") for name in names)
 
 
-def test_an_installed_zlang_that_is_read_only_works_and_stays_as_it_is(installed: Path, tmp_path: Path) -> None:
+def test_a_read_only_installation_works_and_is_unchanged(installed: Path, tmp_path: Path) -> None:
     def state() -> dict[Path, tuple[int, int]]:
         return {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in installed.rglob("*")}
 

@@ -511,7 +511,7 @@ def modules_of(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
             )
 
 
-def test_imports_within_functions_load_what_the_module_has_not_loaded() -> None:
+def test_imports_within_functions_are_not_loaded_already() -> None:
     useless = []
     for path in MODULES:
         late = list(late_imports(ast.parse(path.read_text("utf-8"))))

@@ -9,7 +9,7 @@ from zlang.check import library
 
 
 @pytest.mark.parametrize("kind", generate_zfs.KINDS)
-def test_the_library_has_what_is_generated(kind: str) -> None:
+def test_the_library_has_the_generated_properties(kind: str) -> None:
     declared = library.load().kind(kind)
     generated = generate_zfs.properties(kind)
     assert [each.name for each in generated if each.name not in declared.properties] == []

@@ -55,7 +55,7 @@ def planned() -> list[str]:
     return [str(item) for item in plans.plan(checked, programs.choose(checked, None), 1, Overrides()).plan.items()]
 
 
-def test_a_plan_is_the_same_where_nothing_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plan_is_the_same_without_memoised_results(monkeypatch: pytest.MonkeyPatch) -> None:
     """A value reused from another frame equals the one that this frame would compute."""
     expected = planned()
 

@@ -216,7 +216,7 @@ def test_a_bug_gives_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
 # -- output without golden files, because it depends on this machine or grows
 
 
-def test_options_that_messages_name_are_there(zlang: Zlang) -> None:
+def test_options_named_in_messages_exist(zlang: Zlang) -> None:
     """Check every `zlang COMMAND … --option` mentioned in the code and the library."""
     files = [*(REPOSITORY / "zlang").rglob("*.py"), *(REPOSITORY / "stdlib").glob("*.zexp")]
     named = {
@@ -301,7 +301,7 @@ def test_the_limit_can_be_lowered_and_raised(zlang: Zlang) -> None:
     assert "3 of 3 trials count" in zlang("run", name, "--limit", "3").out
 
 
-def test_repository_is_where_it_is_thought_to_be() -> None:
+def test_the_repository_is_found() -> None:
     assert (REPOSITORY / "zlang" / "cli" / "app.py").is_file()
 
 

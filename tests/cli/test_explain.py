@@ -69,7 +69,7 @@ def test_every_pitfall_is_found_or_shown_to_be_excluded() -> None:
 
 
 @PLANNED
-def test_the_command_has_what_excludes_it(
+def test_the_command_of_a_page_prints_what_the_page_shows(
     code: explaining.Explained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: CaptureFixture[str]
 ) -> None:
     page = explaining.page(code)
@@ -138,7 +138,7 @@ def test_findings_about_results_have_a_page(word: str, capsys: CaptureFixture[st
         ("datasets", "did you mean `dataset`?"),
     ],
 )
-def test_a_code_that_is_not_there_has_a_nearest_one(word: str, hint: str, capsys: CaptureFixture[str]) -> None:
+def test_an_unknown_code_has_a_suggestion(word: str, hint: str, capsys: CaptureFixture[str]) -> None:
     assert guarded(["explain", word]) == 1
     error = capsys.readouterr().err
     assert error.startswith(f"error: `{word}` is not a code, a rule, a metric or a kind\n  = help: {hint}")

@@ -59,7 +59,7 @@ def test_ambiguous_mistakes_are_not_fixed(here: Path, capsys: CaptureFixture[str
     assert "mends" not in capsys.readouterr().err
 
 
-def test_the_file_stays_what_it_was(here: Path) -> None:
+def test_a_fixed_file_keeps_its_link_mode_and_line_ends(here: Path) -> None:
     real = here / "real.zexp"
     real.write_bytes(WRONG.replace("\n", "\r\n").encode())
     real.chmod(0o640)

@@ -54,7 +54,7 @@ def test_json_is_an_object_a_line(option: list[str], here: Path, capsys: Capture
     ]
 
 
-def test_a_format_that_is_not_there_has_a_nearest_one(here: Path, capsys: CaptureFixture[str]) -> None:
+def test_an_unknown_format_has_a_suggestion(here: Path, capsys: CaptureFixture[str]) -> None:
     assert check("a.zexp", "--format", "srif") == 2
     assert "`srif`: did you mean `sarif`?" in " ".join(capsys.readouterr().err.split())
 

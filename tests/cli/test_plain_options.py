@@ -35,7 +35,7 @@ def command_lines(draw: st.DrawFn) -> list[str]:
 
 
 @given(words=command_lines())
-def test_words_mean_what_they_mean_to_typer(words: list[str]) -> None:
+def test_options_mean_the_same_as_to_typer(words: list[str]) -> None:
     plain = plain_options.read(words)
     if plain is None:
         return

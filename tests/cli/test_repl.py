@@ -80,7 +80,7 @@ def test_a_mistake_is_answered_and_the_conversation_goes_on(say: Say) -> None:
     assert "quickstart" in out
 
 
-def test_ctrl_c_drops_what_was_typed(say: Say) -> None:
+def test_ctrl_c_discards_the_typed_line(say: Say) -> None:
     out, _ = say("select 'dropped'\x03select 'kept';\r")
     assert "kept" in out
     assert "dropped" not in out

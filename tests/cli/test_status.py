@@ -56,9 +56,7 @@ def test_a_run_is_read_once(
     assert sorted(run.path.rglob("*")) == before
 
 
-def test_a_changed_output_is_reported_as_long_as_it_is_changed(
-    run: RunBuilder, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_changed_output_is_reported_until_it_is_restored(run: RunBuilder, capsys: pytest.CaptureFixture[str]) -> None:
     first = answers(capsys)
     file = run.path / "trials/p/1/a1/measure.out"
     times = file.stat().st_mtime_ns
@@ -83,7 +81,7 @@ def test_trials_that_are_added_are_counted(run: RunBuilder, capsys: pytest.Captu
         assert "lab  2 of 2 trials  finished" in shown, shown
 
 
-def test_two_at_a_time_say_the_same(run: RunBuilder, tmp_path: Path) -> None:
+def test_two_concurrent_calls_give_the_same_answer(run: RunBuilder, tmp_path: Path) -> None:
     time.sleep(2.1)  # these processes do not save an answer for a folder that changed just now
     command = [sys.executable, "-m", "zlang.cli.app", "status", "lab"]
     for _ in range(2):

@@ -61,7 +61,7 @@ def script(path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_shellcheck_has_nothing_to_say(program: str, tmp_path: Path) -> None:
+def test_shellcheck_finds_nothing(program: str, tmp_path: Path) -> None:
     (tmp_path / program).write_text(PROGRAMS[program], "utf-8")
     emitted = subprocess.run([ZLANG, "plan", program, "--emit", "sh"], cwd=tmp_path, capture_output=True, check=True)
     done = subprocess.run(["shellcheck", "-s", "sh", "-"], input=emitted.stdout, capture_output=True, check=False)

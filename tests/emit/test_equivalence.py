@@ -152,7 +152,7 @@ def test_the_script_hashes_the_files_of_a_trial_as_the_runner_does(tmp_path: Pat
     assert not hashes.is_of_directory(run / attempt.out, attempt.files)
 
 
-def test_the_runner_goes_on_where_the_script_stopped_and_the_other_way_round(tmp_path: Path) -> None:
+def test_runner_and_script_can_continue_each_others_run(tmp_path: Path) -> None:
     stuck = plan(setup("p", "pool", unmake="[ -e gone ]"), trial(1, "p"), trial(2, "p"))
     run = carry_out(tmp_path, stuck, code=1)
     (tmp_path / "gone").touch()

@@ -34,7 +34,7 @@ def steps_of(name: str) -> Iterator[Step]:
 
 
 @pytest.mark.parametrize("name", ["rebuilding", "rebuilding_md", "working_day"])
-def test_shellcheck_has_nothing_to_say(name: str) -> None:
+def test_shellcheck_finds_nothing(name: str) -> None:
     script = "".join(plans.emit(plan_of(name), "sh"))
     done = subprocess.run(["shellcheck", "-s", "sh", "-"], input=script.encode(), capture_output=True, check=False)
     assert (done.returncode, done.stdout.decode()) == (0, "")

@@ -30,6 +30,6 @@ def test_emitting_twice_gives_the_same_output(name: str) -> None:
     assert list(EMITTERS[name].emit(plan)) == list(EMITTERS[name].emit(plan))
 
 
-def test_shellcheck_has_nothing_to_say(tmp_path: Path) -> None:
+def test_shellcheck_finds_nothing(tmp_path: Path) -> None:
     done = subprocess.run(["shellcheck", "-s", "sh", write(tmp_path, full_plan())], capture_output=True, check=False)
     assert (done.stdout.decode(), done.returncode) == ("", 0)

@@ -100,7 +100,7 @@ def test_nothing_invisible_is_emitted(form: str, made: tuple[Plan, list[str]]) -
 
 
 @pytest.mark.parametrize("shell", SHELLS)
-def test_invisible_text_is_exact_where_it_is_executed(shell: str, tmp_path: Path) -> None:
+def test_invisible_characters_are_exact_in_executed_text(shell: str, tmp_path: Path) -> None:
     text = "a'\u202e'\u200b\u202e\n\x1b[2J\x7f\r\n\u2066\U000e0041%s\\\u00a0"
     run = carry_out(tmp_path, plan(trial(1, steps=[step("m", f"printf %s {shlex.quote(text)}")]), title=text), shell)
     assert (run / "trials/t1/1/a1/m.out").read_bytes().decode() == text
@@ -132,7 +132,7 @@ def test_text_is_inert_in_the_runbook(made: tuple[Plan, list[str]]) -> None:
 
 
 @pytest.mark.parametrize("text", ["```", "a\n`````\nb", "`"])
-def test_a_fence_is_longer_than_what_it_holds(text: str) -> None:
+def test_a_fence_is_longer_than_any_in_its_text(text: str) -> None:
     emitted = "".join(markdown.emit(plan(trial(1, steps=[step("m", text)]))))
     longest = max(len(line) for line in text.split("\n") if set(line) == {"`"})
     assert "\n" + "`" * max(3, longest + 1) + "sh\n" + text + "\n" in emitted

@@ -68,7 +68,7 @@ def test_commands_are_as_blessed(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
-def test_shellcheck_has_nothing_to_say(path: Path, tmp_path: Path) -> None:
+def test_shellcheck_finds_nothing(path: Path, tmp_path: Path) -> None:
     program = checked(path)
     for number, (name, experiment) in enumerate(program.program.experiments.items()):
         planned = plans.plan(program, experiment, 1, Overrides())

@@ -97,7 +97,7 @@ def _busybox_first(at: Path) -> str:
     return f"{bin_}:{os.environ['PATH']}"
 
 
-def test_a_make_that_fails_is_unmade_and_the_next_trial_goes_on(tmp_path: Path) -> None:
+def test_a_failed_create_is_cleaned_up_and_the_next_trial_runs(tmp_path: Path) -> None:
     items = (setup("p", "pool"), setup("d", "data", "pool", make="exit 3"), trial(1, "pd"), trial(2, "p"))
     run = carry_out(tmp_path, plan(*items), code=1)
     assert words(events(run)) == ["session", "+p", "-d", "!t1 make-d", "=t2", "-p", "finish"]
@@ -198,7 +198,7 @@ def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
 
 
 @each_shell
-def test_after_kill_9_it_unmakes_and_goes_on(tmp_path: Path, shell: str) -> None:
+def test_after_kill_9_the_script_cleans_up_and_continues(tmp_path: Path, shell: str) -> None:
     at_work = "touch busy; [ -e go ] || { setsid sleep 60 & sleep 60; }"
     items = plan(
         setup("p", "pool", make="touch pool", unmake="rm -f pool"), trial(1), trial(2, "p", [step("m", at_work)])

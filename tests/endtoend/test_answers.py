@@ -91,7 +91,7 @@ def test_a_report_of_a_run_without_trials_that_count_has_no_number_of_them(zlang
     assert "n = 0" not in answered
 
 
-def test_the_database_keeps_what_was_found_before_the_run(zlang: Zlang) -> None:
+def test_the_database_keeps_findings_about_the_program(zlang: Zlang) -> None:
     program = SPEED.format(clauses="").replace("repeat = 2", "")
     zlang.run("# allow too-few-replicates: they only count\n\n" + program)
     answer = zlang("sql", "SELECT name, severity, allowed FROM findings WHERE stage = 'before'", "--format", "ndjson")

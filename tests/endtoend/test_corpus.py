@@ -89,7 +89,7 @@ def test_cold_and_hot_are_verified_over_all_files(zlang: Zlang) -> None:
     ]
 
 
-def test_a_tree_that_is_there_is_copied_and_left_alone(zlang: Zlang) -> None:
+def test_an_existing_tree_is_copied_and_unchanged(zlang: Zlang) -> None:
     held = {"a": b"1" * 5000, "with space/b": b"", "with space/$(c)": b"2"}
     for name, content in held.items():
         path = zlang.at / "source" / name

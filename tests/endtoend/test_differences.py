@@ -51,7 +51,7 @@ def test_two_programs(lab: Zlang) -> None:
     assert "the same 4 trials in the same order" in lab("diff", "program.zexp", "program.zexp").out
 
 
-def test_a_revision_and_what_it_imported(lab: Zlang) -> None:
+def test_a_revision_is_compared_with_its_imports(lab: Zlang) -> None:
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org"]
     for words in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "a"]):
         subprocess.run([*git, *words], cwd=lab.at, check=True)

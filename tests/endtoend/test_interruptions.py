@@ -76,7 +76,7 @@ def test_a_killed_run_goes_on(zlang: Zlang, seed: int) -> None:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGQUIT, 131), (signal.SIGTERM, 143)])
-def test_an_interrupted_run_tidies_up(zlang: Zlang, number: signal.Signals, code: int) -> None:
+def test_an_interrupted_run_cleans_up(zlang: Zlang, number: signal.Signals, code: int) -> None:
     """Forked workers of fio keep writing after their parent is killed, so they must be found as well."""
     process = zlang.start("run", zlang.program(LONG))
     wait_for(lambda: begun(zlang, "measure"))

@@ -29,7 +29,7 @@ def program(pause: str = "0") -> str:
     return GROWS.replace("PAUSE", pause)
 
 
-def test_each_trial_finds_what_those_before_it_wrote(zlang: Zlang) -> None:
+def test_each_trial_reads_the_writes_of_earlier_trials(zlang: Zlang) -> None:
     ended = zlang.run(program())
     assert "12 of 12 trials count" in ended.out
     assert zlang.rows(EARLIER) == ALL
@@ -76,7 +76,7 @@ def test_a_single_trial_finds_the_changes_of_all_before(zlang: Zlang) -> None:
     assert len(commits) == 1
 
 
-def test_another_order_of_trials_reuses_only_what_has_the_same_history(zlang: Zlang) -> None:
+def test_another_order_reuses_only_trials_with_the_same_history(zlang: Zlang) -> None:
     zlang.run(program())
     other = zlang("plan", "program.zexp", "--seed", "3")
     assert "earlier runs have measured all" not in other.out

@@ -57,7 +57,7 @@ def test_the_quickstart_answers(zlang: Zlang) -> None:
     assert left_of(zlang.folder().name) == []
 
 
-def test_a_second_plan_knows_what_the_first_run_took(zlang: Zlang) -> None:
+def test_a_second_plan_estimates_from_the_first_run(zlang: Zlang) -> None:
     name = zlang.program(WRITES)
     assert "of unknown duration" in zlang("plan", name).out
     ended = zlang("run", name).out
@@ -165,7 +165,7 @@ def test_the_emitted_script_measures_the_same_and_is_ingested(zlang: Zlang) -> N
     assert zlang.names() == {name, "script", "runs", "results.duckdb"}
 
 
-def test_nothing_is_touched_but_what_was_named(zlang: Zlang) -> None:
+def test_only_named_paths_are_touched(zlang: Zlang) -> None:
     (zlang.at / "keep").mkdir()
     for name in ("data", "keep/data", "zlang-mine", ".hidden"):
         (zlang.at / name).write_text(name)

@@ -22,7 +22,7 @@ experiment e { on = data  run = reads | [reads, others]  cache = as_is }
 
 @pytest.mark.skipif(platform.machine() not in refusing.NUMBERS, reason="the numbers of its system calls are unknown")
 @pytest.mark.parametrize("error", [errno.EPERM, errno.ENOSYS], ids=errno.errorcode.get)
-def test_the_message_names_the_engine_and_what_to_do(zlang: Zlang, error: int) -> None:
+def test_the_message_names_the_engine_and_the_remedy(zlang: Zlang, error: int) -> None:
     """Only fio's report names the refused call: fio prints nothing."""
     zlang.prefix = refusing.prefix(error, "io_setup", "io_uring_setup")
     ended = zlang.run(PROGRAM, code=1)

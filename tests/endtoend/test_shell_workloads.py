@@ -53,7 +53,7 @@ def test_files_left_by_a_command_are_removed(zlang: Zlang, fields: str, runs: st
     assert not list(zlang.at.glob("zlang-*"))
 
 
-def test_metrics_are_read_from_what_is_printed(zlang: Zlang) -> None:
+def test_metrics_are_read_from_the_output(zlang: Zlang) -> None:
     zlang.run(METRICS)
     rows = zlang.rows("select elapsed, user_s, sys_s, speed, iops, odd from trials")
     assert len(rows) == 2
@@ -291,13 +291,13 @@ def test_a_wrapper_has_metrics(zlang: Zlang) -> None:
     assert [row["words"] for row in zlang.rows("select words from trials where elapsed > 0")] == [3]
 
 
-def test_each_stream_has_the_metrics_of_what_starts_it(zlang: Zlang) -> None:
+def test_each_stream_has_the_metrics_of_its_wrapper(zlang: Zlang) -> None:
     zlang.run(COUNTED, "--experiment", "both")
     (row,) = zlang.rows("select valid, why_not, looks_words, naps_words from all_trials")
     assert list(row.values()) == [True, "", 3, 3]
 
 
-def test_a_workload_with_events_has_the_metrics_of_what_starts_it(zlang: Zlang) -> None:
+def test_a_workload_with_events_has_the_metrics_of_its_wrapper(zlang: Zlang) -> None:
     zlang.run(COUNTED, "--experiment", "watched")
     assert [row["words"] for row in zlang.rows("select words from trials")] == [3]
 

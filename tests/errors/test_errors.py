@@ -356,7 +356,7 @@ def texts_with_one_fix(findings: list[Diagnostic]) -> Iterator[tuple[Diagnostic,
 
 
 @pytest.mark.parametrize("case", ALL, ids=lambda case: case.name)
-def test_a_fix_mends_what_it_is_for(case: Case) -> None:
+def test_a_fix_removes_its_finding(case: Case) -> None:
     overrides = Overrides(case.settings, case.profile)
     for finding, text in texts_with_one_fix(findings_of(case.text, overrides)):
         after = [(other.code, other.message) for other in findings_of(text, overrides)]

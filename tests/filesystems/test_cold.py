@@ -97,7 +97,7 @@ def test_a_file_that_is_refilled_while_it_is_measured_is_not_cold(zlang: Zlang) 
     assert [why.partition(" only ")[0] for why in whys] == ["cache not cold:"] * 3
 
 
-def test_the_script_leaves_behind_what_shows_it(zlang: Zlang) -> None:
+def test_the_script_records_a_refilled_cache(zlang: Zlang) -> None:
     text = REFILLED + LAYERS + READS + "experiment one { on = data  run = reads  cache = refilled | cold }"
     (zlang.at / "program.zexp").write_text(text, "utf-8")
     (zlang.at / "plan.sh").write_text(zlang("plan", "program.zexp", "--emit", "sh").out, "utf-8")

@@ -53,7 +53,7 @@ def treated() -> dict[str, list[str]]:
     return {kind: [text for text in texts if text] for kind, texts in outputs.items()}
 
 
-def test_a_treatment_is_verified_and_lasts_as_long_as_what_it_was_done_to() -> None:
+def test_a_treatment_is_verified_and_lasts_as_long_as_its_target() -> None:
     Path("states.zexp").write_text(STATES.replace("STATES", ALL), "utf-8")
     output = zlang("run", "states.zexp", "--yes", code=None)
     assert failed() == [], output
@@ -76,7 +76,7 @@ def test_a_treatment_is_verified_and_lasts_as_long_as_what_it_was_done_to() -> N
     }
 
 
-def test_a_device_is_treated_where_the_directory_of_the_run_is_relative() -> None:
+def test_a_device_is_treated_with_a_relative_run_directory() -> None:
     """Its link is then also relative to the directory in which `zlang` was started."""
     both = "precondition { passes = 1  amount = 1MiB } | discard {}"
     text = STATES.replace("STATES", both).replace("on     = data", "on     = disk").replace("repeat = 2", "")

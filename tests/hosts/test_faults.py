@@ -167,7 +167,7 @@ def test_a_changed_or_unknown_host_key_is_refused(zlang: Zlang, bed: Bed) -> Non
     assert not (zlang.at / "runs").exists()
 
 
-def test_a_login_shell_that_reads_what_it_should_not_is_named(zlang: Zlang, bed: Bed) -> None:
+def test_a_login_shell_that_reads_standard_input_is_reported(zlang: Zlang, bed: Bed) -> None:
     (zlang.at / "zlang.toml").write_text(HOSTS)
     bed.on("host1", "echo 'read line' >/root/.bashrc")
     try:

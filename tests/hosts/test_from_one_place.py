@@ -212,7 +212,7 @@ def test_kill_9_and_resume_leave_nothing_on_any_machine(zlang: Zlang, bed: Bed) 
     assert bed.on("host1", "pgrep -f '^sleep 1000'") == ""
 
 
-def test_ctrl_c_ends_what_machines_run(zlang: Zlang) -> None:
+def test_ctrl_c_ends_processes_on_all_machines(zlang: Zlang) -> None:
     (zlang.at / "zlang.toml").write_text(HOSTS)
     process = zlang.start("run", zlang.program(SLEEPS), "--yes")
     while not _is_measuring(zlang, 2):

@@ -43,7 +43,7 @@ def counted(zlang: Zlang) -> list[str]:
     return [row["why_not"] for row in json.loads(rows)]
 
 
-def test_scripts_meet_and_do_what_the_run_does(zlang: Zlang, bed: Bed) -> None:
+def test_scripts_start_together_and_do_the_same_as_the_run(zlang: Zlang, bed: Bed) -> None:
     written = zlang("plan", zlang.program(PROGRAM), "--emit", "sh", "--out", "scripts").out
     assert all(f"scripts/{machine}.sh" in written for machine in MACHINES)
     shared = bed.path / "shared"

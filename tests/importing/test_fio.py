@@ -97,7 +97,7 @@ def named_as_in_the_library(options: dict[str, str]) -> dict[str, str]:
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-def test_fio_reads_the_same_options_in_the_file_and_in_what_is_emitted_from_the_import(tmp_path: Path) -> None:
+def test_the_emitted_job_file_has_the_options_of_the_imported_one(tmp_path: Path) -> None:
     original = tmp_path / "study.fio"
     original.write_text(STUDY)
     wanted = {name: named_as_in_the_library(of) for name, of in fio_parser.effective(original, VARIABLES).items()}
@@ -143,7 +143,7 @@ rw=rw:-8kib
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
-def test_sizes_are_as_fio_reads_them_where_a_k_is_a_thousand(tmp_path: Path) -> None:
+def test_sizes_follow_kb_base_1000(tmp_path: Path) -> None:
     (tmp_path / "units.fio").write_text(UNITS)
     wanted = {
         name: named_as_in_the_library(of) for name, of in fio_parser.effective(tmp_path / "units.fio", {}).items()

@@ -146,7 +146,7 @@ def test_order_names_and_layout_change_no_finding(fields: list[str], name: str) 
     assert sorted(ids(laid_out)) == sorted(ids(HEAD + other)) == sorted(ids(plain))
 
 
-def test_a_plan_keeps_what_was_found_what_is_denied_and_why_it_is_allowed(tmp_path: Path) -> None:
+def test_a_plan_keeps_its_findings_and_the_reasons_of_allowances(tmp_path: Path) -> None:
     table = '[lint]\nallow = { ZL039 = "the engine is asked about elsewhere" }\ndeny = ["drift"]\n'
     (tmp_path / "zlang.toml").write_text(table, "utf-8")
     text = HEAD + "fio writes { rw = randwrite  iodepth = 8  norandommap = on }  # allow ZL049: memory is meant\n"

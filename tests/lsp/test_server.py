@@ -288,7 +288,7 @@ def test_names_are_found_in_folders_that_are_added(editor: Editor, tmp_path: Pat
     assert names() == []
 
 
-def test_a_file_to_import_replaces_the_quote_that_is_there(editor: Editor) -> None:
+def test_completing_a_file_replaces_the_open_quote(editor: Editor) -> None:
     (editor.folder / "one.zexp").write_text("let a = 1\n")
     editor.open("two.zexp", 'import "./')
     where = types.CompletionParams(editor.document("two.zexp"), types.Position(0, 10))

@@ -58,7 +58,7 @@ def test_the_same_input_and_seed_give_the_same_plan_byte_for_byte() -> None:
     assert list(wire.dump(plan_of(READS, seed=2))) != list(wire.dump(plan_of(READS)))
 
 
-def test_an_identity_is_of_what_determines_the_measurement() -> None:
+def test_an_identity_has_everything_that_determines_the_measurement() -> None:
     identities = {t.identity for t in trials(plan_of(READS))}
     assert len(identities) == 6
     renamed = READS.replace("reads", "lookups").replace("data", "stuff").replace(" e {", " other {")
@@ -236,7 +236,7 @@ experiment e { on = data  before = BEFORE  run = reads }
     [("discard {}", "disk"), ("fill { until = 50% }", "volume"), ("age { amount = 1MiB }", "volume"),
      ("precondition {}", "data"), ("reads", "data")],
 )  # fmt: skip
-def test_a_treatment_is_carried_out_where_what_it_needs_comes_from(before: str, at: str) -> None:
+def test_a_treatment_is_applied_to_the_thing_that_offers_its_need(before: str, at: str) -> None:
     plan = plan_of(TREATED.replace("BEFORE", before))
     assert {s.key for s in setups(plan) for step in s.make if step.name.startswith("before-")} == {at}
 

@@ -186,7 +186,7 @@ def test_given_things_are_not_changed() -> None:
     assert ([step.command for step in given.make], given.unmake, given.settings) == (["test -d pool"], (), ())
 
 
-def test_in_a_change_the_lists_hold_what_the_property_at_hand_adds() -> None:
+def test_in_a_change_lists_have_only_the_words_of_the_changed_property() -> None:
     text = """
     kind place: resource {
       lists = [settings]
@@ -282,7 +282,7 @@ def test_a_block_begins_with_nothing_of_the_one_before() -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_block_begins_with_nothing_that_stood_beside_its_last_trial(seed: int) -> None:
+def test_a_new_block_recreates_all_resources(seed: int) -> None:
     """Two structures exist side by side: both are created for each block, whichever comes last."""
     text = f"""{KINDS}
     place pool {{ disks = 1 }}

@@ -20,7 +20,7 @@ experiment e { on = data  run = works  repeat = 3 }
 
 
 @pytest.mark.parametrize("order", Order)
-def test_easy_factors_are_named_where_the_order_is_as_written(order: Order) -> None:
+def test_confounded_easy_factors_are_named_in_the_written_order(order: Order) -> None:
     checked = programs.check(Source("program.zexp", PROGRAM.replace("1MiB | 2MiB", "1MiB")), Overrides())
     (experiment,) = checked.program.experiments.values()
     planned = plans.plan(checked, experiment, 1, Overrides(), order=order)

@@ -51,7 +51,7 @@ def trial_of(text: str) -> Trial:
     return trial
 
 
-def test_without_an_event_a_trial_is_as_it_was() -> None:
+def test_a_level_without_events_changes_no_trial() -> None:
     plain = trial_of("experiment e { on = here  run = naps }")
     none = trial_of("experiment e { on = here  run = naps  during = none }")
     assert (none.identity, none.steps) == (plain.identity, plain.steps)

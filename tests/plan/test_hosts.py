@@ -85,7 +85,7 @@ def test_the_parts_of_all_hosts_are_the_plan() -> None:
     assert not {t.identity for t in trials(a)} & {t.identity for t in trials(b)}
 
 
-def test_a_part_needs_what_is_on_its_host() -> None:
+def test_a_part_needs_only_the_tools_of_its_host() -> None:
     a, b = (planned(TWO, host).plan.header.tools for host in "ab")
     assert "gadget" not in a
     assert "gadget" in b

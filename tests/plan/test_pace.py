@@ -21,7 +21,7 @@ def test_before_a_trial_has_ended_nothing_is_known() -> None:
     assert Pace([trial(1, "a")]).seconds_left(3.0) is None
 
 
-def test_a_point_takes_what_it_took_and_another_what_points_take() -> None:
+def test_a_point_takes_its_earlier_time_and_others_the_mean() -> None:
     trials = [trial(1, "a"), trial(2, "b"), trial(3, "a"), trial(4, "c")]
     pace = Pace(trials)
     pace.end(trials[0].place, 0.0, 2.0)
@@ -44,7 +44,7 @@ def test_setups_are_expected_before_the_first_trial_of_a_plot() -> None:
     assert pace.seconds_left(32.0) == pytest.approx(30 + 2)
 
 
-def test_setups_take_what_the_same_ones_took() -> None:
+def test_setups_take_the_time_of_equal_ones() -> None:
     trials = [trial(number, "a", number, setup=setup) for number, setup in enumerate("xyxyz")]
     pace = Pace(trials)
     pace.end(trials[0].place, 5.0, 1.0)

@@ -110,7 +110,7 @@ def test_more_streams_than_one_command_can_start_are_refused() -> None:
         trials_of(text.format(700))
 
 
-def test_names_do_not_decide_what_is_measured() -> None:
+def test_names_of_streams_are_not_part_of_the_identity() -> None:
     (trial,) = trials_of("experiment e { on = data  run = [oltp, backup] }")
     other = HEAD.replace("oltp", "database").replace("archive", "store")
     items = plan_of("experiment e { on = data  run = [database, backup] }", other).items()
@@ -157,7 +157,7 @@ def _names(text: str) -> list[str]:
     return [part["name"] for part in parts]
 
 
-def test_processes_of_different_kinds_begin_when_all_are_there(tmp_path: Path) -> None:
+def test_processes_of_different_kinds_begin_together(tmp_path: Path) -> None:
     """One that fails is waited for with the others, and fails the step; the gate is gone afterwards."""
     text = 'shell fails { command = "echo no such disk >&2; exit 3"  writes = off }\n'
     (trial,) = trials_of(text + "experiment e { on = data  run = [sleeps, fails] }")
@@ -185,7 +185,7 @@ def test_processes_of_different_kinds_begin_when_all_are_there(tmp_path: Path) -
             (out / place).rmdir()
 
 
-def test_a_plan_shows_what_streams_bring_and_which_level_is_set_up_once() -> None:
+def test_a_plan_shows_streams_and_levels_that_are_set_up_once() -> None:
     shown = planned("experiment e { on = data  run = oltp | [oltp, placed]  repeat = 3 }")
     assert "archive" in [setup.key for setup in plans.setups_by_branch(shown)]
     assert verdicts.set_up_once(shown) == ("run",)

@@ -69,7 +69,7 @@ def test_the_platform_of_the_host_chooses_the_commands(host: str, expected: set[
     assert commands(plan_of(f"{host}\nexperiment e {{ on = here  run = does }}\n")) == expected
 
 
-def test_on_every_platform_what_the_run_did_not_make_is_kept(tmp_path: Path) -> None:
+def test_on_every_platform_foreign_things_are_kept(tmp_path: Path) -> None:
     """Commands for platforms without Linux tools are executed on this machine."""
     text = f'host h {{ platform = illumos }}\ndir here on h {{ path = "{tmp_path}" }}\n'
     plan = plan_of(f"{text}experiment e {{ on = here  run = does }}\n")

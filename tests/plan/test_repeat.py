@@ -30,7 +30,7 @@ def planned(order: Order = Order.PLANNED, bs: str = "4KiB | 8KiB", budget: str =
 
 
 @pytest.mark.parametrize("order", Order)
-def test_each_point_is_measured_as_often_as_its_levels_say(order: Order) -> None:
+def test_the_replicates_of_a_point_depend_on_its_levels(order: Order) -> None:
     plan = planned(order).plan
     trials = [item for item in plan.items() if isinstance(item, Trial)]
     seen = Counter((trial.factors["size"], trial.factors["rw"], trial.factors["bs"]) for trial in trials)
@@ -60,7 +60,7 @@ def test_a_long_plan_is_estimated_from_a_sample(order: Order) -> None:
     assert costs.estimate(plan, Path("/nonexistent")).total == pytest.approx(256 * 14 * 2, rel=0.1)
 
 
-def test_a_budget_is_met_by_fewer_points_where_replicates_differ() -> None:
+def test_a_budget_suggests_fewer_points_if_replicates_differ() -> None:
     plan = planned(budget="budget = 20s")
     expected = costs.estimate(plan, Path("/nonexistent"))
     fitting = costs.fitting_budget(plan, Path("/nonexistent"), expected)

@@ -193,7 +193,7 @@ def test_unknown_durations_are_counted() -> None:
     assert of("", "time = 1s", Past(rate=float(1 << 30))).seconds["writing data"] == pytest.approx(4, rel=0.1)
 
 
-def test_the_same_step_takes_what_it_took() -> None:
+def test_a_step_takes_its_earlier_time() -> None:
     once = counted("", text=TRAITS.replace("PLACE", "").replace("WORK", ""))
     assert once.unknown_seconds
     overrides = Overrides()

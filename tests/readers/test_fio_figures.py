@@ -371,7 +371,7 @@ def test_messages_about_inconsistent_figures(changes: dict[str, object], sentenc
     assert _contradictions(_job(**changes)) == sentences
 
 
-def test_one_entry_for_all_jobs_moves_what_all_of_them_move() -> None:
+def test_group_reporting_sums_the_bytes_of_all_jobs() -> None:
     assert _contradictions(_job(**_options(size="4k")), {"group_reporting": "1"}) == []
 
 

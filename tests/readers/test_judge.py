@@ -168,7 +168,7 @@ def test_a_collector_that_saw_the_machine_held_back_decides(out: Path) -> None:
     assert verdict.metrics["read_iops"] > 0
 
 
-def test_collectors_are_read_for_what_fio_measured(out: Path) -> None:
+def test_collectors_are_read_for_the_window_of_fio(out: Path) -> None:
     _say_when(out, 103)
     (out / "d.out").write_text("".join(f"@ {t}\n8 0 sda {t} 0 {8 * t} 0 0 0 0 0 0 0 0\n\n" for t in range(98, 106)))
     collector = samples.step("d", "diskstats", "d.out", Action.COLLECT)

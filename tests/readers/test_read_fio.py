@@ -29,7 +29,7 @@ needs_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not i
 # --- what counts
 
 
-def test_one_job_gives_what_fio_printed(tmp_path: Path) -> None:
+def test_one_job_has_the_printed_figures(tmp_path: Path) -> None:
     reading = samples.fio(tmp_path, "single", jobs=1, runtime=1)
     job = samples.report("single")["jobs"][0]
     assert reading.problems == ()

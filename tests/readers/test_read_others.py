@@ -181,7 +181,7 @@ def test_output_that_is_not_from_sysstat(tmp_path: Path, text: str) -> None:
     assert samples.read(tmp_path, "iostat", "i").problems
 
 
-def test_a_filers_sysstat_whatever_its_head(tmp_path: Path) -> None:
+def test_the_sysstat_of_a_filer_with_any_heading(tmp_path: Path) -> None:
     for name, age, hits, busy in (("before", 7 * 60, 16 + 1 / 6, 100), ("after", 35, 53, 35 / 6)):
         text = (samples.DATA / f"sysstat_x-{name}.txt").read_text()
         reading = samples.read(samples.DATA, "sysstat_x", f"sysstat_x-{name}.txt", interval=1)

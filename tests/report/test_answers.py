@@ -433,7 +433,7 @@ def test_combinations_that_cannot_have_a_metric_are_left_out_and_counted(tmp_pat
     assert judging.omission(judged) == "left out: 1 combination that cannot have median(read_iops)"
 
 
-def test_of_a_metric_that_no_combination_can_have_there_is_no_verdict(tmp_path: Path) -> None:
+def test_a_metric_that_no_combination_can_have_gives_no_verdict(tmp_path: Path) -> None:
     (judged,) = judging.judge(of_readers_and_writers("expect median(read_iops) > 90/s", tmp_path, every=True))
     assert judged.verdict is Verdict.INCONCLUSIVE
 
@@ -505,6 +505,6 @@ experiment e {{ on = here  run = what  where {condition}  expect median(elapsed 
     assert Schedule(experiment, 1).trials == 1
 
 
-def test_an_answer_about_what_has_no_interval_has_its_figure(tmp_path: Path) -> None:
+def test_an_answer_without_an_interval_shows_the_figure(tmp_path: Path) -> None:
     (judged,) = judging.judge(answered('expect "so" overall(max(read_iops where bs == 4KiB) > 1/s)', tmp_path))
     assert answer.outcome(judged).startswith("so: pass, max(read_iops where bs == 4KiB) = ")

@@ -56,7 +56,7 @@ FIND = Search("find bs maximising used", "bs", "rand.bs", 2, SLOW.term, NAMED, m
         "sought",
     ],
 )
-def test_a_question_is_about_what_the_experiment_names_and_varies(
+def test_the_primary_metric_and_factors_come_from_the_experiment(
     make_run: MakeRun,
     runs: Path,
     db: Path,

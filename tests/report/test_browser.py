@@ -138,7 +138,7 @@ def test_tables_fit_on_a_small_screen_and_pictures_leave_no_gap(browser: Browser
         assert max(rows.values()) - min(rows.values()) < 1
 
 
-def test_without_scripts_there_are_tables_and_pictures(browser: Browser, written: dict[str, Path]) -> None:
+def test_tables_and_pictures_are_shown_without_scripts(browser: Browser, written: dict[str, Path]) -> None:
     with browser.new_page(java_script_enabled=False) as page:
         Seen(page).open(written["hostile"])
         assert page.locator("#results table").first.is_visible()

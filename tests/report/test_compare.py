@@ -33,7 +33,7 @@ def test_a_paired_ratio_is_that_of_the_paired_t_test() -> None:
     assert ratio.interval(3) == pytest.approx((math.exp(of_three.low), math.exp(of_three.high)))
 
 
-def test_a_ratio_of_what_is_apart_is_that_of_welchs_test() -> None:
+def test_unpaired_ratios_use_welchs_test() -> None:
     ratio = ratios.apart({(): LOGS[0]}, {(): LOGS[1][:3]})
     assert ratio is not None
     expected = stats.ttest_ind(LOGS[1][:3], LOGS[0], equal_var=False)
@@ -80,7 +80,7 @@ def test_verdicts(log: float, error: float | None, df: int, unit: str, better: s
     assert compare.verdict_on(Ratio(df + 1, log, error, df), 1, design) == words
 
 
-def test_blocks_take_out_what_changes_between_them() -> None:
+def test_blocks_remove_differences_between_them() -> None:
     for by in (0.0, 0.5):
 
         def log(levels: Levels, replicate: int, _place: int, by: float = by) -> float:
@@ -316,7 +316,7 @@ def test_blocks_are_taken_out_of_the_error() -> None:
     assert by_name["blocks"].share > 0.9
 
 
-def test_a_factor_of_one_branch_leaves_its_branch_what_is_its_own() -> None:
+def test_a_factor_of_one_branch_does_not_explain_the_branch() -> None:
     """Volumes differ, and the record sizes of one of them do not: the volume has the effect, not the record size."""
     design = simulated(
         (("volume", ("ext4", "zfs")), ("recordsize", ("4k", "8k"))), 4, lambda levels, *_: 0.5 * (levels[0] == "zfs")
@@ -503,7 +503,7 @@ def test_levels_in_separate_blocks_on_one_setup_are_not_called_setups() -> None:
     assert (judged.is_significant, judged.note) == (True, "")
 
 
-def test_data_that_are_often_laid_out_again_do_not_hide_what_varies_within_a_setup() -> None:
+def test_often_recreated_data_do_not_hide_effects_within_a_setup() -> None:
     """Writes between the reads cause data to be laid out again, so many reads are the only ones on their data."""
     design = simulated((("fs", ("ext4", "xfs")), *TWO), 3, lambda *_: 0.0, whole=1, is_blocked=True)
     laid_out = itertools.cycle((1, 1, 2, 3, 4, 4, 4, 5))

@@ -38,7 +38,7 @@ def codes_of(design: Design) -> set[str]:
     return {finding.lint.id for finding in findings.find(Results(design, ()))}
 
 
-def test_every_rule_that_has_a_name_is_there() -> None:
+def test_every_named_rule_exists() -> None:
     assert explaining.after_a_run() == list(AFTER.values()), (
         "each has a function, and after.py has them in the order of ids"
     )
@@ -213,7 +213,7 @@ FOUND_IN_THEM = {
 
 
 @pytest.mark.usefixtures("judged_by_print")
-def test_all_is_found_in_what_is_confounded_drifting_and_cached(
+def test_a_confounded_drifting_cached_run_has_all_findings(
     make_run: MakeRun, runs: Path, db: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     order = [(bs, replicate) for bs in SIZES for replicate in (1, 2, 3, 4)]
@@ -249,9 +249,7 @@ def test_denied_findings_fail_the_run(make_run: MakeRun, runs: Path, db: Path) -
 
 
 @pytest.mark.usefixtures("judged_by_print")
-def test_nothing_is_found_in_a_clean_run_and_a_run_that_is_not_read_again_keeps_what_was(
-    make_run: MakeRun, runs: Path, db: Path
-) -> None:
+def test_a_clean_run_has_no_findings_and_unread_runs_keep_theirs(make_run: MakeRun, runs: Path, db: Path) -> None:
     measure(make_run, "bad", [(bs, replicate) for bs in SIZES for replicate in (1, 2)], confounded)
     results.ingest(runs, db)
     before = results.findings(db, "bad")

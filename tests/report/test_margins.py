@@ -14,7 +14,7 @@ from zlang.report import margins
 from zlang.report.margins import TrialTerms
 
 
-def test_blocks_within_whole_plots_are_units_of_what_is_pooled() -> None:
+def test_blocks_within_whole_plots_are_units_of_pooled_trials() -> None:
     """Each plot has its own blocks: no block holds every combination, and its trials are not independent."""
     draw = random.Random(1)
     sums: dict[str, list[float]] = {"a": [], "b": []}

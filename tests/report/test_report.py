@@ -69,7 +69,7 @@ def test_figures_lead_to_their_trials_and_trials_to_their_raw_files(tmp_path: Pa
     assert all((tmp_path / name).exists() for name in files if "plan.sh" not in name)
 
 
-def test_without_what_draws_a_report_has_tables_and_a_run_ends_as_it_went(
+def test_without_plot_libraries_a_report_has_tables_and_the_exit_code_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     db, runs = plain(tmp_path)
@@ -256,7 +256,7 @@ def test_very_many_trials_share_points_over_their_position(tmp_path: Path, monke
     assert {row[0] for row in placed.data} == {1, 9, 17, 25, 33}
 
 
-def test_a_bundle_has_what_its_page_links_to(tmp_path: Path) -> None:
+def test_a_bundle_has_all_linked_files(tmp_path: Path) -> None:
     db, runs = plain(tmp_path)
     reports.write_bundle(db, None, runs, tmp_path / "report.zip")
     with zipfile.ZipFile(tmp_path / "report.zip") as bundle:

@@ -70,7 +70,7 @@ def test_over_the_run_a_distribution_is_a_histogram_of_each_trial(tmp_path: Path
     assert of_first == [(1, 1024e-9, 50.0), (1, 4096e-9, 50.0)]
 
 
-def test_over_the_run_a_metric_is_what_each_trial_measured(tmp_path: Path) -> None:
+def test_a_plot_over_position_has_a_value_for_each_trial(tmp_path: Path) -> None:
     (drawn,) = answers.new_plots(trials(tmp_path), "read_iops over position by bs")
     assert drawn.form is Form.POINTS
     assert sorted(figures(drawn))[:3] == [(1, 4096, 110.0), (2, 65536, 22.0), (3, 4096, 220.0)]
@@ -84,7 +84,7 @@ def test_main_effects_are_means_over_all_other_combinations_on_one_axis(tmp_path
     assert all(isinstance(row[1], Estimate) and row[1].low is not None for row in bs.rows)
 
 
-def test_over_seconds_it_is_what_was_sampled_over_trials(tmp_path: Path) -> None:
+def test_a_plot_over_second_has_the_samples(tmp_path: Path) -> None:
     (drawn,) = answers.new_plots(trials(tmp_path), "vmstat_us over second by bs")
     assert figures(drawn) == [(0.0, 4096, 14.142136), (0.0, 65536, 14.142136)]
     assert [row[2].n for row in drawn.rows if isinstance(row[2], Estimate)] == [4, 4]
@@ -136,7 +136,7 @@ def test_impossible_plots_are_refused(text: str, message: str, tmp_path: Path) -
     assert message in raised.value.diagnostic.message
 
 
-def test_a_curve_has_points_where_few_operations_are() -> None:
+def test_a_curve_has_points_in_the_tail() -> None:
     """A band over trials can change most where the distribution of all operations hardly does."""
     bins = [(1000, 990), *((round(1000 * 1.1**n), 1) for n in range(1, 50))]
     places = list(series._curve(bins))

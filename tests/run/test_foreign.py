@@ -89,7 +89,7 @@ def test_a_run_without_a_seal_key_works_with_a_warning(tmp_path: Path) -> None:
     zlang("clean", "--trust")
 
 
-def test_a_renamed_folder_removes_what_its_run_made(killed: Zlang) -> None:
+def test_a_renamed_folder_can_be_cleaned(killed: Zlang) -> None:
     folder = killed.folder()
     folder.rename(folder.with_name("other"))
     cleaned = json.loads(killed("clean", "--json").out)

@@ -329,7 +329,7 @@ def test_lines_after_an_overlong_line_are_read(beyond: int, tmp_path: Path) -> N
     assert [type(event) for event in journal.Lines(path)] == [Session, journal.Gap, Finish]
 
 
-def test_a_journal_that_grows_is_read_on_where_it_ended(tmp_path: Path) -> None:
+def test_a_growing_journal_is_read_from_its_last_end(tmp_path: Path) -> None:
     path = tmp_path / "journal.jsonl"
     lines = [journal.encode(Finish(float(number)), number) for number in (1, 2, 3)]
     written = [b"", lines[0] + lines[1][:20], lines[1][20:], b'{"torn', b"\n" + lines[2]]

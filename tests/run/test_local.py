@@ -74,7 +74,7 @@ def test_a_workload_whose_parent_was_killed_leaves_nothing(tmp_path: Path) -> No
     assert strays(made) == []
 
 
-def test_a_timeout_spares_what_a_setup_left_running(tmp_path: Path) -> None:
+def test_a_timeout_keeps_daemons_of_setups(tmp_path: Path) -> None:
     serve = setup("s", "server", make='setsid sleep 60 & echo $! > "$OUT/pid"', unmake='kill "$(cat "$OUT/pid")"')
     check = step("alive", command="kill -0 $(cat runs/*/setups/s/a1/pid)")
     slow = step("slow", command="sleep 60", timeout=1)

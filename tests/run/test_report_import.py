@@ -64,7 +64,7 @@ def test_reports_are_imported_once_and_file_names_can_be_a_factor(tmp_path: Path
     assert (header.points, header.repeat, header.trials) == (2, 2, 3)
 
 
-def test_the_directories_of_bench_fio_say_again_what_options_do(tmp_path: Path) -> None:
+def test_directories_of_bench_fio_add_no_factor_to_their_options(tmp_path: Path) -> None:
     for target in ("sda", "sdb"):
         for bs in ("4k", "64k"):
             for mode in ("randread", "randwrite"):

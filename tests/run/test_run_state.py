@@ -37,7 +37,7 @@ def account(events: Iterable[Recorded]) -> RunState:
     return state
 
 
-def test_a_run_took_what_its_sessions_took() -> None:
+def test_a_run_took_the_time_of_its_sessions() -> None:
     events: list[Recorded] = [
         Reuse(50, "a", 1, "earlier", 1, 1),
         Begin(1, "a", 1, 1, "a/1"),
@@ -355,7 +355,7 @@ def test_the_manual_step_for_which_a_run_waits() -> None:
     assert account([waiting, Session(4, "r", "b"), stopped]).waits_for is None
 
 
-def test_results_from_outside_stood_on_what_the_run_had_made() -> None:
+def test_imported_results_have_the_setups_of_the_run() -> None:
     """External results are another attempt, after everything was removed."""
     made, gone = Made(1.0, "data", "d"), Unmade(4.0, "data", "d")
     state = account([made, Begin(2.0, "t", 1, 1, OUT), Commit(3.0, "t", 1, OUT, ""), gone])
@@ -364,7 +364,7 @@ def test_results_from_outside_stood_on_what_the_run_had_made() -> None:
     assert state.stood_on[later] == state.stood_on[OUT] == {"d": 1}
 
 
-def test_facts_are_what_ended_well_in_their_directory() -> None:
+def test_facts_come_from_successful_steps() -> None:
     ends = [End(1, "uname", "facts", 0, "hash"), End(1, "lsblk", "facts", 1, "hash"), End(1, "measure", OUT, 0, "hash")]
     assert account(ends).facts == {"uname": "hash"}
 

@@ -96,14 +96,14 @@ def test_two_states_of_one_key_and_staleness(tmp_path: Path) -> None:
     ]
 
 
-def test_children_are_unmade_before_parents(tmp_path: Path) -> None:
+def test_children_are_destroyed_before_parents(tmp_path: Path) -> None:
     items = (setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd", invalidates=["pool"]), trial(2, "pd"))
     executor, _, _ = carry_out(tmp_path, plan(*items))
     once = ["make-p", "make-d", "measure", "unmake-d", "unmake-p"]
     assert executor.order == once * 2
 
 
-def test_a_failing_make_is_unmade_and_the_next_trial_goes_on(tmp_path: Path) -> None:
+def test_a_failed_create_is_destroyed_and_the_next_trial_runs(tmp_path: Path) -> None:
     items = (setup("p", "pool"), setup("d", "data", "pool"), trial(1, "pd"), trial(2, "p"))
     executor, events, _ = carry_out(tmp_path, plan(*items), make_d=3)
     assert executor.order == ["make-p", "make-d", "unmake-d", "measure", "unmake-p"]
@@ -142,14 +142,14 @@ def test_a_failed_destroy_is_reported_and_repeated_and_its_parent_kept(tmp_path:
     assert sorted(path.name for path in (folder.path / "setups/d").iterdir()) == ["a1", "a2"]
 
 
-def test_an_unmake_that_fails_between_trials_fails_the_trial(tmp_path: Path) -> None:
+def test_a_failed_destroy_between_trials_fails_the_trial(tmp_path: Path) -> None:
     items = (setup("a", "k"), trial(1, "a"), setup("b", "k"), trial(2, "b"), trial(3))
     executor, events, _ = carry_out(tmp_path, plan(*items), unmake_a=1)
     assert outcomes(events) == ["", "unmake-a: exited with 1", ""]
     assert "make-b" not in executor.order
 
 
-def test_an_interrupt_tidies_and_resume_goes_on_with_the_trial(tmp_path: Path) -> None:
+def test_an_interrupt_cleans_up_and_resume_continues_with_the_trial(tmp_path: Path) -> None:
     folder = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s"), trial(2, "s", FULL)))
     executor = FakeExecutor(codes={}, during={"flush": lambda stop: stop.request(signal.SIGTERM)})
     events: list[Event] = []
@@ -276,7 +276,7 @@ def test_a_second_signal_leaves_at_once(tmp_path: Path, monkeypatch: pytest.Monk
     assert again.order == ["unmake-r", "unmake-s", "make-s", "make-r", "measure", "unmake-r", "unmake-s"]
 
 
-def test_a_run_that_is_closed_before_its_end_tidies_up(tmp_path: Path) -> None:
+def test_a_run_closed_before_its_end_cleans_up(tmp_path: Path) -> None:
     executor = FakeExecutor()
     events = fake_run(new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s"))), executor)
     next(event for event in events if isinstance(event, Made))
@@ -499,7 +499,7 @@ def test_a_failure_during_cleanup_does_not_hide_the_first_error(
     assert executor.order[-1] == "unmake-q"
 
 
-def test_a_lost_run_keeps_nothing_of_what_tidies_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lost_run_writes_nothing_during_cleanup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def lose(_: Signals) -> None:
         monkeypatch.setattr(journal.Writer, "write", lost)
 
@@ -513,7 +513,7 @@ def test_a_lost_run_keeps_nothing_of_what_tidies_up(tmp_path: Path, monkeypatch:
     assert executor.discarded == ["unmake-s"]
 
 
-def test_a_trial_that_cannot_be_tidied_up_after_does_not_count(tmp_path: Path) -> None:
+def test_a_trial_whose_cleanup_fails_does_not_count(tmp_path: Path) -> None:
     steps = (step("measure"), step("tidy", Action.TIDY), step("sweep", Action.TIDY))
     executor, events, _ = carry_out(tmp_path / "a", plan(trial(1, steps=steps)), tidy=3)
     assert executor.order == ["measure", "tidy", "sweep"]
@@ -576,7 +576,7 @@ def test_names_of_directories_are_synced_once_by_each_session(tmp_path: Path, mo
     assert synced == [name.replace("t1", "t2") for name in first]
 
 
-def test_the_disk_is_waited_for_before_a_trial_begins_and_by_what_follows_it(
+def test_the_journal_is_synced_before_a_trial_and_by_the_next_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[str] = []
@@ -776,7 +776,7 @@ def test_a_resource_is_destroyed_although_its_directory_is_gone(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe"])
-def test_nothing_is_removed_by_what_zlang_did_not_write(tmp_path: Path, kind: str) -> None:
+def test_forged_records_remove_nothing(tmp_path: Path, kind: str) -> None:
     folder = dies_while_it_measures(tmp_path)
     made = folder.path / "setups/p/a1/made"
     if kind == "link":

@@ -192,7 +192,7 @@ def test_a_folder_that_cannot_be_sealed(folder: Folder, monkeypatch: pytest.Monk
     assert refused.value.message == f"cannot seal {folder.path}: no space left on device"
 
 
-def test_a_seal_is_what_later_releases_verify(folder: Folder) -> None:
+def test_seals_stay_compatible(folder: Folder) -> None:
     """Sealed folders must remain valid for their owner, so these values never change."""
     assert seal.authenticate(bytes(32), [b"ab", b"c"]) == AUTHENTICATED
     seal.key_file().write_bytes(bytes(32))
@@ -208,7 +208,7 @@ def test_a_seal_is_what_later_releases_verify(folder: Folder) -> None:
     assert orjson.loads((sealed / "seal").read_bytes())["seal"] == SEALED_WITH_MACHINES
 
 
-def test_a_key_is_written_where_it_will_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_is_written_in_its_directory(monkeypatch: pytest.MonkeyPatch) -> None:
     """The key is renamed without a copy, which a separate disk for temporary files would need."""
     monkeypatch.setattr("tempfile.tempdir", "/nonexistent")
     assert len(seal.load_key()) == 32
@@ -232,7 +232,7 @@ def test_the_sealing_user_can_verify_journal_lines(folder: Folder) -> None:
     assert len({sign(b"line"), sign(b"line "), other(b"line")}) == 3
 
 
-def test_a_signature_is_what_later_releases_verify() -> None:
+def test_signatures_stay_compatible() -> None:
     """Signed journals must remain valid for their owner, so this value never changes."""
     seal.load_key()
     seal.key_file().write_bytes(bytes(32))

@@ -153,7 +153,7 @@ def test_a_level_at_which_nothing_counts_ends_a_search_until_it_is_mended(tmp_pa
     assert not levels(fixed.trials, 2)
 
 
-def test_a_search_that_has_not_come_to_its_end_has_no_answer() -> None:
+def test_an_unfinished_search_has_no_answer() -> None:
     plan = plan_of(SEARCH.replace("REPEAT", ""))
     sequential = Sequential(plan.header)
     first = next(item for item in plan.items() if isinstance(item, Trial))

@@ -158,7 +158,7 @@ def test_the_smallest_of_several_designs_is_taken() -> None:
     assert len(designs.covering(tuple(Axis(f"f{i}", 3) for i in range(13)), (), 2, seed=1)) <= 18
 
 
-def test_many_combinations_are_covered_where_few_points_do_that() -> None:
+def test_many_combinations_are_covered_if_few_points_suffice() -> None:
     some = tuple(Axis(f"f{i}", 2) for i in range(40))
     chosen = designs.covering(some, (), 3, seed=1)
     assert len(chosen) < 60

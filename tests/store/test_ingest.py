@@ -379,7 +379,7 @@ def test_words_of_several_runs_keep_their_order(
 # Truth and repetition ----------------------------------------------------------------------------------------------
 
 
-def test_ingest_is_idempotent_and_does_not_mind_where_folders_lie(
+def test_ingest_is_idempotent_wherever_the_folders_are(
     sweep: RunBuilder, make_run: MakeRun, runs: Path, db: Path, tmp_path: Path
 ) -> None:
     sweep.done()
@@ -554,7 +554,7 @@ def test_a_new_database_has_the_attributes_of_the_old_one_also_behind_a_link(
     assert (db.stat().st_ino != before.st_ino, stat.S_IMODE(db.stat().st_mode)) == (True, 0o600)
 
 
-def test_a_directory_that_is_not_there(sweep: RunBuilder, runs: Path, tmp_path: Path) -> None:
+def test_a_missing_directory(sweep: RunBuilder, runs: Path, tmp_path: Path) -> None:
     sweep.done()
     with pytest.raises(RunError, match=r"cannot build .*: no such file"):
         ingest(runs, tmp_path / "none" / "results.duckdb")

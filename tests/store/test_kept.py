@@ -111,7 +111,7 @@ def test_a_run_that_could_not_be_read_counts_among_those_that_go(
     assert ingest(runs, db).dropped == 1
 
 
-def test_a_run_that_is_as_it_was_is_not_read(runs: Path, db: Path, three: list[RunBuilder]) -> None:
+def test_an_unchanged_run_is_not_read(runs: Path, db: Path, three: list[RunBuilder]) -> None:
     ingest(runs, db)
     before = rows(db)
     for run in three:

@@ -66,7 +66,7 @@ def test_merged_percentiles_are_those_of_all_operations(
     assert run_query(place / "results.duckdb", query).rows == ((every[rank - 1],),)
 
 
-def test_of_no_operations_there_is_no_percentile(empty: Path) -> None:
+def test_no_operations_have_no_percentile(empty: Path) -> None:
     assert run_query(empty, "select latency_percentile(ns, count, 99) from latency").rows == ((None,),)
 
 

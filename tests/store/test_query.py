@@ -166,7 +166,7 @@ def test_a_damaged_database(built: Path) -> None:
     assert "zlang ingest" in caught.value.hint
 
 
-def test_somebody_elses_database(tmp_path: Path) -> None:
+def test_a_foreign_database(tmp_path: Path) -> None:
     path = tmp_path / "it's.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.execute("create table trials (a integer)")

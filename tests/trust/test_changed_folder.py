@@ -177,7 +177,7 @@ MADE = ("{inode} 1\n{other}", "", "\0", "1 1\n{at}\n{at}")
 
 
 @pytest.mark.parametrize("made", MADE)
-def test_of_what_was_made_another_directory_is_never_removed(tmp_path: Path, made: str) -> None:
+def test_a_directory_other_than_the_created_one_is_never_removed(tmp_path: Path, made: str) -> None:
     """The file `made` is not sealed: whatever it contains, only the directory with the run's name is removed."""
     zlang = Zlang(tmp_path)
     process = zlang.start("run", zlang.program(PROGRAM.replace("echo", "touch running; sleep 60; echo")))

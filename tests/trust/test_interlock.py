@@ -476,7 +476,7 @@ def test_a_device_that_changes_between_plan_and_step_is_not_written(spare: Disk)
     assert spare.digest() == hashlib.sha256(bytes(SIZE)).hexdigest()
 
 
-def test_links_are_not_made_where_another_user_can_replace_them(spare: Disk) -> None:
+def test_links_are_not_created_in_directories_of_other_users(spare: Disk) -> None:
     place = spare.at / "theirs"
     (place / "links").mkdir(parents=True)
     path = spare.at / spare.program()

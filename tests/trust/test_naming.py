@@ -382,7 +382,7 @@ def test_other_paths_name_nothing(tmp_path: Path, command: str) -> None:
         ("cd /dev/shm && dd of=sdb", False),
     ],
 )
-def test_a_run_refuses_what_names_a_disk_by_its_node(
+def test_a_run_refuses_disks_named_by_their_node(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str, is_refused: bool
 ) -> None:
     monkeypatch.setattr(machine, "block_device", lambda name: ("sdb",) if name == ID else ())
@@ -538,7 +538,7 @@ IN_GIVEN = {
 
 @pytest.mark.parametrize("path", ["/srv", "/srv/$RUN"])
 @pytest.mark.parametrize("way", IN_GIVEN)
-def test_nothing_is_made_in_what_is_given_under_a_name_that_may_be_taken(tmp_path: Path, way: str, path: str) -> None:
+def test_given_things_get_no_children_whose_name_may_be_taken(tmp_path: Path, way: str, path: str) -> None:
     before, target, messages = IN_GIVEN[way]
     some = findings_of(tmp_path, f'given dir kept {{ path = "{path}" }}\n{before}', f"on = {target}  run = look")
     assert [finding.message for finding in some] == messages
@@ -669,7 +669,7 @@ def test_the_texts_of_a_list_are_lines() -> None:
 
 
 @pytest.mark.parametrize("way", GUARDED)
-def test_check_finds_nothing_where_it_is_guarded(tmp_path: Path, way: str) -> None:
+def test_check_accepts_guarded_disks(tmp_path: Path, way: str) -> None:
     assert with_hints(tmp_path, *GUARDED[way]) == []
 
 

@@ -236,7 +236,7 @@ def test_root_measures_in_a_directory_of_who_called_sudo(tmp_path: Path) -> None
     zlang("run", "program.zexp", "--again", code=1)
 
 
-def test_nothing_is_measured_where_a_link_leads_to_a_path_with_a_line_end(tmp_path: Path) -> None:
+def test_links_to_paths_with_a_newline_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a\nb").mkdir()
     (tmp_path / "link").symlink_to("a\nb")
     zlang = Zlang(tmp_path)

@@ -301,7 +301,7 @@ def test_a_pool_that_is_given_stays(zfs_fuse: ZfsFuse) -> None:
     export(zfs_fuse, "theirs")
 
 
-def test_a_pool_of_the_machine_is_imported_with_what_was_set(zfs_fuse: ZfsFuse) -> None:
+def test_an_imported_pool_has_its_set_properties(zfs_fuse: ZfsFuse) -> None:
     device, root = zfs_fuse.place / "device", zfs_fuse.place / "root"
     with device.open("wb") as file:
         file.truncate(2**26)
