@@ -545,9 +545,9 @@ def client_is_the_server(trial: TrialView) -> TrialFinding | None:
 def machines_share_the_network(trial: TrialView) -> TrialFinding | None:
     """Machines that work at the same time share the way to their data.
 
-    Trials on machines that have nothing in common run at the same time. If the data are on a server that the program
-    does not name, or a load comes from another machine, then one switch or one server may slow all of them down, and
-    a machine would look slower because of its neighbour. zlang cannot see that. Machines with the same text in
+    Trials on machines that have nothing in common run at the same time. The data may be on a server that the program
+    does not name, or a load may come from another machine. Then one switch or one server can slow all of them down,
+    and a machine looks slower because of its neighbour. zlang cannot see that. Machines with the same text in
     `shares` work one at a time; so do all with `--lanes 1`.
 
     zlang does not report this if the trials have a declared host in common: then they are never carried out at the

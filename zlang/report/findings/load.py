@@ -218,8 +218,8 @@ def machines_start_at_different_times(results: Results) -> Iterator[str]:
 def more_than_there_can_be(results: Results) -> Iterator[str]:
     """The result exceeds what the link or the disks can do, so it came from a cache.
 
-    802 MB/s over two links of 4 Gbit/s, 51,680 random reads per second from six disks, and 3 Gbit/s on a link of 1
-    Gbit/s have all been published, and all are impossible.
+    Impossible results have been published: 802 MB/s over two links of 4 Gbit/s, 51,680 random reads per second from six
+    disks, and 3 Gbit/s on a link of 1 Gbit/s.
 
     zlang finds this in two ways. A `host` can declare its limits: `link` is the bandwidth of the way to its data, and
     `seeks` is how many random operations per second its disks can do. And a collector of device statistics
