@@ -245,14 +245,15 @@ def _series(rows: Sequence[Row]) -> Iterator[list[float]]:
 def factor_confounded_with_order(results: Results) -> Iterator[str]:
     """A factor is confounded with run order.
 
-    All trials of one level ran before those of another. Anything else that changed in the meantime looks like an effect
-    of the factor: a device that fills up or gets warm, or the load at night. Replicates cannot separate the two. zlang randomises the order. However, it sets a resource up only once for all trials that use it, so one
-    of two setups always comes first; `zlang plan` warns of this. `zlang run --order blocked --again` sets everything
+    All trials of one level ran before those of another. Anything else that changed in the meantime looks like an
+    effect of the factor: a device that fills up or gets warm, or the load at night. Replicates cannot separate the
+    two. zlang randomises the order. However, it sets a resource up only once for all trials that use it, so one of
+    two setups always comes first; `zlang plan` warns of this. `zlang run --order blocked --again` sets everything
     up again for each replicate.
 
-    zlang reports this if the same level came first in nine of ten pairs of trials. In a random order this must be rare:
-    any factor would have it in at most 5 % of cases. zlang does not check experiments with `repeat … until` or `find`, because there
-    the results decide which trials come later, nor the factor `pass` of `layout = keep`.
+    zlang reports this if the same level came first in nine of ten pairs of trials. In a random order this must be
+    rare: any factor would have it in at most 5 % of cases. zlang does not check experiments with `repeat … until`
+    or `find`, because there the results decide which trials come later, nor the factor `pass` of `layout = keep`.
 
     ```csv found
     compression,place,read_iops
