@@ -465,10 +465,12 @@ LATE_STAGES = {
     "zlang/check/declarations.py": {"ENTRIES"},
     "zlang/check/experiments.py": {"clauses", "vocabulary"},
     "zlang/lint/trial.py": {"Expectation"},
+    "zlang/store/past.py": {"session"},
     "zlang/syntax/parse.py": {"slips"},
     "zlang/syntax/tables.py": {"replace_file"},
 }
-"""Outside of `cli` and `pipeline`: what no program needs without clauses or errors, and no start with saved tables."""
+"""Outside of `cli` and `pipeline`: what no program needs without clauses or errors, no start with saved tables, and
+no plan with saved durations."""
 
 
 def late_imports(tree: ast.Module) -> Iterator[tuple[ast.Import | ast.ImportFrom, str]]:

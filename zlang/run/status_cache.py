@@ -1,4 +1,4 @@
-"""A cache of answers about run folders: folder + answer -> a file beside the key -> the answer.
+"""A cache of answers about run folders and databases: path + answer -> a file beside the key -> the answer.
 
 Rule, as for git's index: an answer is reused only while the kernel describes everything in the folder as it did before
 the folder was read: the same entries, each with its device, inode, size, and times of change. Programs cannot set the
@@ -16,6 +16,7 @@ import stat
 import time
 import zlib
 from array import array
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import chain
 from operator import attrgetter
@@ -46,7 +47,7 @@ class Snapshot(NamedTuple):
 
 
 def describe(folder: Path) -> Snapshot | None:
-    """Describe a folder that is about to be read; None if its answer must not be saved.
+    """Describe a folder, or a file, that is about to be read; None if its answer must not be saved.
 
     That is the case if something changed just now, or if there is a link, whose target may change unnoticed.
     """
@@ -67,15 +68,15 @@ def describe(folder: Path) -> Snapshot | None:
     return Snapshot(paths, _digest(stamps))
 
 
-def load(folder: Path) -> str | None:
-    """The saved answer for a folder, if nothing in the folder has changed since it was read."""
+def load(folder: Path, read_by: Sequence[str] = _READ_BY) -> str | None:
+    """The saved answer for a folder, if nothing in the folder, or in the packages that read it, has changed since."""
     try:
         content = read_regular(_file(folder), _LONGEST)
         mac, body = content[:_MAC_DIGITS], content[_MAC_DIGITS:]
         if not hmac.compare_digest(mac, _sign(body)):
             return None
         code, digest, answer, *paths = zlib.decompress(body).split(b"\0")
-        if code != _code() or paths[0] != _real(folder):
+        if code != _code(read_by) or paths[0] != _real(folder):
             return None
         stamps = array("q", chain.from_iterable(map(_read_stamp, map(os.lstat, paths))))
     except (OSError, OverflowError, RunError):
@@ -83,9 +84,9 @@ def load(folder: Path) -> str | None:
     return answer.decode() if _digest(stamps) == digest else None
 
 
-def save(folder: Path, snapshot: Snapshot, answer: str) -> None:
+def save(folder: Path, snapshot: Snapshot, answer: str, read_by: Sequence[str] = _READ_BY) -> None:
     """Save the answer for a folder that was described before it was read. If saving fails, the folder is read again."""
-    fields = [_code(), snapshot.digest, answer.encode(), *snapshot.paths]
+    fields = [_code(read_by), snapshot.digest, answer.encode(), *snapshot.paths]
     body = zlib.compress(b"\0".join(fields), 1)
     with suppress(OSError, RunError):
         file = _file(folder)
@@ -94,8 +95,8 @@ def save(folder: Path, snapshot: Snapshot, answer: str) -> None:
         _remove_unused(file.parent)
 
 
-def _code() -> bytes:
-    return own_code.hash_of(_READ_BY).encode()
+def _code(read_by: Sequence[str]) -> bytes:
+    return own_code.hash_of(read_by).encode()
 
 
 def _sign(body: bytes) -> bytes:
