@@ -9,7 +9,7 @@ from run_folders import RunBuilder
 
 from zlang.errors import RunError
 from zlang.plan.estimate import Past
-from zlang.run import status_cache
+from zlang.run import machine, status_cache
 from zlang.store import past
 from zlang.store.ingest import ingest
 
@@ -73,7 +73,7 @@ def test_durations_of_another_machine_are_read_again(db: Path, reads: Path, monk
 def test_what_is_saved_is_what_was_read(db: Path) -> None:
     first = past.load(db)
     assert first == past.load(db)
-    assert first == past.read(db, past.machine.answer("uname -srvm"), past.machine.memory())
+    assert first == past.read(db, machine.answer("uname -srvm"), machine.memory())
 
 
 def test_no_answer_is_saved_for_a_file_that_is_not_a_database(tmp_path: Path, db: Path) -> None:
