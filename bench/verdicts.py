@@ -45,7 +45,7 @@ def placed(how: Order, repeat: int, seed: int) -> Iterator[tuple[int, int, tuple
         yield place.block, place.replicate, levels
 
 
-def stood_on(how: Order, trials: Sequence[tuple[int, int, tuple[Cell, ...]]]) -> Iterator[tuple[int, int]]:
+def setups_of_trials(how: Order, trials: Sequence[tuple[int, int, tuple[Cell, ...]]]) -> Iterator[tuple[int, int]]:
     """The pool and the dataset on which each trial stands; one in the needed state is not created again."""
     pool = dataset = makings = 0
     before: tuple[int, int, tuple[Cell, ...]] | None = None
@@ -65,7 +65,7 @@ def designs(how: Order, repeat: int, setup: float, block: float, count: int) -> 
     columns = tuple(TableColumn(name, "word", "") for name in FACTORS)
     for seed in range(count):
         trials = list(placed(how, repeat, seed))
-        makings = list(stood_on(how, trials))
+        makings = list(setups_of_trials(how, trials))
         of_setups = draw.normal(0, setup * TRIAL, max(dataset for _, dataset in makings) + 1)
         of_blocks = draw.normal(0, block * TRIAL, max(number for number, *_ in trials) + 1)
         noise = draw.normal(0, TRIAL, len(trials))

@@ -260,10 +260,10 @@ def test_setups_of_a_trial_are_identified_by_their_creation() -> None:
     state = RunState()
 
     def stood(*events: Recorded) -> dict[str, int]:
-        out = f"trials/t/1/a{len(state.stood_on) + 1}"
+        out = f"trials/t/1/a{len(state.setups_of_attempts) + 1}"
         for event in (*events, Begin(1.0, "t", 1, 1, out)):
             state.apply(event)
-        return state.stood_on[out]
+        return state.setups_of_attempts[out]
 
     assert stood() == {}
     assert stood(Made(1.0, "pool", "p"), Made(1.0, "data", "d")) == {"p": 1, "d": 2}
@@ -361,7 +361,7 @@ def test_imported_results_have_the_setups_of_the_run() -> None:
     state = account([made, Begin(2.0, "t", 1, 1, OUT), Commit(3.0, "t", 1, OUT, ""), gone])
     later = OUT.replace("a1", "a2")
     state.apply(Begin(5.0, "t", 1, 1, later))
-    assert state.stood_on[later] == state.stood_on[OUT] == {"d": 1}
+    assert state.setups_of_attempts[later] == state.setups_of_attempts[OUT] == {"d": 1}
 
 
 def test_facts_come_from_successful_steps() -> None:
@@ -373,4 +373,4 @@ def test_leftovers_are_known_without_their_first_events() -> None:
     state = account([Made(1, "k", "s"), Made(2, "k", "s"), Start(3, "make", "setups/t/odd"), Begin(4, "t", 1, 1, OUT)])
     assert state.leftovers == {"s": "", "t": "setups/t/odd"}
     assert state.setup_attempts == {"t": 0}
-    assert state.stood_on[OUT] == {"s": 2}
+    assert state.setups_of_attempts[OUT] == {"s": 2}

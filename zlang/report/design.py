@@ -24,9 +24,9 @@ from zlang.suggest import did_you_mean_part
 
 SETUPS = "coalesce(makings, CASE WHEN measured_in NOT IN (SELECT run FROM main.runs) THEN [whole_plot] END)"
 """In SQL, the numbers of what a trial stood on; of a run that the database does not have, its whole plot."""
-_STOOD_ON = (
+_TRIAL_SETUPS = (
     "SELECT run AS of_run, trial AS of_trial, replicate AS of_replicate, list(making ORDER BY depth) AS makings "
-    "FROM main.stood_on GROUP BY ALL"
+    "FROM main.trial_setups GROUP BY ALL"
 )
 
 
@@ -126,7 +126,7 @@ def without_factors(design: Design, hint: str) -> RunError:
 def source(trials: Trials) -> str:
     """The SQL source of trials; a reused trial belongs to the blocks and setups of the run that measured it."""
     return (
-        f"{trials.rows} t LEFT JOIN main.reused USING (run, trial, replicate) LEFT JOIN ({_STOOD_ON}) s "
+        f"{trials.rows} t LEFT JOIN main.reused USING (run, trial, replicate) LEFT JOIN ({_TRIAL_SETUPS}) s "
         "ON of_run = coalesce(measured_in, run) AND of_trial = trial AND of_replicate = replicate"
     )
 

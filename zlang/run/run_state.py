@@ -143,7 +143,7 @@ class RunState:
     """Signatures of the setups that were made successfully at least once."""
     setup_attempts: dict[str, int] = field(default_factory=dict)
     """Signature -> number of its latest attempt."""
-    stood_on: dict[str, dict[str, int]] = field(default_factory=dict)
+    setups_of_attempts: dict[str, dict[str, int]] = field(default_factory=dict)
     """By directory of an attempt, the signatures of the setups that existed, each with the number of its making."""
     facts: dict[str, str] = field(default_factory=dict)
     """Names of fact steps that succeeded, with the hashes of their output."""
@@ -267,8 +267,8 @@ class RunState:
                 self._under_way[event.out] = self.begun[attempt.place] = attempt
                 # Results from outside are a separate attempt, after the trial's setups were removed.
                 before = self.ended.get(attempt.place)
-                earlier = self.stood_on.get(before.out, {}) if before else {}
-                self.stood_on[event.out] = dict(self._stands.values()) or earlier
+                earlier = self.setups_of_attempts.get(before.out, {}) if before else {}
+                self.setups_of_attempts[event.out] = dict(self._stands.values()) or earlier
             case Commit() | Fail():
                 self._end(event)
             case Skip(trial=trial, replicate=replicate):

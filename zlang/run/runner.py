@@ -327,7 +327,7 @@ class _Run:
 
         An event is ended on a machine only while the trial's setups on that machine exist.
         """
-        attempts = (attempt for attempt in self._so_far.cut_off(LOST) if attempt.out in self._so_far.stood_on)
+        attempts = (attempt for attempt in self._so_far.cut_off(LOST) if attempt.out in self._so_far.setups_of_attempts)
         cut_off = {attempt.place: attempt.out for attempt in attempts if self._is_inside(attempt.out)}
         machines: dict[str, set[str]] = {}
         for item in self.plan.items() if cut_off else ():
@@ -335,7 +335,9 @@ class _Run:
                 machines[item.signature] = lanes.hosts_of_setup(item)
             elif item.place in cut_off:
                 out = cut_off[item.place]
-                removed = [machines.get(each, set()) for each in self._so_far.stood_on[out].keys() - leftovers.keys()]
+                removed = [
+                    machines.get(each, set()) for each in self._so_far.setups_of_attempts[out].keys() - leftovers.keys()
+                ]
                 self._lane = next(lane for lane in self._lanes if self._is_in(lane, item))
                 yield from self._end_events(item, out, set().union(*removed))
 

@@ -164,12 +164,12 @@ class RunRows:
     def _stage_setups_below(self, trial: Trial, out: str) -> None:
         """Stage the setups that a trial ran on, with the number of setups made until then."""
         is_run = self.state.has_made or outside.reader_of(trial) is None
-        standing = self.state.stood_on.get(out, {}) if is_run else self._setups_outside(trial)
+        standing = self.state.setups_of_attempts.get(out, {}) if is_run else self._setups_outside(trial)
         there = [signature for signature in trial.setups if signature in self.setups and signature in standing]
         made = [signature for signature in there if self.setups[signature].is_a_unit]
         for depth, signature in enumerate(made, 1):
             row = {**self.named, "trial": trial.identity, "replicate": trial.replicate, "depth": depth}
-            self.staging.add("stood_on", {**row, "signature": signature, "making": standing[signature]})
+            self.staging.add("trial_setups", {**row, "signature": signature, "making": standing[signature]})
 
     def _setups_outside(self, trial: Trial) -> dict[str, int]:
         """The setups of a person who carried out the plan without zlang: the same as a run would make.

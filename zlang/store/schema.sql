@@ -160,8 +160,8 @@ CREATE TABLE facts (run VARCHAR, experiment VARCHAR, name VARCHAR, value VARCHAR
 CREATE TABLE traits (run VARCHAR, experiment VARCHAR, trial VARCHAR, trait VARCHAR, value DOUBLE);
 
 -- One row per trial and setup that the run made for it, from the bottom (`depth` 1) upwards. Trials with the same `making`
--- stood on the same thing; the same signature with another `making` was set up again.
-CREATE TABLE stood_on (
+-- used the same setup; the same signature with another `making` was set up again.
+CREATE TABLE trial_setups (
     run VARCHAR, experiment VARCHAR, trial VARCHAR, replicate BIGINT, depth BIGINT, signature VARCHAR, making BIGINT
 );
 
