@@ -54,7 +54,7 @@ def two_levels(first: Sequence[float], second: Sequence[float]) -> Ratio | None:
 
 
 def two_runs(first: Sequence[float], second: Sequence[float]) -> Ratio | None:
-    return ratios.apart({(): first}, {(): second})
+    return ratios.unpaired({(): first}, {(): second})
 
 
 def is_held(ratio: Ratio | None) -> bool:

@@ -132,7 +132,7 @@ def _measured(db: Path, path: Path, runs: dict[str, str]) -> Pitfall:
     wrong, right = (
         dict[Hashable, list[float]]({measure: [math.log(value) for its, value in rows if its == way]}) for way in _WAYS
     )
-    return replace(pitfall, ratio=ratios.apart(right, wrong))
+    return replace(pitfall, ratio=ratios.unpaired(right, wrong))
 
 
 def _line(pitfall: Pitfall) -> list[str]:

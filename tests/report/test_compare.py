@@ -34,7 +34,7 @@ def test_a_paired_ratio_is_that_of_the_paired_t_test() -> None:
 
 
 def test_unpaired_ratios_use_welchs_test() -> None:
-    ratio = ratios.apart({(): LOGS[0]}, {(): LOGS[1][:3]})
+    ratio = ratios.unpaired({(): LOGS[0]}, {(): LOGS[1][:3]})
     assert ratio is not None
     expected = stats.ttest_ind(LOGS[1][:3], LOGS[0], equal_var=False)
     assert ratio.error is not None

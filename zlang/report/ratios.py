@@ -93,7 +93,7 @@ def paired(differences: Logs) -> Ratio | None:
     return Ratio(n, log, math.sqrt(spread / len(means)), len(means) - 1)
 
 
-def apart(ones: Logs, others: Logs) -> Ratio | None:
+def unpaired(ones: Logs, others: Logs) -> Ratio | None:
     """The ratio of `others` to `ones` for unpaired values, in the combinations that both have."""
     both = [key for key in ones if key in others and ones[key] and others[key]]
     if not both:

@@ -175,7 +175,7 @@ def _difference_between(placed: Sequence[_Placed]) -> Ratio | None:
         sides[ones[0].side][ones[0].combination].append(ratios.mean([ratios.mean(own) for own in logs.values()]))
     if len(sides[0]) > 1 and all(len(logs) == 1 for side in sides for logs in side.values()):
         return ratios.paired({key: [sides[1][key][0] - logs[0]] for key, logs in sides[0].items()})
-    return ratios.apart(*sides)
+    return ratios.unpaired(*sides)
 
 
 def _adjusted(units: Sequence[Sequence[_Placed]]) -> Ratio | None:
