@@ -84,12 +84,14 @@ def _leave_pandas_out() -> None:
 
 def _run_in_child() -> int:
     """Run a command that opens the database in a child process, which DuckDB may abort; return its exit code."""
-    from zlang.run import apart
+    from zlang.run import child_process
 
     # Each thread of numpy's library would use a processor while it waits. No command of a program runs here.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
-        return apart.call(guarded, "the command", "the run folders are untouched; `zlang ingest` builds the database")
+        return child_process.call(
+            guarded, "the command", "the run folders are untouched; `zlang ingest` builds the database"
+        )
     except RunError as error:
         return _fail(error)
 

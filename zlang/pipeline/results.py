@@ -65,7 +65,7 @@ def conclude(folder: Folder, db: Path, *, is_whole: bool = True) -> Closing:
     DuckDB may abort the process that opens a database (no memory, no descriptor), so a child process does this. Raises
     RunError.
     """
-    from zlang.run import apart
+    from zlang.run import child_process
     from zlang.store.ingest import building
     from zlang.store.query import held
 
@@ -75,7 +75,7 @@ def conclude(folder: Folder, db: Path, *, is_whole: bool = True) -> Closing:
             with held(db):
                 return _closing_of(db, folder.run, built.dropped, is_whole=is_whole)
 
-    return apart.call(work, f"building {db}")
+    return child_process.call(work, f"building {db}")
 
 
 def _closing_of(db: Path, run: str, dropped: int, *, is_whole: bool) -> Closing:

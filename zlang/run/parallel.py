@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import BinaryIO, NamedTuple, NoReturn, TypeVar
 
-from zlang.run import apart
+from zlang.run import child_process
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -70,7 +70,7 @@ def _start(work: Callable[[A], B], items: Sequence[A]) -> _Child:
     parent = os.getpid()
     reading, writing = os.pipe()
     try:
-        with apart.signals_blocked():
+        with child_process.signals_blocked():
             process = os.fork()
             if process == 0:
                 _run_child(work, items, writing, parent)
@@ -88,7 +88,7 @@ def _run_child(work: Callable[[A], B], items: Sequence[A], writing: int, parent:
     The signals that end a process stay blocked: if they end the parent, the child ends too.
     """
     try:
-        apart.die_with_parent()
+        child_process.die_with_parent()
         gc.disable()  # a collection would copy the memory that is shared with the parent
         with os.fdopen(writing, "wb", _BUFFER) as out:
             for item in items if os.getppid() == parent else ():

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zlang.plan.estimate import Past
-from zlang.run import apart, machine, status_cache
+from zlang.run import child_process, machine, status_cache
 
 if TYPE_CHECKING:
     from zlang.store.query import Result
@@ -56,7 +56,7 @@ def load(db: Path) -> Past:
         if answer["machine"] == _this_machine():
             return _past(answer)
     snapshot = None if has_log else status_cache.describe(db)
-    past = apart.call(
+    past = child_process.call(
         lambda: read(db, machine.answer("uname -srvm"), machine.memory()),
         f"reading {db}",
     )

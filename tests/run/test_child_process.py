@@ -15,11 +15,11 @@ import pytest
 from command_line import REPOSITORY
 
 from zlang.errors import RunError
-from zlang.run import apart
+from zlang.run import child_process
 
 
 def test_the_result_comes_back() -> None:
-    assert apart.call(lambda: {"a": [1.5, "é", None]}, "counting") == {"a": [1.5, "é", None]}
+    assert child_process.call(lambda: {"a": [1.5, "é", None]}, "counting") == {"a": [1.5, "é", None]}
 
 
 def test_another_thread_may_take_the_signal_that_the_child_has_ended() -> None:
@@ -28,14 +28,14 @@ def test_another_thread_may_take_the_signal_that_the_child_has_ended() -> None:
     for thread in threads:
         thread.start()
     try:
-        assert apart.call(lambda: 1, "counting") == 1
+        assert child_process.call(lambda: 1, "counting") == 1
     finally:
         is_over.set()
 
 
 def test_changes_in_the_child_process_do_not_reach_the_parent() -> None:
     changed: list[int] = []
-    apart.call(lambda: changed.append(1), "counting")
+    child_process.call(lambda: changed.append(1), "counting")
     assert changed == []
 
 
@@ -48,14 +48,14 @@ def fail(error: BaseException) -> Callable[[], None]:
 
 def test_an_error_of_the_world_comes_back_whole() -> None:
     with pytest.raises(RunError, match="no disk") as caught:
-        apart.call(fail(RunError("no disk", "buy one")), "counting")
+        child_process.call(fail(RunError("no disk", "buy one")), "counting")
     assert caught.value.hint == "buy one"
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("by zero"), KeyboardInterrupt()])
 def test_other_errors_come_back_with_their_traceback(error: BaseException) -> None:
     with pytest.raises(type(error)) as caught:
-        apart.call(fail(error), "counting")
+        child_process.call(fail(error), "counting")
     assert "in work" in "".join(caught.value.__notes__)
 
 
@@ -72,7 +72,7 @@ OUT_OF_MEMORY = (
 @pytest.mark.parametrize("error", OUT_OF_MEMORY, ids=repr)
 def test_lack_of_memory_is_a_run_error(error: Exception) -> None:
     with pytest.raises(RunError, match="counting failed: there is not enough memory") as caught:
-        apart.call(fail(error), "counting", "buy some")
+        child_process.call(fail(error), "counting", "buy some")
     assert caught.value.hint == "buy some"
 
 
@@ -81,12 +81,12 @@ def test_an_error_that_cannot_be_pickled_has_its_traceback() -> None:
         pass
 
     with pytest.raises(RuntimeError, match="in work"):
-        apart.call(fail(Odd()), "counting")
+        child_process.call(fail(Odd()), "counting")
 
 
 def test_a_result_that_cannot_be_pickled_is_a_bug() -> None:
     with pytest.raises(RuntimeError, match="BUG"):
-        apart.call(lambda: lambda: 1, "counting")
+        child_process.call(lambda: lambda: 1, "counting")
 
 
 @pytest.mark.parametrize("number", [signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGKILL])
@@ -96,7 +96,7 @@ def test_a_killed_process_is_reported(number: signal.Signals) -> None:
         os.kill(os.getpid(), number)
 
     with pytest.raises(RunError, match=f"reading x failed: .* ended with {number.name}") as caught:
-        apart.call(work, "reading x", "read y")
+        child_process.call(work, "reading x", "read y")
     assert caught.value.hint == "read y"
 
 
@@ -109,17 +109,17 @@ def test_the_message_of_an_aborting_library_is_the_reason() -> None:
         os.abort()
 
     with pytest.raises(RunError, match=r"SIGABRT: Cannot open file: EMFILE$"):
-        apart.call(work, "reading x")
+        child_process.call(work, "reading x")
 
 
 SLEEPS = """
 import os, signal, sys, time
-from zlang.run import apart
+from zlang.run import child_process
 def work():
     print(os.getpid(), flush=True)
     time.sleep(60)
 try:
-    apart.call(work, "sleeping")
+    child_process.call(work, "sleeping")
 except KeyboardInterrupt:
     sys.exit(130)
 """
@@ -141,13 +141,13 @@ def test_a_signal_for_the_parent_ends_both(number: signal.Signals, code: int) ->
 def test_no_core_is_dumped() -> None:
     import resource
 
-    soft, _ = apart.call(lambda: resource.getrlimit(resource.RLIMIT_CORE), "looking")
+    soft, _ = child_process.call(lambda: resource.getrlimit(resource.RLIMIT_CORE), "looking")
     assert soft == 0
 
 
 def test_an_end_without_a_result_is_no_bug() -> None:
     with pytest.raises(RunError, match="counting failed: its process ended without a result"):
-        apart.call(lambda: os._exit(1), "counting")
+        child_process.call(lambda: os._exit(1), "counting")
 
 
 def test_a_limit_that_cannot_be_set_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,4 +157,4 @@ def test_a_limit_that_cannot_be_set_stops_nothing(monkeypatch: pytest.MonkeyPatc
         raise PermissionError
 
     monkeypatch.setattr(resource, "setrlimit", refuse)
-    assert apart.call(lambda: 1, "counting") == 1
+    assert child_process.call(lambda: 1, "counting") == 1
