@@ -299,8 +299,8 @@ def test_streams_are_read_within_the_time_of_the_trial(out: Path, monkeypatch: p
 def test_unchecked_states_of_imported_results_are_named(out: Path) -> None:
     checks = [samples.check(name, "0") for name in ("one", "two", "three")]
     (out / "three.out").write_text("1")
-    brought = samples.step("measure", outside.NAME, "metrics.json")
-    verdict = judge(samples.trial(*checks, brought), out, None)
+    imported = samples.step("measure", outside.NAME, "metrics.json")
+    verdict = judge(samples.trial(*checks, imported), out, None)
     assert "three: `1`, not `0`" in verdict.why_not
     assert "one" not in verdict.why_not
     assert "measured without zlang, and not checked by it: one, two" in verdict.notes

@@ -94,7 +94,7 @@ class Columns:
         self._factors: dict[str, _Open] = {}
         self._metrics: dict[str, tuple[str, Metric]] = {}
 
-    def factor(self, run_factor: BroughtFactor) -> _Open:
+    def factor(self, run_factor: RunFactor) -> _Open:
         """Add a factor; a later run's name for it wins, and its type is widened to hold the values of both runs."""
         factor_column = self._factors.get(run_factor.path)
         if factor_column is None:
@@ -125,11 +125,11 @@ class Columns:
         """Make the staging of one run's factors and metrics."""
         return OfRun(self, factors, declared)
 
-    def merge(self, brought: RunColumns) -> None:
+    def merge(self, run_columns: RunColumns) -> None:
         """Add the columns of a run that is not read again."""
-        for factor in brought.factors:
+        for factor in run_columns.factors:
             self.factor(factor)
-        for metric in brought.metrics:
+        for metric in run_columns.metrics:
             self.metric(metric)
 
     def listed(self) -> list[Column]:
@@ -178,7 +178,7 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class BroughtFactor:
+class RunFactor:
     """A factor in one run: `sql` is the narrowest type of its values.
 
     `levels` are words in the order of the program; None if there are levels that are not words.
@@ -195,7 +195,7 @@ class BroughtFactor:
 class RunColumns:
     """The factors and metrics of one run."""
 
-    factors: tuple[BroughtFactor, ...]
+    factors: tuple[RunFactor, ...]
     metrics: tuple[Metric, ...]
 
 
@@ -205,7 +205,7 @@ class OfRun:
     def __init__(self, columns: Columns, factors: Iterable[Factor], declared: Iterable[Metric]) -> None:
         self._columns = columns
         self._by_key: dict[str, _Open] = {}
-        self._brought: dict[str, BroughtFactor] = {}
+        self._factors: dict[str, RunFactor] = {}
         self._declared = {metric.name: metric for metric in metrics.in_trials(declared)}
         self._metrics: dict[str, tuple[str, Metric]] = {}
         for factor in factors:
@@ -213,9 +213,9 @@ class OfRun:
 
     def _factor(self, factor: Factor) -> _Open:
         sql = SCALARS[factor.type].sql if factor.type in SCALARS else _WORD
-        brought = BroughtFactor(factor.path, factor.name, factor.type, sql, words(factor.levels))
-        self._brought[factor.path] = brought
-        return self._columns.factor(brought)
+        run_factor = RunFactor(factor.path, factor.name, factor.type, sql, words(factor.levels))
+        self._factors[factor.path] = run_factor
+        return self._columns.factor(run_factor)
 
     def metric(self, name: str) -> str:
         """The code of a metric; an undeclared metric is a number without a unit."""
@@ -237,21 +237,21 @@ class OfRun:
             if value is None:
                 continue
             needed = _sql_of(value)
-            merged = self._brought[cached.path]
+            merged = self._factors[cached.path]
             if needed != merged.sql:
-                self._brought[cached.path] = merged = replace(merged, sql=widened(merged.sql, needed))
+                self._factors[cached.path] = merged = replace(merged, sql=widened(merged.sql, needed))
             if needed != cached.sql:
                 cached.sql = widened(cached.sql, needed)
             if merged.levels is not None and value not in merged.levels:
-                self._brought[cached.path] = replace(merged, levels=None)
+                self._factors[cached.path] = replace(merged, levels=None)
                 cached.levels = None
             # The JSON writer does not take integers beyond 64 bits.
             yield cached.code, float(value) if needed == "DOUBLE" and isinstance(value, int) else value
 
     @property
-    def brought(self) -> RunColumns:
+    def collected(self) -> RunColumns:
         """The columns of the run so far."""
-        return RunColumns(tuple(self._brought.values()), tuple(metric for _, metric in self._metrics.values()))
+        return RunColumns(tuple(self._factors.values()), tuple(metric for _, metric in self._metrics.values()))
 
 
 def words(levels: Sequence[Scalar]) -> tuple[str, ...] | None:

@@ -19,7 +19,7 @@ from zlang.errors import RunError
 from zlang.metrics import Metric
 from zlang.run import findings
 from zlang.store import store
-from zlang.store.columns import BroughtFactor, Column, Role, RunColumns
+from zlang.store.columns import RunFactor, Column, Role, RunColumns
 from zlang.store.folders import FolderSource
 from zlang.store.store import literal, quoted
 
@@ -38,7 +38,7 @@ class UnchangedRun:
     """A run that is not read again: its columns and counts."""
 
     experiment: str
-    brought: RunColumns
+    columns: RunColumns
     last_session: float
     trials: int
     valid: int
@@ -75,7 +75,7 @@ def unchanged(db: Path, marks: Mapping[str, str], present: Collection[str]) -> t
     try:
         with store.reading(db) as connection:
             rows = connection.execute(
-                "SELECT r.run, s.mark, s.experiment, s.brought, coalesce(epoch(r.last_session), 0), r.done, r.valid "
+                "SELECT r.run, s.mark, s.experiment, s.run_columns, coalesce(epoch(r.last_session), 0), r.done, r.valid "
                 "FROM runs r LEFT JOIN sources s USING (run)"
             ).fetchall()
     except (duckdb.Error, RunError):
@@ -84,16 +84,16 @@ def unchanged(db: Path, marks: Mapping[str, str], present: Collection[str]) -> t
     for run, row, experiment, text, last, done, valid in rows:
         if row is not None and marks.get(run) == row:
             data = orjson.loads(text)
-            brought = RunColumns(
+            columns = RunColumns(
                 tuple(map(_factor, data["factors"])), tuple(Metric(**item) for item in data["metrics"])
             )
-            result[str(run)] = UnchangedRun(experiment, brought, float(last), done, valid)
+            result[str(run)] = UnchangedRun(experiment, columns, float(last), done, valid)
     return result, sum(run not in present for run, *_ in rows)
 
 
-def _factor(shown: dict[str, Any]) -> BroughtFactor:
+def _factor(shown: dict[str, Any]) -> RunFactor:
     levels = shown.pop("levels")
-    return BroughtFactor(**shown, levels=None if levels is None else tuple(levels))
+    return RunFactor(**shown, levels=None if levels is None else tuple(levels))
 
 
 class Before:

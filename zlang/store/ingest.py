@@ -188,7 +188,7 @@ def _count_unchanged(
 ) -> None:
     """Count a run that is not read again, and add its columns."""
     experiment = _experiment(experiments, unchanged_run.experiment)
-    experiment.columns.merge(unchanged_run.brought)
+    experiment.columns.merge(unchanged_run.columns)
     experiment.newest = max(experiment.newest, (unchanged_run.last_session, run))
     ingested.runs += 1
     ingested.kept += 1
@@ -237,5 +237,9 @@ def _stage_run(
     ingested.trials += run.done
     ingested.valid += run.valid
     if mark is not None and run.is_read:
-        row = {**run.named, "mark": mark, "brought": orjson.dumps(run.columns.brought, default=Metric.as_dict).decode()}
+        row = {
+            **run.named,
+            "mark": mark,
+            "run_columns": orjson.dumps(run.columns.collected, default=Metric.as_dict).decode(),
+        }
         staging.add("sources", row)

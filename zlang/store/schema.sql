@@ -15,7 +15,7 @@ CREATE TABLE runs (
 
 -- What the database was built from. A run folder that has the same mark is not read again: what it holds, and what it
 -- brings to its experiment's columns, is taken from here.
-CREATE TABLE sources (run VARCHAR, experiment VARCHAR, mark VARCHAR, brought VARCHAR);
+CREATE TABLE sources (run VARCHAR, experiment VARCHAR, mark VARCHAR, run_columns VARCHAR);
 
 -- The runs of the plan that ran last, which `main.trials` shows.
 CREATE MACRO runs_shown() AS (

@@ -819,7 +819,7 @@ z_upon() {
   done
 }
 
-# Whether setup $1 is a state into which what stands can be brought as it is; that is z_was then.
+# Whether what exists can be changed into the state of setup $1 without creating it again; z_was is then its setup.
 z_can_alter() {
   eval "z_wanted=\$z_key_$1 z_base=\$z_base_$1"
   [ "$z_base" != 0 ] || return 1
