@@ -19,7 +19,7 @@ from zlang.errors import RunError
 from zlang.metrics import Metric
 from zlang.run import findings
 from zlang.store import store
-from zlang.store.columns import RunFactor, Column, Role, RunColumns
+from zlang.store.columns import Column, Role, RunColumns, RunFactor
 from zlang.store.folders import FolderSource
 from zlang.store.store import literal, quoted
 
@@ -75,8 +75,8 @@ def unchanged(db: Path, marks: Mapping[str, str], present: Collection[str]) -> t
     try:
         with store.reading(db) as connection:
             rows = connection.execute(
-                "SELECT r.run, s.mark, s.experiment, s.run_columns, coalesce(epoch(r.last_session), 0), r.done, r.valid "
-                "FROM runs r LEFT JOIN sources s USING (run)"
+                "SELECT r.run, s.mark, s.experiment, s.run_columns, coalesce(epoch(r.last_session), 0), r.done, "
+                "r.valid FROM runs r LEFT JOIN sources s USING (run)"
             ).fetchall()
     except (duckdb.Error, RunError):
         return {}, 0
