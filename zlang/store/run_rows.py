@@ -408,7 +408,7 @@ def _binned(histogram: Histogram) -> Row:
         "total": sum(counts),
         "ns": ns,
         "counts": counts,
-        "tail": tail(ns, counts),
+        "tail": tail(ns, counts) if ns else None,
     }
 
 
