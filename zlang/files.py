@@ -11,8 +11,9 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -117,13 +118,44 @@ def remove_abandoned_files(directory: Path) -> None:
                 path.unlink()
 
 
-def open_regular(path: str | Path) -> BinaryIO:
+class Packed:
+    """A directory whose files were packed into another file, or a file in it: what readers use of a `Path`."""
+
+    __slots__ = ("files", "name")
+
+    def __init__(self, files: Mapping[str, str], name: str = "") -> None:
+        self.files, self.name = files, name
+
+    def __truediv__(self, name: str) -> Place:
+        """Return the file with a name in the directory; an absolute path leads out of it, as for a `Path`."""
+        return Path(name) if name.startswith("/") else Packed(self.files, name)
+
+    def is_file(self) -> bool:
+        """Whether there is a file with this name."""
+        return self.name in self.files
+
+    def read(self) -> bytes:
+        """Return the content of the file. Raises OSError."""
+        if self.name not in self.files:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.name)
+        return self.files[self.name].encode()
+
+
+Place = Path | Packed
+"""A directory with the output of tools, or a file in it."""
+
+
+def open_regular(path: str | Place) -> BinaryIO:
     """Open a regular file for reading; refuse links and sparse files. Raises OSError."""
+    if isinstance(path, Packed):
+        return BytesIO(path.read())
     return os.fdopen(_open_regular(path)[0], "rb")
 
 
-def read_regular(path: str | Path, limit: int) -> bytes:
+def read_regular(path: str | Place, limit: int) -> bytes:
     """Read a regular file of at most `limit` bytes. Raises OSError."""
+    if isinstance(path, Packed):
+        return path.read()
     file, length = _open_regular(path)
     content = b""
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from zlang.check import library
+from zlang.files import Place
 from zlang.plan.plan import Action, Reader, Step
 from zlang.readers import fio, periods, streams
 from zlang.readers.reading import Histogram, Reading, Window
@@ -20,7 +21,7 @@ def reading_of(readings: dict[str, Reading], tmp_path: Path, groups: dict[str, s
     """Combine readings of these streams; they are read as fio's, whose metrics are declared."""
     by_directory = {f"stream{number}": reading for number, reading in enumerate(readings.values(), start=1)}
 
-    def read(directory: Path, _reader: Reader, _step: Step, _window: Window | None = None) -> Reading:
+    def read(directory: Place, _reader: Reader, _step: Step, _window: Window | None = None) -> Reading:
         return by_directory[directory.name]
 
     parts = [
@@ -140,7 +141,7 @@ def test_events_that_ended_by_themselves_have_a_time(tmp_path: Path) -> None:
     events = [{"name": name, "directory": f"event{n}"} for n, name in enumerate(("scrub", "hog", "late"), start=1)]
     part = {"name": "", "group": "", "directory": "stream1", "step": "measure", "artefact": "fio.json", "args": {}}
 
-    def read(_directory: Path, _reader: Reader, _step: Step, _window: Window | None = None) -> Reading:
+    def read(_directory: Place, _reader: Reader, _step: Step, _window: Window | None = None) -> Reading:
         return measured(100, 10, {10: 1})
 
     arguments = {"streams": [{**part, "reader": "fio"}], "events": events}

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 
+from zlang.files import Place
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.reading import Reading, Sample, Window, text_of
@@ -43,7 +43,7 @@ _FORMS = (
 _Snapshot = tuple[float, dict[str, int]]
 
 
-def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+def read(directory: Place, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """The growth of the counters between the snapshots."""
     text = text_of(directory / reader.artefact)
     if text is None:

@@ -11,8 +11,8 @@ source, because several could share the same space.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
 
+from zlang.files import Place
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.reading import Reading, Sample, Window, text_of
@@ -38,13 +38,13 @@ _OF_FILES = frozenset(
 _FIELDS = 3
 
 
-def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+def read(directory: Place, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """Read each property before and after the measurement."""
     return twice(directory, reader, _samples, _METRICS.values())
 
 
 def twice(
-    directory: Path, reader: Reader, samples_of: Callable[[str], Iterator[Sample]], names: Iterable[str]
+    directory: Place, reader: Reader, samples_of: Callable[[str], Iterator[Sample]], names: Iterable[str]
 ) -> Reading:
     """Read both snapshots: all samples, and metrics of properties that can be added up or have only one source."""
     result: dict[str, float] = {}

@@ -16,9 +16,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import NamedTuple
 
+from zlang.files import Place
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.reading import Reading, Sample, Window, text_of
@@ -47,7 +47,7 @@ class _Counters(NamedTuple):
 _COLUMNS = (3, 5, 6, 7, 9, 10, 11, 12, 13)
 
 
-def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+def read(directory: Place, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """Read the rates between snapshots, and the sums over whole disks."""
     text = text_of(directory / reader.artefact)
     if text is None:

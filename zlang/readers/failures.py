@@ -7,15 +7,14 @@ Rule: the message already has the tool's output; only errors that it wrote elsew
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 
-from zlang.files import read_regular
+from zlang.files import Place, read_regular
 from zlang.plan.plan import Reader, Step
 from zlang.readers import fio, streams
 from zlang.readers.reading import LONGEST
 
 
-def explain(steps: Iterable[Step], out: Path, message: str) -> str:
+def explain(steps: Iterable[Step], out: Place, message: str) -> str:
     """The first error in a report, unless the tool's message has it; empty if no report has one."""
     for path in (path for step in steps if step.reader for path in _reports(step.reader, out)):
         try:
@@ -27,7 +26,7 @@ def explain(steps: Iterable[Step], out: Path, message: str) -> str:
     return ""
 
 
-def _reports(reader: Reader, out: Path) -> Iterator[Path]:
+def _reports(reader: Reader, out: Place) -> Iterator[Place]:
     """The paths of fio's reports: that of the only stream, or those of all."""
     if reader.name == "fio":
         yield out / reader.artefact

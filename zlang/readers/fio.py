@@ -20,13 +20,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain, islice
-from pathlib import Path
 from typing import Any
 
 import orjson
 
 from zlang.errors import reason_of
-from zlang.files import read_regular
+from zlang.files import Place, read_regular
 from zlang.metrics import PERCENTILES
 from zlang.plan.plan import Reader, Step
 from zlang.readers import fio_figures, fio_intervals, fio_problems
@@ -43,7 +42,7 @@ _SEED = re.compile(r"--randseed=(\d+)")
 _READ_BYTES = re.compile(r"^read_bytes: (\d+)$", re.MULTILINE)
 
 
-def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+def read(directory: Place, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """Read the metrics that fio measured, or the reason why there are none."""
     try:
         data = read_regular(directory / reader.artefact, LONGEST)
@@ -68,7 +67,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     return replace(reading, read=read_bytes, fetched=_fetched(directory, reader.args.get("counted")))
 
 
-def _fetched(directory: Path, name: object) -> float | None:
+def _fetched(directory: Place, name: object) -> float | None:
     """The bytes that, according to the kernel, were read from devices while fio ran."""
     counts = _READ_BYTES.findall(text_of(directory / name) or "") if isinstance(name, str) else []
     return float(counts[-1]) - (float(counts[0]) if len(counts) > 1 else 0.0) if counts else None
@@ -147,7 +146,7 @@ def _describe_broken_json(text: str, name: str, error: orjson.JSONDecodeError) -
     )
 
 
-def _messages(directory: Path, step: Step, artefact: str) -> str:
+def _messages(directory: Place, step: Step, artefact: str) -> str:
     """The standard error and output of the step; usually both are empty."""
     text = ""
     for suffix in ("err", "out"):

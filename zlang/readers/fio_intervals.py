@@ -17,8 +17,8 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate, zip_longest
-from pathlib import Path
 
+from zlang.files import Place
 from zlang.metrics import PERCENTILES
 from zlang.readers.fio_figures import DIRECTIONS
 from zlang.readers.reading import Histogram, Reading, Sample, Window, merge, percentiles, text_of
@@ -137,7 +137,7 @@ def _latency(direction: str, bins: Mapping[int, int]) -> Iterator[tuple[str, flo
     yield from ((prefix + word, float(value)) for (word, _), value in zip(PERCENTILES, result, strict=True))
 
 
-def find(directory: Path, name: str, reading: Reading) -> FioIntervals | None:
+def find(directory: Place, name: str, reading: Reading) -> FioIntervals | None:
     """The logs of a stream whose report is `reading`; None if they do not account for all of its work."""
     if reading.window is None:
         return None
@@ -185,7 +185,7 @@ def _in_time(window: Window, rates: _Log, histograms: _Log) -> Window:
     return window[0] - late, window[1] - late
 
 
-def _by_direction(path: Path) -> _Log:
+def _by_direction(path: Place) -> _Log:
     """The lines of a log, by direction and worker: a log has the workers of a job one after the other."""
     workers: _Log = {}
     place = _PLACE_IN_HISTOGRAMS if path.name.endswith(_HISTOGRAMS) else _PLACE

@@ -19,8 +19,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
+from zlang.files import Place
 from zlang.plan.plan import ALONE, COUNTED, EACH, Action, Fetch, Reader, Step, Trial
 from zlang.readers import outside, shell, streams
 from zlang.readers.reading import Histogram, Judgement, Phase, Reading, Sample, StreamReading, Window, text_of
@@ -31,7 +31,7 @@ _LEAST_FETCHED = 0.5
 _MOST_TEXT = 120
 
 
-def judge(trial: Trial, out: Path, window: Window | None) -> Judgement:
+def judge(trial: Trial, out: Place, window: Window | None) -> Judgement:
     """Check the claims, read every artefact, and decide whether the trial is valid."""
     state, evidence, why_not = _cache(trial, out)
     claims, notes = _claims(trial, out)
@@ -148,7 +148,7 @@ def _renamed(metrics: Mapping[str, float], names: Mapping[str, str]) -> dict[str
     return {names[name]: value for name, value in metrics.items()}
 
 
-def _clocks_of_collectors(trial: Trial, out: Path) -> dict[str, float]:
+def _clocks_of_collectors(trial: Trial, out: Place) -> dict[str, float]:
     """The seconds by which the clock of each collector is ahead of that of the measuring machine, by step."""
     if all(step.action is not Action.COLLECT for step in trial.steps):
         return {}
@@ -157,7 +157,7 @@ def _clocks_of_collectors(trial: Trial, out: Path) -> dict[str, float]:
     return {name: ahead - clocks[measuring[0]] for name, ahead in clocks.items()} if measuring else {}
 
 
-def _read_by_clock(step: Step, out: Path, window: Window | None, ahead: float, host: str) -> Reading:
+def _read_by_clock(step: Step, out: Place, window: Window | None, ahead: float, host: str) -> Reading:
     """Read a collector on a machine whose clock is ahead of the measuring machine's, by `ahead` seconds."""
     reading = _read(step, out, window and (window[0] + ahead, window[1] + ahead))
     samples = [sample._replace(t=sample.t - ahead, host=host) for sample in reading.samples] if ahead or host else None
@@ -173,7 +173,7 @@ def _clip_to_measurement(window: Window | None, measured: Sequence[Window]) -> W
     return (begin, end) if begin < end else window
 
 
-def _read(step: Step, out: Path, window: Window | None) -> Reading:
+def _read(step: Step, out: Place, window: Window | None) -> Reading:
     assert step.reader is not None, "BUG: a step without a reader is read"
     if step.reader.name == streams.NAME:
         return streams.read(READERS, out, step.reader, step, window)
@@ -183,7 +183,7 @@ def _read(step: Step, out: Path, window: Window | None) -> Reading:
     return shell.with_wrappers(read(out, step.reader, step, window), out, step.reader, step, window)
 
 
-def _cache(trial: Trial, out: Path) -> tuple[str, str, list[str]]:
+def _cache(trial: Trial, out: Place) -> tuple[str, str, list[str]]:
     """The verified state of the cache, the evidence, and the reasons for which it makes the trial invalid."""
     state = trial.cache_state
     if state == AS_IS:
@@ -200,7 +200,7 @@ def _cache(trial: Trial, out: Path) -> tuple[str, str, list[str]]:
     return f"not {state}", evidence, [f"cache not {state}: {evidence}"]
 
 
-def _cached(trial: Trial, fetch: Fetch, reading: Reading, out: Path) -> Iterator[str]:
+def _cached(trial: Trial, fetch: Fetch, reading: Reading, out: Place) -> Iterator[str]:
     """The reasons to conclude that data came from a cache during the measurement."""
     if not reading.read:
         return
@@ -221,7 +221,7 @@ def _cached(trial: Trial, fetch: Fetch, reading: Reading, out: Path) -> Iterator
             yield f"cache not {trial.cache_state}: {came} from {source}, not at least {least:,.0f}"
 
 
-def _claims(trial: Trial, out: Path) -> tuple[list[str], list[str]]:
+def _claims(trial: Trial, out: Place) -> tuple[list[str], list[str]]:
     """The other claims that did not hold, and those that were not checked because zlang did not run the trial."""
     claims = [s for s in trial.steps if s.action is Action.VERIFY and s.expect is not None]
     others = [step for step in claims if not _is_cache_check(step, trial)]
@@ -239,21 +239,21 @@ def _is_cache_check(step: Step, trial: Trial) -> bool:
     return is_claim and trial.cache_state != AS_IS and not step.name.startswith("property")
 
 
-def _holds(step: Step, out: Path) -> bool:
+def _holds(step: Step, out: Place) -> bool:
     return step.expect is not None and _output(step, out) == step.expect.strip()
 
 
-def _output(step: Step, out: Path) -> str | None:
+def _output(step: Step, out: Place) -> str | None:
     return _text(step.name, out)
 
 
-def _text(name: str, out: Path) -> str | None:
+def _text(name: str, out: Place) -> str | None:
     """The output of the step with a name."""
     text = text_of(out / f"{name}.out")
     return None if text is None else text.strip()
 
 
-def _mismatch(step: Step, out: Path) -> str:
+def _mismatch(step: Step, out: Place) -> str:
     """Describe a failed cache check: `4096 bytes resident`, with the expected number unless it is 0.
 
     A check that cannot count bytes prints a sentence, which is quoted.
@@ -264,7 +264,7 @@ def _mismatch(step: Step, out: Path) -> str:
     return _short(output) if output and wanted == "0" else _quoted(step, out)
 
 
-def _quoted(step: Step, out: Path) -> str:
+def _quoted(step: Step, out: Place) -> str:
     output = _output(step, out)
     if output is None:
         return f"{step.name}.out was not written"
@@ -282,7 +282,7 @@ def _differing(result: str, wanted: str) -> tuple[str, str]:
     return ", ".join(item for item, _ in unlike), ", ".join(other for _, other in unlike)
 
 
-def _evidence(step: Step, out: Path) -> str:
+def _evidence(step: Step, out: Place) -> str:
     text = _output(step, out) or ""
     return f"{text} bytes resident" if text.isdecimal() else _short(", ".join(text.splitlines()))
 

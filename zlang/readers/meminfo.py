@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from pathlib import Path
 
+from zlang.files import Place
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.reading import Reading, Window, text_of
@@ -25,7 +25,7 @@ _METRICS = {
 _LINE = re.compile(r"(\w+):\s+(\d+) kB")
 
 
-def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+def read(directory: Place, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """Read the snapshots, each of which represents the time since the previous one."""
     text = text_of(directory / reader.artefact)
     if text is None:

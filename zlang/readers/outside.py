@@ -14,12 +14,12 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 
 from zlang import metrics, units
 from zlang.check.metric_declarations import in_stored_unit, name_of, parse
 from zlang.check.types import DIMENSION_OF, SCALARS, can_measure, parts_of
 from zlang.errors import RunError
+from zlang.files import Place
 from zlang.metrics import Metric
 from zlang.plan.plan import Factor, Header, Reader, Scalar, Step, Trial
 from zlang.readers.reading import Reading, Window, text_of
@@ -32,7 +32,7 @@ _LISTED = 12
 _WORDS = {"on": True, "yes": True, "true": True, "off": False, "no": False, "false": False}
 
 
-def read(directory: Path, reader: Reader, _step: Step, _window: Window | None = None) -> Reading:
+def read(directory: Place, reader: Reader, _step: Step, _window: Window | None = None) -> Reading:
     """Read the metrics that were imported for a trial."""
     text = text_of(directory / reader.artefact)
     if text is None:

@@ -10,8 +10,8 @@ measurement.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
+from zlang.files import Place
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.reading import Reading, Window, text_of
@@ -19,7 +19,7 @@ from zlang.readers.reading import Reading, Window, text_of
 _LINE = re.compile(r"(?:.*/)?(cpu|io|irq|memory):(some|full) .*total=(\d+)")
 
 
-def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+def read(directory: Place, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """Read the shares between snapshots, and over the window."""
     text = text_of(directory / reader.artefact)
     if text is None:

@@ -17,7 +17,7 @@ from operator import mul
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from zlang.files import read_regular
+from zlang.files import Place, read_regular
 from zlang.plan.plan import Reader, Step
 
 LONGEST = 1 << 28
@@ -158,7 +158,7 @@ class Judgement:
 
 FindLogs = Callable[[Path], Iterator[Log]]
 """Finds the logs of one tool in the directory of an attempt."""
-Read = Callable[[Path, Reader, Step, Window | None], Reading]
+Read = Callable[[Place, Reader, Step, Window | None], Reading]
 """A reader: from the directory of an attempt, its own arguments, the step and the time of the measurement."""
 
 
@@ -194,7 +194,7 @@ def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:
     return merged
 
 
-def text_of(path: Path) -> str | None:
+def text_of(path: Place) -> str | None:
     """Read a file's text and replace bytes that are not UTF-8; None if there is no such file. Raises OSError."""
     try:
         return read_regular(path, LONGEST).decode("utf-8", "replace")
@@ -204,9 +204,9 @@ def text_of(path: Path) -> str | None:
         return None
 
 
-def reason_unread(path: Path) -> str:
+def reason_unread(path: Place) -> str:
     """The reason why `text_of` returns nothing."""
-    is_long = path.is_file() and path.stat().st_size > LONGEST
+    is_long = isinstance(path, Path) and path.is_file() and path.stat().st_size > LONGEST
     return f"is longer than {LONGEST >> 20} MiB, so it is not read" if is_long else "was not written"
 
 

@@ -10,15 +10,15 @@ Rule: the protocol's own verification decides whether the trial counts, not this
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
+from zlang.files import Place
 from zlang.plan.plan import Reader, Step
 from zlang.readers.reading import Reading, Sample, Window, text_of, whole_lines
 
 _FIELDS = 5
 
 
-def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+def read(directory: Place, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """Read the value and the verdict of each round."""
     text = text_of(directory / reader.artefact)
     samples = tuple(_samples(text or ""))

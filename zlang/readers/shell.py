@@ -26,7 +26,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 from zlang.check.measured import words
@@ -40,6 +39,7 @@ from zlang.check.metric_declarations import (
     stored_unit,
 )
 from zlang.check.types import SCALARS, can_measure
+from zlang.files import Place
 from zlang.metrics import Metric
 from zlang.plan.plan import Reader, Step
 from zlang.readers import hdr, series
@@ -62,7 +62,7 @@ class _MissingError(Exception):
     """The error for a missing number, with the reason as a sentence."""
 
 
-def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:
+def read(directory: Place, reader: Reader, step: Step, window: Window | None = None) -> Reading:
     """Read the requested metrics, or the reasons why they are missing."""
     if not (directory / reader.artefact).is_file():
         return Reading(problems=(f"{reader.artefact} was not written",))
@@ -115,7 +115,7 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     return Reading(metrics, tuple(problems), tuple(latency), tuple(samples))
 
 
-def with_wrappers(reading: Reading, directory: Path, reader: Reader, step: Step, window: Window | None) -> Reading:
+def with_wrappers(reading: Reading, directory: Place, reader: Reader, step: Step, window: Window | None) -> Reading:
     """Add the metrics of the commands that wrapped the workload to its reading."""
     if "under" not in reader.args or reading.problems:
         return reading
@@ -173,7 +173,7 @@ def _series(wanted: _RequestedMetric, text: str, place: str, time: str, window: 
     return replace(reading, problems=tuple(f"{wanted.metric.name}: {problem}" for problem in reading.problems))
 
 
-def _times(directory: Path, step: Step, window: Window | None) -> Iterator[tuple[str, float]]:
+def _times(directory: Place, step: Step, window: Window | None) -> Iterator[tuple[str, float]]:
     if window is None:
         raise _MissingError(f"the journal does not say when {step.name} began and ended")
     yield "elapsed", window[1] - window[0]

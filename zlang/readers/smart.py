@@ -13,9 +13,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
+from zlang.files import Place
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.capacity import twice
@@ -33,7 +33,7 @@ _UNITS = {"32MiB": 32 * 2**20, "GiB": 2**30}
 _Document = Any  # an object of the document: _disk checks its content
 
 
-def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+def read(directory: Place, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """Read the reports of every disk before and after the measurement."""
     return twice(directory, reader, _samples, _METRICS)
 

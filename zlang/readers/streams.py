@@ -16,12 +16,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 from zlang.check import library
 from zlang.check.measured import declaration
 from zlang.check.metric_declarations import DISTRIBUTION, parse
+from zlang.files import Place
 from zlang.metrics import AFTER, PHASE, QUIET, Metric, overlap
 from zlang.plan.plan import CLOCKS, Reader, Step
 from zlang.readers import periods, shell
@@ -64,7 +64,7 @@ class _Happened(NamedTuple):
 
 
 def read(
-    readers: Mapping[str, Read], directory: Path, reader: Reader, step: Step, window: Window | None = None
+    readers: Mapping[str, Read], directory: Place, reader: Reader, step: Step, window: Window | None = None
 ) -> Reading:
     """Read all streams and combine them, or say why they cannot be combined."""
     parts = [part for part in _listed(reader.args.get(NAME)) if isinstance(part, Mapping)]
@@ -245,7 +245,7 @@ def _shared(
     ]
 
 
-def clocks_of(directory: Path) -> dict[str, tuple[float, float]]:
+def clocks_of(directory: Place) -> dict[str, tuple[float, float]]:
     """The seconds by which each machine's clock was ahead, and their uncertainty, by the step that it ran."""
     clocks: dict[str, tuple[float, float]] = {}
     for line in (text_of(directory / CLOCKS) or "").splitlines():
@@ -274,7 +274,7 @@ class _Shifted:
 
 def _on_one_clock(
     readers: Mapping[str, Read],
-    directory: Path,
+    directory: Place,
     part: Mapping[str, object],
     step: Step,
     window: Window | None,
@@ -290,7 +290,7 @@ def _on_one_clock(
 
 
 def _ran_together(
-    directory: Path, parts: Sequence[Mapping[str, object]], clocks: Mapping[str, tuple[float, float]]
+    directory: Place, parts: Sequence[Mapping[str, object]], clocks: Mapping[str, tuple[float, float]]
 ) -> Window | None:
     """The time from the first start to the last end of streams, by the coordinator's clock; None if one is unknown."""
     steps = [str(part.get("begun_by")) for part in parts]
@@ -303,7 +303,7 @@ def _ran_together(
 
 
 def _skew(
-    directory: Path, parts: Sequence[Mapping[str, object]], clocks: Mapping[str, tuple[float, float]], seconds: float
+    directory: Place, parts: Sequence[Mapping[str, object]], clocks: Mapping[str, tuple[float, float]], seconds: float
 ) -> tuple[float | None, list[str]]:
     """The seconds between the first and the last start on several machines, and the problems if these are too many."""
     if len({part.get("host") for part in parts}) <= 1:
@@ -325,7 +325,7 @@ def _skew(
 
 
 def _read(
-    readers: Mapping[str, Read], directory: Path, part: Mapping[str, object], step: Step, window: Window | None
+    readers: Mapping[str, Read], directory: Place, part: Mapping[str, object], step: Step, window: Window | None
 ) -> Reading:
     """Read one stream with its own reader; if it had its own process, within the time in which that ran."""
     read_one = readers.get(str(part["reader"]))
@@ -353,7 +353,7 @@ def _step_of(step: Step, part: Mapping[str, object]) -> Step:
 
 
 def _happened(
-    directory: Path, event: Mapping[str, object], clocks: Mapping[str, tuple[float, float]], ended: Mapping[str, float]
+    directory: Place, event: Mapping[str, object], clocks: Mapping[str, tuple[float, float]], ended: Mapping[str, float]
 ) -> _Happened:
     """The time of an event by the first machine's clock; `ended` has the ends of workloads, by what started them."""
     own = directory / str(event["directory"])
@@ -361,11 +361,11 @@ def _happened(
     ran = ran and (ran[0] - ahead, ran[1] - ahead)
     is_alone = str(event.get("begun_by")) not in ended
     is_late = is_alone and ran is not None and bool(ended) and ran[1] > max(ended.values())
-    return _Happened(str(event["name"]), ran, is_late or (own / "over").exists())
+    return _Happened(str(event["name"]), ran, is_late or (own / "over").is_file())
 
 
 def _ended(
-    directory: Path, parts: Sequence[Mapping[str, object]], clocks: Mapping[str, tuple[float, float]]
+    directory: Place, parts: Sequence[Mapping[str, object]], clocks: Mapping[str, tuple[float, float]]
 ) -> dict[str, float]:
     """The end of the last workload on each machine, by the clock of the first one."""
     ended: dict[str, float] = {}
@@ -394,7 +394,7 @@ def _ahead(part: Mapping[str, object], clocks: Mapping[str, tuple[float, float]]
     return clocks.get(str(part.get("begun_by")), (first, 0.0))[0] - first
 
 
-def _ran(directory: Path) -> Window | None:
+def _ran(directory: Place) -> Window | None:
     """The start and the end of a process behind the gate."""
     texts = [text_of(directory / name) for name in ("began", "ended")]
     try:

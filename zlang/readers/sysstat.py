@@ -15,9 +15,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
+from zlang.files import Place
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.diskstats import whole_disks
@@ -43,17 +43,17 @@ _Report = Any  # an object of the document: _read checks its content
 _Named = Callable[[Mapping[str, Any]], tuple[str, dict[str, float]]]
 
 
-def read_iostat(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+def read_iostat(directory: Place, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """Read the samples of every device, and the metrics of all disks together."""
     return _read(directory, reader, window, "disk", _device)
 
 
-def read_mpstat(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+def read_mpstat(directory: Place, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """Read the samples of every processor, and their means."""
     return _read(directory, reader, window, "cpu-load", _processor)
 
 
-def _read(directory: Path, reader: Reader, window: Window | None, part: str, named: _Named) -> Reading:
+def _read(directory: Place, reader: Reader, window: Window | None, part: str, named: _Named) -> Reading:
     text = text_of(directory / reader.artefact)
     if text is None:
         return Reading(problems=(f"{reader.artefact} was not written",))

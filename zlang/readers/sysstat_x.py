@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
+from zlang.files import Place
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.reading import Reading, Window, text_of, whole_lines
@@ -33,7 +33,7 @@ _WITH_RATE = re.compile(r"(\S+)\s+kB/s")
 _IN_MINUTES = "ontap_cache_age_s"
 
 
-def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+def read(directory: Place, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """Read the samples of every row, and their means."""
     text = text_of(directory / reader.artefact)
     if text is None:

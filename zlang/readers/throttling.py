@@ -9,14 +9,13 @@ Rule: a machine that counts neither, such as most virtual machines, has no value
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from zlang.files import Place
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.reading import Reading, Window, text_of
 
 
-def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+def read(directory: Place, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """Read the number of events between the two snapshots."""
     before, after = (_counts(directory / name) for name in (str(reader.args.get("before", "")), reader.artefact))
     in_both = before.keys() & after.keys()
@@ -30,6 +29,6 @@ def read(directory: Path, reader: Reader, step: Step, window: Window | None = No
     return Reading({"throttles": float(hot + shared)}, against=tuple(against))
 
 
-def _counts(path: Path) -> dict[str, int]:
+def _counts(path: Place) -> dict[str, int]:
     lines = [line.rpartition(" ") for _, lines in series.snapshots(text_of(path) or "") for line in lines]
     return {name: int(count) for name, _, count in lines if count.isdecimal()}

@@ -12,8 +12,8 @@ import re
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
+from zlang.files import Place
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.reading import Reading, Window, text_of, whole_lines
@@ -23,7 +23,7 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _STAMP = 2  # words of a time: the date and the hour
 
 
-def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+def read(directory: Place, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """Read the samples of every row but the first, and their means."""
     text = text_of(directory / reader.artefact)
     if text is None:

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
+from zlang.files import Place
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.reading import Reading, Sample, Window, text_of, whole_lines
@@ -24,7 +24,7 @@ _METRICS = ("pool_alloc_bytes", "pool_free_bytes", *_RATES)
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)([KMGTPE]?)")
 
 
-def read(directory: Path, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
+def read(directory: Place, reader: Reader, step: Step, window: Window | None = None) -> Reading:  # noqa: ARG001
     """Read the samples of every report but the first."""
     text = text_of(directory / reader.artefact)
     if text is None:
