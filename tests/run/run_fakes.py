@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from zlang.errors import RunError
+from zlang.files import Place
 from zlang.plan.plan import Action, Header, Plan, Setup, Step, Trial
 from zlang.readers.reading import Histogram
 from zlang.run import folder, runner
@@ -90,7 +91,7 @@ class Opinion:
     ran: tuple[float, float] | None = None
 
 
-def approve(_trial: Trial, _out: Path, _window: tuple[float, float] | None) -> Opinion:
+def approve(_trial: Trial, _out: Place, _window: tuple[float, float] | None) -> Opinion:
     return Opinion()
 
 

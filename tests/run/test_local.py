@@ -18,6 +18,7 @@ from waiting import wait_for
 
 from zlang.errors import RunError
 from zlang.plan.plan import Action
+from zlang.readers.reading import text_of
 from zlang.run import executor, journal, processes, run_state
 from zlang.run.events import Commit, Finish, Interrupt
 from zlang.run.executor import LocalExecutor
@@ -89,7 +90,7 @@ def test_collectors_run_while_measuring(tmp_path: Path) -> None:
     made = new_folder(tmp_path, plan(trial(1, steps=[watch, step("measure", command="sleep 0.2")])))
     (outcome,) = real_run(made)
     assert outcome.why_not == ""
-    assert (outcome.out / "log").read_text()
+    assert text_of(outcome.out / "log")
     assert strays(made) == []
 
 

@@ -28,6 +28,7 @@ from run_fakes import (
 )
 
 from zlang.errors import RunError
+from zlang.files import Place
 from zlang.plan.plan import Action, Plan, Reader, Setting, Setup, Step, Trial
 from zlang.run import hashes, journal, machine, run_state, runner, seal
 from zlang.run.account import Account
@@ -607,7 +608,7 @@ def test_done_failed_and_only(tmp_path: Path) -> None:
         list(fake_run(folder, executor, selection, judge))
         return executor.order
 
-    def judge(trial: Trial, _out: Path, _window: tuple[float, float] | None) -> Opinion:
+    def judge(trial: Trial, _out: Place, _window: tuple[float, float] | None) -> Opinion:
         return Opinion(valid=trial.number != 3, why_not="cache not cold")
 
     assert order(Selection()) == []

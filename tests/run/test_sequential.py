@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from run_fakes import NOT_DONE, FakeExecutor, Opinion, new_folder, ticking
 
 from zlang.check.check import Overrides
+from zlang.files import Place
 from zlang.pipeline import plans, programs, runs
 from zlang.plan.order import Order
 from zlang.plan.plan import Plan, Trial
@@ -60,7 +61,7 @@ class Machine:
     gives: Callable[[Trial], dict[str, float] | None]
     trials: list[Trial] = field(default_factory=list)
 
-    def judge(self, trial: Trial, _out: Path, _window: tuple[float, float] | None) -> TrialVerdict:
+    def judge(self, trial: Trial, _out: Place, _window: tuple[float, float] | None) -> TrialVerdict:
         metrics = self.gives(trial)
         return Opinion(metrics=metrics) if metrics is not None else Opinion(valid=False, why_not="it failed")
 

@@ -27,6 +27,7 @@ from zlang.cli import app, running
 from zlang.errors import RunError
 from zlang.plan.plan import Trial
 from zlang.readers.judge import judge
+from zlang.run import outputs
 from zlang.run.account import Account
 from zlang.run.folder import Folder
 
@@ -139,6 +140,7 @@ def call(
             os.read(gate[0], 1)
             os.close(gate[0])
             sys.argv = ["zlang", *arguments]
+            outputs.FEWEST_TRIALS = 1  # the program stands for one of many trials
             if not is_whole:
                 running._answer = lambda folder, db, failures, *, is_whole=True: int(failures > 0)  # noqa: ARG005
             app.main()

@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from aftermath import Figures, Score, Share
 from mutate_run import VALUES
 
 from zlang.errors import RunError
-from zlang.run import hashes, journal, seal
+from zlang.run import hashes, journal, outputs, seal
 from zlang.run.folder import Folder
 from zlang.run.unverified import UNVERIFIED
 
@@ -73,6 +73,10 @@ class Forger:
         for members in lines:
             if members["event"] == "session":
                 members["plan"] = hashes.of_file(self.run / "plan.jsonl")
+            elif members["event"] == "commit" and "packed" in members:
+                with suppress(OSError, ValueError, TypeError):
+                    packed = outputs.read(self.run, int(str(members["packed"])), str(members["out"]))
+                    members["files"] = hashes.of_directory(packed)
             elif members["event"] == "commit" and (self.run / str(members["out"])).is_dir():
                 members["files"] = hashes.of_directory(self.run / str(members["out"]))
 
@@ -80,7 +84,7 @@ class Forger:
 
     def figure(self, lines: list[Members]) -> list[Members]:
         """Give trials another result."""
-        for path in self.run.glob("trials/*/*/*/measure.out"):
+        for path in (*self.run.glob("trials/*/*/*/measure.out"), *self.run.glob(outputs.FILE)):
             path.write_text(path.read_text().replace("speed=", "speed=9"))
         return lines
 
@@ -118,6 +122,8 @@ class Forger:
         """Take the outputs and lines of another run."""
         shutil.rmtree(self.run / "trials")
         shutil.copytree(self.other / "trials", self.run / "trials")
+        for packed in self.other.glob(outputs.FILE):
+            shutil.copyfile(packed, self.run / outputs.FILE)
         own = [members for members in lines if "trial" not in members]
         return own + [members for members in self.lines(self.other) if str(members.get("out")).startswith("trials/")]
 

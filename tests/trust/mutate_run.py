@@ -29,7 +29,7 @@ from zlang.errors import RunError
 from zlang.pipeline import costs, runs
 from zlang.plan.plan import Trial
 from zlang.readers.judge import judge
-from zlang.run import journal
+from zlang.run import journal, outputs
 from zlang.run.account import Account
 from zlang.run.folder import Folder
 from zlang.store.ingest import ingest
@@ -189,6 +189,7 @@ class Mutations:
         """Try the given number of mutations, or as many as time allows."""
         late = time.monotonic() + seconds
         artefacts = sorted(path for path in self._path.glob("trials/**/*") if path.is_file())
+        artefacts += self._path.glob(outputs.FILE)
         for n in range(count):
             if time.monotonic() > late:
                 break

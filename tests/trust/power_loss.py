@@ -35,7 +35,7 @@ from zlang.plan.plan import Trial
 from zlang.run import run_state
 from zlang.run.folder import Folder
 
-_KILLED_AT = 98
+_KILLED_AT = 92
 """Before which fsync the first session is killed: in the second trial."""
 _WHOLE_EVERY = 40
 """One state of so many is resumed with its database."""

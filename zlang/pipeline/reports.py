@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,20 +23,27 @@ def report(db: Path, run: str | None, runs: Path, place: Path | None) -> Documen
 
     with held(db):
         trials = known_runs.trials_of(db, run)
-        return compose.document_of(trials, _load_context(trials.run, runs, place))
+        return compose.document_of(trials, _load_context((trials.run, *trials.others), runs, place))
 
 
-def _load_context(run: str, runs: Path, place: Path | None) -> RecordedRun | None:
-    """The facts of a run beside its trials, if its folder exists."""
+def _load_context(names: Sequence[str], runs: Path, place: Path | None) -> RecordedRun | None:
+    """The facts of the first of some runs beside its trials, if its folder exists."""
     from zlang.report.compose import RecordedRun
+    from zlang.run import outputs
     from zlang.run.folder import Folder
 
-    folder = Folder((runs / run).absolute())
+    folder = Folder((runs / names[0]).absolute())
     if not folder.plan.is_file():
         return None
     plan = folder.read_plan()
     folders = "runs" if place is None else os.path.relpath(folder.path.parent, place.absolute())
-    return RecordedRun(run, plan, folders)
+    packed = frozenset(
+        f"{run}/{out}"
+        for run in names
+        for out in outputs.packed_in(runs / run)
+        if not os.path.isdir(f"{runs}/{run}/{out}")  # noqa: PTH112 - of each trial
+    )
+    return RecordedRun(names[0], plan, folders, packed)
 
 
 def write_report(db: Path, run: str | None, runs: Path, form: str, target: Path) -> list[Path]:

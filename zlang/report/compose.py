@@ -44,6 +44,7 @@ from zlang.report.drawn import EMPTY, Drawn
 from zlang.report.findings import search
 from zlang.report.formulas import UNITS, Trials
 from zlang.report.summary import Summary, TableColumn, cells
+from zlang.run import outputs
 from zlang.store.query import run_query
 from zlang.store.run_rows import BEFORE
 from zlang.store.store import literal, quoted
@@ -71,11 +72,15 @@ _MOST_SERIES = 6
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """The plan of a run, and the path from the report to the run folders."""
+    """The plan of a run, and the path from the report to the run folders.
+
+    `packed` has the attempts, as `RUN/DIRECTORY`, whose files are in the file of small outputs.
+    """
 
     run: str
     plan: Plan
     folders: str
+    packed: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -594,6 +599,8 @@ def _every_trial(
     numeric = frozenset(i for i, name in enumerate(heads) if name not in texts)
     anchors = tuple(point.anchor if i == 0 else "" for point in points for i in range(len(point.rows)))
     title = "Trials by point; `order` is the place of a trial in the run"
+    if recorded and recorded.packed:
+        title += "; `zlang status RUN --trial N` prints its packed files"
     whole = document.DocumentTable(
         title=title, columns=heads, rows=tuple(rows), names=heads, data=tuple(data), numeric=numeric, anchors=anchors
     )
@@ -624,13 +631,19 @@ def _measured_as(value: object, unit: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _RawFiles:
-    """The raw output of a trial: the `place` of its directory, and the names of its files, the main one first."""
+    """The raw output of a trial: the `place` of its directory, and the names of its files, the main one first.
+
+    If it `is_packed`, the place is a file that also has the output of other trials.
+    """
 
     place: str
     names: tuple[str, ...]
+    is_packed: bool = False
 
     def links(self) -> tuple[Link, ...]:
         """Links to the directory and to each file in it."""
+        if self.is_packed:
+            return (Link("packed", quote(self.place)),)
         ends = ("", *self.names[1:]) if self.names else ()
         return tuple(Link(end or "all", quote(f"{self.place}/{end}")) for end in ends)
 
@@ -661,6 +674,8 @@ def _raw_files(
         out = outs.get((row["run"], row["trial"], row["replicate"]))
         if out is None:
             return none
+        if f"{row['run']}/{out}" in recorded.packed:
+            return _RawFiles(f"{recorded.folders}/{row['run']}/{outputs.FILE}", (out,), is_packed=True)
         return _RawFiles(f"{recorded.folders}/{row['run']}/{out}", (out, *artefacts.get(row["trial"], ())))
 
     return of

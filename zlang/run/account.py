@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from zlang.errors import reason_of
+from zlang.files import Place
 from zlang.plan.plan import Action, Trial
-from zlang.run import failure, hashes, run_state, seal
+from zlang.run import failure, hashes, outputs, run_state, seal
 from zlang.run.events import Fail, TrialVerdict
 from zlang.run.folder import Folder
 from zlang.run.run_state import Attempt, RunState, Window
@@ -41,7 +42,7 @@ class Account(Generic[V]):
     """
 
     def __init__(
-        self, folder: Folder, judge: Callable[[Trial, Path, Window | None], V], state: RunState | None = None
+        self, folder: Folder, judge: Callable[[Trial, Place, Window | None], V], state: RunState | None = None
     ) -> None:
         self.folder = folder
         if state is None or state.version != run_state.version_of(folder.journal):
@@ -109,7 +110,7 @@ class Account(Generic[V]):
         if attempt.failed is not None:
             return None, self._failure(trial, attempt.failed)
         try:
-            verdict = self._judge(trial, self.inside(attempt.out), self.window(trial, attempt))
+            verdict = self._judge(trial, self.output(attempt), self.window(trial, attempt))
         except _UNREADABLE as error:
             return None, f"{UNREAD}: {reason_of(error)}"
         return verdict, "" if verdict.valid else verdict.why_not
@@ -120,7 +121,7 @@ class Account(Generic[V]):
             return attempt.problem
         if self.is_plan_changed:
             return PLAN_CHANGED
-        if attempt.files and not hashes.is_of_directory(self.folder.path / attempt.out, attempt.files):
+        if attempt.files and not self._has_its_files(attempt):
             return FILES_CHANGED
         return LOST if self._has_unknown(attempt) else ""
 
@@ -134,6 +135,20 @@ class Account(Generic[V]):
             return any(path.is_dir() and any(path.iterdir()) for path in later)
         except OSError:
             return False
+
+    def _has_its_files(self, attempt: Attempt) -> bool:
+        """Whether the files of an attempt are those that were committed."""
+        try:
+            at = self.output(attempt) if attempt.is_packed else self.folder.path / attempt.out
+        except (OSError, ValueError):
+            return False
+        return hashes.is_of_directory(at, attempt.files)
+
+    def output(self, attempt: Attempt) -> Place:
+        """The files of an attempt. Raises ValueError as `inside` does, and OSError if packed files cannot be read."""
+        if attempt.is_packed:
+            return outputs.read(self.folder.path, attempt.packed, attempt.out)
+        return self.inside(attempt.out)
 
     def inside(self, out: str) -> Path:
         """The path of a directory that the journal names. Raises ValueError if it is or passes through a link."""

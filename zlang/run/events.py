@@ -12,8 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from zlang.files import Place
 from zlang.plan.plan import Trial
 from zlang.readers.reading import Histogram
+
+NOT_PACKED = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,12 +115,16 @@ class Unmade(Timed):
 
 @dataclass(frozen=True, slots=True)
 class Commit(Timed):
-    """Every step of the trial was carried out, and its output is on the disk; `files` is the hash of the output."""
+    """Every step of the trial was carried out, and its output is on the disk; `files` is the hash of the output.
+
+    If the output was packed, `packed` is the offset of its line.
+    """
 
     trial: str
     replicate: int
     out: str
     files: str = ""
+    packed: int = NOT_PACKED
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +215,7 @@ class Outcome:
     """The end of a trial: `why_not` is empty if it was measured. There is no verdict if nothing was measured."""
 
     trial: Trial
-    out: Path
+    out: Place
     verdict: TrialVerdict | None
     why_not: str
 

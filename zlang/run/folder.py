@@ -29,7 +29,7 @@ from zlang.files import (
 )
 from zlang.plan import wire
 from zlang.plan.plan import Plan
-from zlang.run import findings, journal, places, processes, seal
+from zlang.run import findings, journal, outputs, places, processes, seal
 from zlang.run.events import Session
 
 _LONGEST_NAME = 40
@@ -105,11 +105,12 @@ class Folder:
 
     @property
     def tried(self) -> frozenset[str]:
-        """The identities of the trials that were started."""
+        """The identities of the trials that were started and left output."""
+        packed = frozenset(out.split("/")[1] for out in outputs.packed_in(self.path))
         try:
-            return frozenset(os.listdir(self.path / "trials"))  # noqa: PTH208 - only the names are needed
+            return packed.union(os.listdir(self.path / "trials"))  # noqa: PTH208 - only the names are needed
         except OSError:
-            return frozenset()
+            return packed
 
     def made(self, out: str) -> tuple[Path, int] | None:
         """The directory that a setup made, and its inode, as the setup recorded them in its output directory."""

@@ -6,9 +6,9 @@ Rule: nothing in the run folder is changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Generic, TypeVar
 
+from zlang.files import Place
 from zlang.plan.pace import Pace
 from zlang.plan.plan import Trial
 from zlang.run.account import Account
@@ -23,7 +23,7 @@ V = TypeVar("V", bound=TrialVerdict)
 class Follower(Generic[V]):
     """The trials of a run as they begin and end. Times are seconds of running time, without interruptions."""
 
-    def __init__(self, folder: Folder, judge: Callable[[Trial, Path, Window | None], V]) -> None:
+    def __init__(self, folder: Folder, judge: Callable[[Trial, Place, Window | None], V]) -> None:
         self._trials = {item.place: item for item in folder.read_plan().items() if isinstance(item, Trial)}
         self._account = Account(folder, judge)
         self.state = self._account.state = RunState()

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from zlang.files import open_regular
+from zlang.files import Packed, Place, open_regular
 from zlang.readers.reading import LONGEST
 from zlang.run.journal import cksum
 
@@ -32,9 +32,13 @@ def of_file(path: Path, method: str = SHA256) -> str:
     return f"{SHA256}-{digest.hexdigest()}"
 
 
-def of_directory(directory: Path, method: str = SHA256) -> str:
+def of_directory(directory: Place, method: str = SHA256) -> str:
     """Hash the names and the contents of the regular files in and under a directory. Raises OSError."""
-    whole = b"".join(sorted(_lines(os.fspath(directory), ".", method)))
+    if isinstance(directory, Packed):
+        lines = [_line([text.encode()], f"./{name}".encode(), method) for name, text in directory.files.items()]
+    else:
+        lines = _lines(os.fspath(directory), ".", method)
+    whole = b"".join(sorted(lines))
     return f"{CKSUM}-{cksum(whole)}" if method == CKSUM else f"{SHA256}-{hashlib.sha256(whole).hexdigest()}"
 
 
@@ -46,7 +50,7 @@ def is_of_file(path: Path, digest: str) -> bool:
         return False
 
 
-def is_of_directory(directory: Path, digest: str) -> bool:
+def is_of_directory(directory: Place, digest: str) -> bool:
     """Whether the files of a directory have this hash; False if one cannot be read."""
     try:
         return of_directory(directory, _method(digest)) == digest
@@ -69,12 +73,12 @@ def _lines(directory: str, name: str, method: str) -> list[bytes]:
             elif entry.is_file(follow_symlinks=False) and _ODD.isdisjoint(own):
                 length = entry.stat(follow_symlinks=False).st_size
                 if length <= LONGEST:
-                    lines.append(_line(path, os.fsencode(own), length, method))
+                    blocks = _blocks(path, length) if length else ()  # an empty file need not be opened
+                    lines.append(_line(blocks, os.fsencode(own), method))
     return lines
 
 
-def _line(path: str, name: bytes, length: int, method: str) -> bytes:
-    blocks = _blocks(path, length) if length else ()  # an empty file need not be opened
+def _line(blocks: Iterable[bytes], name: bytes, method: str) -> bytes:
     if method == CKSUM:
         data = b"".join(blocks)
         return b"%d %d %b\n" % (cksum(data), len(data), name)

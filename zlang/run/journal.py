@@ -40,7 +40,7 @@ _FIELDS = {
 """The fields of each event; those that can be absent with their default."""
 _CLOCKS = {"t", "up", "apart"}
 _SECONDS = frozenset({"ahead", "took"})
-_NUMBERS = {"replicate", "number", "rc", "block", "whole_plot"}
+_NUMBERS = {"replicate", "number", "rc", "block", "whole_plot", "packed"}
 _FREE = {"key"}
 """Members that may hold any text."""
 _WORD = re.compile(r"[A-Za-z0-9._/-]*")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from contextlib import ExitStack
 
 import orjson
@@ -51,7 +51,7 @@ def record(
             writer.write(Session(clock(), folder.name, "", hashes.of_file(folder.plan)))
         for trial in recorded:
             before = content.ended.get(trial.place)
-            out = _attempt(folder, trial, before.out if before else None)
+            out = _attempt(folder, trial, content.outs, before.out if before else None)
             writer.write(Begin(clock(), trial.identity, trial.replicate, trial.number, out))
             if trial.place in artefacts:
                 (folder.path / out / artefact(trial)).write_bytes(orjson.dumps(dict(artefacts[trial.place])))
@@ -63,11 +63,10 @@ def record(
     return missing
 
 
-def _attempt(folder: Folder, trial: Trial, before: str | None) -> str:
+def _attempt(folder: Folder, trial: Trial, outs: Container[str], before: str | None) -> str:
     number = 1
-    while (folder.path / trial.place / f"a{number}").exists():
+    while (out := f"{trial.place}/a{number}") in outs or (folder.path / out).exists():
         number += 1
-    out = f"{trial.place}/a{number}"
     if before is None:
         (folder.path / out).mkdir(parents=True)
     else:

@@ -11,20 +11,19 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from zlang.errors import RunError, reason_of
-from zlang.files import read_regular, sync_tree
+from zlang.files import Place, read_regular, sync_tree
 from zlang.plan.plan import LOCAL, Header, Trial
 from zlang.readers.reading import LONGEST
-from zlang.run import journal, seal
+from zlang.run import journal, outputs, seal
 from zlang.run.account import Account
-from zlang.run.events import Begin, Commit, End, Recorded, Reuse, Start, TrialVerdict
+from zlang.run.events import NOT_PACKED, Begin, Commit, End, Recorded, Reuse, Start, TrialVerdict
 from zlang.run.folder import Folder
 
-Judge = Callable[[Trial, Path, tuple[float, float] | None], TrialVerdict]
+Judge = Callable[[Trial, Place, tuple[float, float] | None], TrialVerdict]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +80,29 @@ def bring(measurements: Mapping[str, Measured], into: Folder, now: float) -> Non
     """Copy attempts into the folder of a run that has not started. Raises RunError."""
     lines: list[Recorded] = []
     try:
-        for item in measurements.values():
-            place = into.path / item.out
-            shutil.copytree(item.folder.path / item.out, place, symlinks=True, copy_function=_link)
-            sync_tree(place, into.path)
-            lines += [replace(item.reuse, t=now), *item.events]
-    except OSError as error:
+        with closing(outputs.Packer(into.path)) as packed:
+            for item in measurements.values():
+                lines.append(replace(item.reuse, t=now))
+                lines += [_brought(event, item.folder, into, packed) for event in item.events]
+            packed.wait()
+    except (OSError, ValueError) as error:
         message = f"cannot copy earlier results to {into.path}: {reason_of(error)}"
         raise RunError(message, "`zlang run --again` measures it again") from error
     with journal.Writer(into.journal, sign=seal.signer(into.run)) as writer:
         writer.write(*lines)
+
+
+def _brought(event: Recorded, source: Folder, into: Folder, packed: outputs.Packer) -> Recorded:
+    """Copy the files that an event commits; the event for the new folder."""
+    if not isinstance(event, Commit):
+        return event
+    if event.packed != NOT_PACKED:
+        files = outputs.read(source.path, event.packed, event.out).files
+        return replace(event, packed=packed.append(event.out, files, is_awaited=False))
+    place = into.path / event.out
+    shutil.copytree(source.path / event.out, place, symlinks=True, copy_function=_link)
+    sync_tree(place, into.path)
+    return event
 
 
 def _link(source: str, target: str) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from zlang.run.events import (
+    NOT_PACKED,
     Altered,
     Begin,
     Commit,
@@ -75,6 +76,8 @@ class Attempt:
     is_cut_off: bool = False
     problem: str = ""
     files: str = ""
+    packed: int = NOT_PACKED
+    """The offset of its files, if they were packed (`zlang/run/outputs.py`)."""
     clocks: tuple[float, float] | None = None
     """The largest and the smallest lead of the wall clock over the monotonic clock that its lines allow."""
     last: Timed = field(init=False)
@@ -83,6 +86,11 @@ class Attempt:
         """Begin with the clocks of the first line."""
         self.last = self.began
         self.see(self.began)
+
+    @property
+    def is_packed(self) -> bool:
+        """Whether its files are in the file of all packed outputs."""
+        return self.packed != NOT_PACKED
 
     @property
     def place(self) -> str:
@@ -318,7 +326,7 @@ class RunState:
                 attempt.problem = NOT_STARTED
         attempt.see(event)
         if isinstance(event, Commit):
-            attempt.is_committed, attempt.files = True, event.files
+            attempt.is_committed, attempt.files, attempt.packed = True, event.files, event.packed
         else:
             attempt.failed = event
         self._settle(attempt)

@@ -12,7 +12,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
@@ -20,12 +20,14 @@ from typing import TypeVar
 
 from zlang.cache import Cache
 from zlang.errors import RunError, is_out_of_memory, joined, reason_of
-from zlang.files import sync_directory, sync_tree
+from zlang.files import Packed, Place, sync_directory, sync_tree
 from zlang.plan.plan import LOCAL, Action, Plan, Setup, Step, Trial
 from zlang.plan.state import Alter, Make, State, Unmake
-from zlang.run import hashes, journal, lanes, machine, seal, sequential
+from zlang.readers.outside import reader_of
+from zlang.run import hashes, journal, lanes, machine, outputs, seal, sequential
 from zlang.run.account import PLAN_CHANGED, Account
 from zlang.run.events import (
+    NOT_PACKED,
     Altered,
     Ask,
     Begin,
@@ -59,7 +61,7 @@ T = TypeVar("T")
 Doing = Generator[Event | Waiting, None, T]
 """The work of a lane: it yields events, and the steps that it waits for."""
 Work = Doing[None]
-Judge = Callable[[Trial, Path, tuple[float, float] | None], TrialVerdict]
+Judge = Callable[[Trial, Place, tuple[float, float] | None], TrialVerdict]
 Clock = Callable[[], float]
 
 _TIDYING_ATTEMPTS = 3
@@ -106,7 +108,10 @@ def run(
                 message,
                 "put the plan back as it was, or begin a new run; `zlang clean` removes what is left",
             )
-        with journal.Writer(folder.journal, account.state.number, seal.signer(folder.run)) as writer:
+        with (
+            journal.Writer(folder.journal, account.state.number, seal.signer(folder.run)) as writer,
+            closing(outputs.Packer(folder.path)) as packed,
+        ):
             yield from _Run(
                 plan=plan,
                 folder=folder,
@@ -116,6 +121,7 @@ def run(
                 selection=selection,
                 stop=stop,
                 writer=writer,
+                outputs=packed,
             ).events()
 
 
@@ -186,6 +192,7 @@ class _Run:
     selection: Selection
     stop: Stop
     writer: journal.Writer
+    outputs: outputs.Packer
     _setups: dict[str, Setup] = field(default_factory=dict)
     _lanes: list[_Lane] = field(init=False)
     _lane: _Lane = field(init=False)
@@ -195,6 +202,8 @@ class _Run:
     _is_lost: bool = False
     _lasting: Cache[str, bool] = field(default_factory=Cache)
     """Directories whose names this session knows to be on the disk."""
+    _paths: Cache[str, Path] = field(default_factory=Cache)
+    """The paths of directories by their names in the journal."""
 
     @property
     def _so_far(self) -> RunState:
@@ -484,20 +493,39 @@ class _Run:
         yield self._record(Begin(self._now(), trial.identity, trial.replicate, trial.number, out))
         self._lane.state = self._lane.state.invalidate(trial.invalidates)
         failure = yield from self._protocol(trial, out)
-        unfetched = yield from self._brought(out)
-        failure = failure or unfetched
+        packed, output = (NOT_PACKED, self._directory(out)) if failure else self._pack(trial, out)
+        if packed == NOT_PACKED:
+            unfetched = yield from self._brought(out)
+            failure = failure or unfetched
         if failure:
             self._lane.history.stands = False
             yield from self._failed(trial, failure)
             return
-        directory = self._directory(out)
-        files = hashes.of_directory(directory)
-        yield self._record(Commit(self._now(), trial.identity, trial.replicate, out, files))
+        files = hashes.of_directory(output)
+        yield self._record(Commit(self._now(), trial.identity, trial.replicate, out, files, packed))
         attempt = self._so_far.ended[trial.place]
         verdict, why_not = self.account.judged(trial, attempt)
+        if isinstance(output, Packed) and not why_not:  # otherwise a person may look for the files
+            outputs.remove(self._directory(out), output.files)
         if self._sequential is not None:
             self._sequential.learn(trial, verdict, self.account.window(trial, attempt))
-        yield Outcome(trial, directory, verdict, why_not)
+        yield Outcome(trial, output, verdict, why_not)
+
+    def _pack(self, trial: Trial, out: str) -> tuple[int, Place]:
+        """Pack the files of an attempt; return the offset of their line and the files.
+
+        They stay in their directory if the plan is small, if they are large, if the disk is full, in a later attempt
+        (its directory shows that the journal has lost it), and if another machine or a person completes them.
+        """
+        directory = self._directory(out)
+        header = self.plan.header
+        is_here = all(step.host == LOCAL for step in trial.steps) and not header.part and reader_of(trial) is None
+        if is_here and header.trials >= outputs.FEWEST_TRIALS and out.endswith("/a1"):
+            with suppress(OSError):
+                files = outputs.small_files(directory)
+                if files is not None:
+                    return self.outputs.append(out, files), Packed(files)
+        return NOT_PACKED, directory
 
     def _set_up(self, trial: Trial) -> Doing[_Failure | None]:
         """Make the setups that a trial needs."""
@@ -851,7 +879,10 @@ class _Run:
         return clock()
 
     def _directory(self, out: str) -> Path:
-        return self.folder.path / out
+        path = self._paths.get(out)
+        if path is None:
+            path = self._paths[out] = self.folder.path / out
+        return path
 
     def _require_no_link(self, place: str) -> None:
         """Raise RunError if a directory of the folder is or passes through a link: nothing may be written elsewhere."""

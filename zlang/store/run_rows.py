@@ -211,7 +211,7 @@ class RunRows:
         row.update(zip(map(self.columns.metric, measured), map(number, measured.values()), strict=True))
         self._series(row, verdict)
         self._streams(row, verdict)
-        for log in logs.of_attempt(self._inside(attempt.out)):
+        for log in logs.of_attempt(self._inside(attempt.out)) if not attempt.is_packed else ():  # those have no logs
             own = {"trial": trial.identity, "replicate": trial.replicate}
             self.staging.add(logs.FILES, {**self.named, **own, **log})
 
