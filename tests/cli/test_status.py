@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from run_folders import RunBuilder, factor
 
 from zlang.cli.app import guarded
 from zlang.pipeline import status
-from zlang.run import hashes, status_cache
+from zlang.run import hashes, outputs, status_cache
 from zlang.run.events import Commit, Session
 
 WORDS = (["status"], ["status", "lab"], ["status", "--json"], ["status", "lab", "--json"])
@@ -102,3 +104,38 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(
     printed = capsys.readouterr()
     assert printed.out.startswith("lab  ")
     assert f"cannot read the journal {other}/journal.jsonl: not a regular file" in printed.err
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_the_output_of_a_trial_is_printed_wherever_it_is(
+    run: RunBuilder, capsys: pytest.CaptureFixture[str], *, is_packed: bool
+) -> None:
+    (at,) = (n for n, event in enumerate(run.events) if isinstance(event, Commit))
+    commit = run.events[at]
+    assert isinstance(commit, Commit)
+    (run.path / commit.out / "ring").write_text("\a\n")
+    if is_packed:
+        files = outputs.small_files(run.path / commit.out)
+        assert files is not None
+        with closing(outputs.Packer(run.path)) as packer:
+            commit = replace(commit, packed=packer.append(commit.out, files))
+        outputs.remove(run.path / commit.out, files)
+    run.events[at] = replace(commit, files="")
+    run.done()
+    assert guarded(["status", "lab", "--trial", "1"]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "trial 1, replicate 1, counts"
+    assert printed[-2:] == [f"==> {run.path / commit.out / 'ring'} <==", "\\x07"]
+    assert guarded(["status", "--trial", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["files"]["ring"] == "\a\n"
+
+
+def test_output_that_is_not_there_is_explained(run: RunBuilder, capsys: pytest.CaptureFixture[str]) -> None:
+    assert guarded(["status", "lab", "--trial", "2"]) == 0
+    assert capsys.readouterr().out.startswith("trial 2, replicate 1, does not count: measure: no such device\n")
+    for words, why in (
+        (["status", "lab", "--trial", "9"], "the plan has no trial number 9"),
+        (["status", "lab", "--trial", "1", "--follow"], "omit --follow: it shows all trials"),
+    ):
+        assert guarded(words) != 0
+        assert why in capsys.readouterr().err

@@ -405,12 +405,25 @@ def status(
             "--follow", help="watch a run (default: the latest) while it runs, for example in another terminal"
         ),
     ] = False,
+    trial: Annotated[
+        int | None,
+        typer.Option(
+            "--trial",
+            metavar="N",
+            parser=read_number,
+            help="print the output of this trial (default: of the latest run)",
+        ),
+    ] = None,
 ) -> int:
     """Show the progress of runs, and what failed and why."""
     if follow and as_json:
         raise UsageError("omit --follow: it prints no JSON", option="--json")
+    if follow and trial is not None:
+        raise UsageError("omit --follow: it shows all trials", option="--trial")
     from zlang.cli import status as statuses
 
+    if trial is not None:
+        return statuses.show_output(run_name, runs, trial, as_json=as_json)
     return statuses.follow(run_name, runs) if follow else statuses.status(run_name, runs, as_json=as_json)
 
 

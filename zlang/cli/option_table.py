@@ -118,6 +118,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         "--runs": ("runs", "path"),
         "--json": ("as_json", "flag"),
         "--follow": ("follow", "flag"),
+        "--trial": ("trial", "number"),
     },
     "ingest": {
         "--db": ("db", "path"),

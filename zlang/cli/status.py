@@ -36,6 +36,26 @@ def follow(run_name: str | None, runs_dir: Path) -> int:
     return submitting.follow(folder) if submissions.task_of(folder) else following.follow(folder)
 
 
+def show_output(run_name: str | None, runs_dir: Path, number: int, *, as_json: bool) -> int:
+    """Print the files that a trial left."""
+    from zlang.pipeline import outputs, runs
+
+    folder = runs.find(runs_dir, run_name)
+    output = outputs.of(folder, number)
+    if as_json:
+        print(json.dumps(output.as_dict()))
+        return 0
+    counts = f"does not count: {output.why_not}" if output.why_not else "counts"
+    print(visible(f"trial {output.trial}, replicate {output.replicate}, {counts}"))
+    for name, text in sorted(output.files.items()):
+        print(visible(f"==> {folder.path / output.place / name} <=="))
+        if text is None:
+            print("(not shown: longer than 64 KiB, or not a regular file)")
+        elif text:
+            print(visible(text.removesuffix("\n"), keep="\n\t"))
+    return 0
+
+
 def _print_json(run: RunStatus, task: str) -> None:
     result: dict[str, object] = {"run": run.path.name, "experiment": run.experiment, "trials": run.trials}
     result |= {"done": run.carried_out, "skipped": run.skipped}
