@@ -26,7 +26,9 @@ FIRST = 2.0
 """Seconds of CPU before the first trial."""
 RESUMED = 1.0
 """The same of a run that is resumed."""
-SHORT = 100
+SHORT = 1000
+"""The trials of the shorter run; fewer would not be packed."""
+RUN = ("run", "--again", "--yes", "work.zexp", "--limit")
 POLL = 0.01
 
 PROGRAM = """
@@ -65,7 +67,7 @@ def prepare(at: Path, trials: int) -> dict[str, str]:
 def whole(at: Path, trials: int) -> Whole:
     """Carry out a run to its end."""
     environment = prepare(at, trials)
-    words = [sys.executable, "-c", OWN, "run", "--again", "--yes", "work.zexp"]
+    words = [sys.executable, "-c", OWN, *RUN, str(trials)]
     subprocess.run(words, cwd=at, env=environment, check=True, capture_output=True)
     disk = subprocess.run(["du", "-sk", "runs", "results.duckdb"], cwd=at, check=True, capture_output=True, text=True)
     return Whole(float((at / "own").read_text()), sum(float(line.split()[0]) for line in disk.stdout.splitlines()))
@@ -98,7 +100,7 @@ def main() -> int:
         few, many = whole(root / "few", SHORT), whole(root / "many", SHORT + trials)
         at = root / "killed"
         environment = prepare(at, trials)
-        first = until(at, environment, ["run", "--again", "--yes", "work.zexp"], 1)
+        first = until(at, environment, [*RUN, str(trials)], 1)
         until(at, environment, ["resume", "--yes"], trials // 2)
         resumed = until(at, environment, ["resume", "--yes"], begun(at) + 1)
     return measure.verdict(
