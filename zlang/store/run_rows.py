@@ -401,8 +401,10 @@ def _phase(phases: Sequence[Phase], t: float) -> str:
 
 
 def _binned(histogram: Histogram) -> Row:
-    ns = sorted(histogram.bins)
-    counts = list(map(histogram.bins.__getitem__, ns))
+    ns, counts = list(histogram.bins), list(histogram.bins.values())
+    if ns != sorted(ns):
+        ns = sorted(ns)
+        counts = list(map(histogram.bins.__getitem__, ns))
     return {
         "metric": histogram.metric,
         "total": sum(counts),
