@@ -15,13 +15,20 @@ RELEASES = os.environ.get("ZLANG_VM_RELEASES", "2.1").split()
 
 
 @pytest.fixture(scope="session", params=RELEASES)
-def guest(request: pytest.FixtureRequest) -> Iterator[Guest]:
+def booted_guest(request: pytest.FixtureRequest) -> Iterator[Guest]:
     """Start a guest with kernel OpenZFS."""
     with (
         tempfile.TemporaryDirectory(dir="/var/tmp", prefix="zlang-guest-") as at,
         booted(request.param, Path(at)) as up,
     ):
         yield up
+
+
+@pytest.fixture
+def guest(booted_guest: Guest) -> Guest:
+    """Provide the guest that all tests share, booted anew after a test in which it stopped."""
+    booted_guest.boot_if_off()
+    return booted_guest
 
 
 @pytest.fixture

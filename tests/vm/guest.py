@@ -11,7 +11,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +21,14 @@ BUILD = Path(__file__).with_name("build.sh")
 FIRST = ("nice", "-n", "-5")
 """Of all tests that go on at the same time these take longest, so they go first where they may."""
 DISKS = 4
-LONGEST_BOOT = 1200
-"""Seconds, only against a guest that hangs; measured on a machine with nothing else to do: 10 to 25."""
+LONGEST_BOOT = 300
+"""Seconds; measured: 10 to 25 on a machine with nothing else to do, 34 where 20 processes share two processors."""
+LONGEST_COMMAND = 300
+"""Seconds; measured: up to 96 where 20 processes share two processors."""
+MOST_STOPS = 3
+"""A guest that hung or crashed is booted anew so often at most: what stops it in every test must not cost hours."""
+CONNECTION_LOST = 255
+"""The exit code of ssh where it is not that of the command."""
 
 
 @dataclass(slots=True)
@@ -33,28 +39,31 @@ class Guest:
     port: int
     machine: tuple[str | Path, ...] = ()
     qemu: subprocess.Popen[bytes] | None = None
+    stops: int = 0
 
-    def __call__(self, command: str, *, check: bool = True, timeout: float = 600) -> subprocess.CompletedProcess[str]:
-        """Run a command with the guest's sh as root."""
-        done = subprocess.run(
-            [*self._ssh("ssh", "-p"), "root@127.0.0.1", command],
-            capture_output=True,
-            text=True,
-            check=False,
-            stdin=subprocess.DEVNULL,
-            timeout=timeout,
-        )
-        if check and done.returncode:
-            raise AssertionError(f"{command}\n{done.stdout}{done.stderr}")
-        return done
+    def __call__(
+        self, command: str, *, check: bool = True, timeout: float = LONGEST_COMMAND
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command with the guest's sh as root. A guest that does not answer in time is switched off."""
+        return self._reach([*self._ssh("ssh", "-p"), "root@127.0.0.1", command], command, check=check, timeout=timeout)
 
     def put(self, source: Path, target: str) -> None:
         """Copy a file or directory into the guest."""
-        subprocess.run([*self._ssh("scp", "-P"), "-q", "-r", source, f"root@127.0.0.1:{target}"], check=True)
+        self._reach([*self._ssh("scp", "-P"), "-q", "-r", source, f"root@127.0.0.1:{target}"], f"put {source}")
 
     def get(self, source: str, target: Path) -> None:
         """Copy a file or directory out of the guest."""
-        subprocess.run([*self._ssh("scp", "-P"), "-q", "-r", f"root@127.0.0.1:{source}", target], check=True)
+        self._reach([*self._ssh("scp", "-P"), "-q", "-r", f"root@127.0.0.1:{source}", target], f"get {source}")
+
+    def boot_if_off(self) -> None:
+        """Boot with empty disks where the guest stopped or was switched off."""
+        if self.qemu is not None:
+            return
+        assert self.stops <= MOST_STOPS, f"the guest stopped {self.stops} times and is not booted again"
+        for number in range(1, DISKS + 1):
+            with (self.at / f"disk{number}").open("wb") as file:
+                file.truncate(1 << 30)
+        self.start()
 
     def start(self) -> None:
         """Boot, and wait until commands can be run."""
@@ -63,18 +72,41 @@ class Guest:
         end = time.monotonic() + LONGEST_BOOT
         while time.monotonic() < end and self.qemu.poll() is None:
             with suppress(subprocess.TimeoutExpired):
-                if self("true", check=False, timeout=60).returncode == 0:
+                if _run([*self._ssh("ssh", "-p"), "root@127.0.0.1", "true"], 60).returncode == 0:
                     return
             time.sleep(0.5)
-        logs = "".join((self.at / name).read_text(errors="replace")[-2000:] for name in ("qemu.log", "console"))
-        raise AssertionError(f"the guest does not answer:\n{logs}")
+        raise self._stop("cannot be reached after its boot")
 
     def cut_power(self) -> None:
         """Stop at once: what the guest has not written to its disks is lost."""
         if self.qemu is not None:
             self.qemu.kill()
             self.qemu.wait()
-            subprocess.run([*self._ssh("ssh", "-p"), "-O", "exit", "guest"], check=False, capture_output=True)
+            self.qemu = None
+            _run([*self._ssh("ssh", "-p"), "-O", "exit", "guest"], 60)
+
+    def _reach(
+        self, words: Sequence[str | Path], command: str, *, check: bool = True, timeout: float = LONGEST_COMMAND
+    ) -> subprocess.CompletedProcess[str]:
+        assert self.qemu is not None, "the guest is off"
+        try:
+            done = _run(words, timeout)
+        except subprocess.TimeoutExpired:
+            raise self._stop(f"took more than {timeout} s for: {command}") from None
+        if done.returncode == CONNECTION_LOST:
+            with suppress(subprocess.TimeoutExpired):
+                self.qemu.wait(5)
+                raise self._stop(f"stopped during: {command}")
+        if check and done.returncode:
+            raise AssertionError(f"{command}\n{done.stdout}{done.stderr}")
+        return done
+
+    def _stop(self, why: str) -> AssertionError:
+        """Switch the guest off, so that no other test waits for it, and return why with what it printed last."""
+        self.cut_power()
+        self.stops += 1
+        logs = "".join((self.at / name).read_text(errors="replace")[-6000:] for name in ("qemu.log", "console"))
+        return AssertionError(f"the guest {why}\n{logs}")
 
     def _ssh(self, program: str, port: str) -> list[str | Path]:
         options = (
@@ -110,23 +142,30 @@ def booted(release: str, at: Path) -> Iterator[Guest]:
     kernel = "console=ttyS0 root=LABEL=guest rw init=/sbin/guest panic=-1 mitigations=off no_timer_check"
     # QEMU translates code again where it lies at another address: a fork and an exec take 28 ms, and 8 without that.
     kernel += " nokaslr norandmaps"
+    # A disk that does not answer for two minutes ends the guest, and the next test boots it anew.
+    kernel += " hung_task_panic=1"
     words += ["-append", f"{kernel} guest.key={key}"]
     words += ["-drive", f"file={made / 'disk'},format=raw,if=none,id=root,snapshot=on"]
     words += ["-device", "virtio-blk-pci,drive=root"]
     for number in range(1, DISKS + 1):
-        disk = at / f"disk{number}"
-        with disk.open("wb") as file:
-            file.truncate(1 << 30)
-        words += ["-drive", f"file={disk},format=raw,if=none,id=d{number},cache=writeback,discard=unmap"]
+        words += [
+            "-drive",
+            f"file={at / f'disk{number}'},format=raw,if=none,id=d{number},cache=writeback,discard=unmap",
+        ]
         words += ["-device", f"virtio-blk-pci,drive=d{number},serial=disk{number}"]
     words += ["-netdev", f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{guest.port}-:22"]
     words += ["-device", "virtio-net-pci,netdev=net,romfile=", "-device", "virtio-rng-pci"]
     guest.machine = tuple(words)
     try:
-        guest.start()
+        guest.boot_if_off()
         yield guest
     finally:
         guest.cut_power()
+
+
+def _run(words: Sequence[str | Path], timeout: float) -> subprocess.CompletedProcess[str]:
+    """Run a command of this machine."""
+    return subprocess.run(words, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=timeout)
 
 
 def _built(release: str) -> Path:
