@@ -53,6 +53,20 @@ def test_an_address_is_no_option_and_no_command(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("fe80::1", "write `[fe80::1]`, or `[fe80::1]:PORT`"),
+        ("root@fe80::1%eth0", "write `root@[fe80::1%eth0]`, or `root@[fe80::1%eth0]:PORT`"),
+        ("a:b:c", "write USER@HOST, USER@HOST:PORT, HOST, or [IPV6-ADDRESS]:PORT"),
+    ],
+)
+def test_an_address_of_ipv6_needs_brackets(text: str, hint: str) -> None:
+    with pytest.raises(RunError) as refused:
+        reach.parse(text, "[hosts.a]")
+    assert refused.value.hint == hint
+
+
+@pytest.mark.parametrize(
     ("table", "message"),
     [
         ("hosts = 3", "`hosts` must be a table"),

@@ -18,6 +18,7 @@ Rule: how a host is reached is not part of the program: it changes no plan, no i
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -152,8 +153,19 @@ def parse(text: str, where: str) -> Address:
     """Read an address. Raises RunError."""
     match = re.fullmatch(_ADDRESS, text)
     if match is None or int(match["port"] or 0) > 65_535:  # noqa: PLR2004 - the last port
-        raise RunError(f"{where}: `{text}` is not an ssh address", "write USER@HOST, USER@HOST:PORT or HOST")
+        raise RunError(f"{where}: `{text}` is not an ssh address", _address_hint(text))
     return Address(match["ipv6"] or match["host"], match["user"] or "", int(match["port"] or 0))
+
+
+def _address_hint(text: str) -> str:
+    """What to write in place of a text that is not an address; an IPv6 address needs brackets."""
+    user, at, host = text.rpartition("@")
+    bare = host.strip("[]")
+    try:
+        ipaddress.IPv6Address(bare)
+    except ValueError:
+        return "write USER@HOST, USER@HOST:PORT, HOST, or [IPV6-ADDRESS]:PORT"
+    return f"write `{user}{at}[{bare}]`, or `{user}{at}[{bare}]:PORT`"
 
 
 def require_different_machines(reached: Iterable[Reach]) -> None:
