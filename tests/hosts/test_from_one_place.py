@@ -84,7 +84,7 @@ def test_every_trial_is_carried_out_on_its_machine(zlang: Zlang) -> None:
 
 
 SETTINGS = r"""
-echo; echo "*** WELCOME ***"; printf 'no line end'; echo "a warning" >&2
+echo; echo "*** WELCOME ***"; echo "ready x 0"; echo "refused x"; echo ready; printf 'no line end'; echo "a warning" >&2
 export LC_ALL=ja_JP.UTF-8 LANG=de_DE.UTF-8 TZ=Pacific/Auckland POSIXLY_CORRECT=1 CDPATH=/ BLOCK_SIZE=1M QUOTING_STYLE=c
 export TIME_STYLE=full-iso GREP_OPTIONS=--color=always TMPDIR=/nowhere
 umask 077

@@ -28,7 +28,7 @@ class Agent:
     """An agent on this machine, in its own directory."""
 
     def __init__(self, shell: list[str], directory: bytes, dead: int = 60) -> None:
-        loader = f'eval "$(head -c {len(SCRIPT)})"'
+        loader = f'z_token=token; eval "$(head -c {len(SCRIPT)})"'
         self.process = subprocess.Popen(
             [*shell, "-c", loader], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
@@ -37,13 +37,13 @@ class Agent:
     def begin(self) -> None:
         """Read the start message: its answer starts a new line, whatever a login shell printed before it."""
         assert self.hear() == []
-        assert self.hear()[0] == "ready"
+        assert self.hear()[:2] == ["ready", "token"]
 
     def refusal(self) -> str:
         """Read the reason why the agent does not start."""
         assert self.hear() == []
-        word, *reason = self.hear()
-        assert word == "refused"
+        word, token, *reason = self.hear()
+        assert (word, token) == ("refused", "token")
         return " ".join(reason)
 
     def write(self, text: bytes) -> None:
@@ -184,7 +184,11 @@ def test_an_abandoned_visit_leaves_nothing(tmp_path: Path, shell: str) -> None:
     """The login shell takes longer than the coordinator waits."""
     directory = os.fsencode(tmp_path / "place")
     words = SCRIPT + f"visit-{os.getpid()} 60 {len(directory)}\n".encode() + directory
-    command = [shell, "-c", f'until test -e {tmp_path}/gone; do sleep 0.01; done; eval "$(head -c {len(SCRIPT)})"']
+    command = [
+        shell,
+        "-c",
+        f'until test -e {tmp_path}/gone; do sleep 0.01; done; z_token=token; eval "$(head -c {len(SCRIPT)})"',
+    ]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -337,11 +341,13 @@ def test_one_shell_sends_the_files_of_many_directories(shell: list[str], tmp_pat
 
     async def fetch() -> list[int]:
         pipe = asyncio.subprocess.PIPE
-        process = await asyncio.create_subprocess_exec(*shell, FETCH, stdin=pipe, stdout=pipe)
+        process = await asyncio.create_subprocess_exec(
+            *shell, FETCH, stdin=pipe, stdout=pipe, env={**os.environ, "z_token": "token"}
+        )
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(b"%d\n%b" % (len(os.fsencode(at)), os.fsencode(at)))
-        await fetching.until_ready(process.stdout)
+        await fetching.until_ready(process.stdout, "token")
         counts = []
         for name in ("a", "nowhere", "empty", "b", "many"):
             process.stdin.write(f"{name}\n".encode())

@@ -16,7 +16,8 @@
 #   sweep                                        end all processes of the run -> swept COUNT, or stuck PIDS
 #   forget                                       remove the run folder, and the directories if we made them -> forgotten;
 #                                                forgotten mounted if something is mounted there: nothing is removed
-# Answers at the start: ready BOOT UID, or refused REASON, at the beginning of a line, whatever a login shell printed.
+# Answers at the start: ready TOKEN BOOT UID, or refused TOKEN REASON, at the beginning of a line. The coordinator chose
+# the token ($z_token), so that nothing that a login shell prints is taken for an answer.
 # Rule: only the coordinator's words become commands, and all other text is quoted. When standard input ends, or nobody
 # writes, all processes of the run are ended.
 # shellcheck shell=sh disable=SC2034,SC2086,SC2317,SC3013
@@ -38,7 +39,7 @@ z_held=''
 z_is_killed=''
 z_found_pids=''
 
-refuse() { printf '\nrefused %s\n' "$1"; exit 1; }
+refuse() { printf '\nrefused %s %s\n' "$z_token" "$1"; exit 1; }
 
 z_read_uptime() {
   z_up=0
@@ -292,7 +293,7 @@ trap '' USR1 # ignored until the watch has a trap of its own: a line may come be
 z_watch </dev/null >/dev/null 2>&1 &
 z_dog=$!
 trap - USR1
-printf '\nready %s %s\n' "$z_boot" "$z_user"
+printf '\nready %s %s %s\n' "$z_token" "$z_boot" "$z_user"
 exec 2>/dev/null # a message of a tool may come in parts, and an answer between two of them would not be heard
 
 while IFS=' ' read -r z_verb z_id z_rest; do

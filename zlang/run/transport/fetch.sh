@@ -1,7 +1,7 @@
 # fetch.sh: stays on a machine, and sends what lies in one directory of the run after the other: for each the hashes of its
 # files, their sizes, then their bytes.
 #
-# First line: BYTES, then BYTES of the path of the run's folder; answered by `ready` at the beginning of a line, whatever a
+# First line: BYTES, then BYTES of the path of the run's folder; answered by `ready TOKEN` (agent.sh says why), whatever a
 # login shell printed. Then a line for each directory, relative to that. Names that hold a backslash or a line's end are
 # passed over, as in `zlang/run/hashes.py`. A directory that does not exist has no files.
 # shellcheck shell=sh
@@ -35,7 +35,7 @@ z_send() { # NAMES
   [ $# -eq 0 ] || cat -- "$@"
   return 0
 }
-printf '\nready\n'
+printf '\nready %s\n' "$z_token"
 exec 2>/dev/null
 while read -r z_out; do
   if cd -P -- "$z_folder/$z_out"; then

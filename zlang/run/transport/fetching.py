@@ -35,9 +35,9 @@ class ByteStream(Protocol):
         """Return at most this many bytes; none at the end."""
 
 
-async def until_ready(stream: ByteStream) -> None:
+async def until_ready(stream: ByteStream, token: str) -> None:
     """Skip the output of a login shell. Raises IncompleteReadError."""
-    while (line := await stream.readline()) != b"ready\n":
+    while (line := await stream.readline()) != f"ready {token}\n".encode():
         if not line:
             raise asyncio.IncompleteReadError(b"", None)
 

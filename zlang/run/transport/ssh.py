@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -73,12 +74,14 @@ def _script(name: str) -> bytes:
     return resources.files("zlang.run.transport").joinpath(name).read_bytes()
 
 
-def _loader(script: bytes, reach: Reach) -> str:
+def _loader(script: bytes, reach: Reach, token: str) -> str:
     """The command that reads a script from standard input: any login shell understands it, and none parses the script.
 
-    The first line shows that nothing consumed input before, such as a `read` in ~/.bashrc.
+    The first line shows that nothing consumed input before, such as a `read` in ~/.bashrc. The token is in the first
+    answer of the script, so that nothing that a login shell prints is taken for it.
     """
-    check = f'read -r z_first; test "$z_first" = zlang || {{ printf "\\nrefused {_HAS_READ}\\n"; exit 1; }}'
+    check = f'z_token={token}; read -r z_first; test "$z_first" = zlang || '
+    check += f'{{ printf "\\nrefused {token} {_HAS_READ}\\n"; exit 1; }}'
     return f"exec {_shell(reach)} -c '{check}; eval \"$(head -c {len(script)})\"'"
 
 
@@ -197,14 +200,14 @@ class Machine:
             raise MachineLost(f"`{self.name}` was lost")
         return self._connections[0]
 
-    async def _process(self, script: bytes, stderr: int) -> SSHClientProcess[bytes]:
+    async def _process(self, script: bytes, stderr: int, token: str) -> SSHClientProcess[bytes]:
         """A shell that reads a script. Where sshd permits few sessions in a connection, it gets another connection.
 
         Raises MachineLost, asyncssh.Error.
         """
         import asyncssh
 
-        command = _loader(script, self.reach)
+        command = _loader(script, self.reach, token)
         options = {"encoding": None, "request_pty": False, "bufsize": _BLOCK, "stderr": stderr}
         first = self._connected()
         for connection in self._connections:
@@ -223,19 +226,19 @@ class Machine:
     async def _start_agent(self) -> None:
         import asyncssh
 
-        script = agent_script()
-        self._agent = agent = await self._process(script, asyncssh.STDOUT)
+        script, token = agent_script(), secrets.token_hex(8)
+        self._agent = agent = await self._process(script, asyncssh.STDOUT, token)
         directory = os.fsencode(self.reach.directory)
         with suppress(BrokenPipeError):  # a shell that has ended has already given the reason
             agent.stdin.write(_FIRST_LINE + script + f"{self.run} {_DEAD} {len(directory)}\n".encode() + directory)
         heard = ""
         while True:
             line = (await agent.stdout.readline()).decode("utf-8", "replace")
-            word, _, rest_of_line = line.strip().partition(" ")
-            if word == "ready":
+            word, _, rest_of_line = line.strip().partition(f" {token} ")
+            if word == "ready" and rest_of_line:
                 break
-            if word == "refused" or not line:
-                is_refused = word == "refused"
+            is_refused = word == "refused" and bool(rest_of_line)
+            if is_refused or not line:
                 reason = rest_of_line if is_refused else heard or "its shell ended"
                 message = f"`{self.name}` ({self.reach.address}) cannot be used: {reason}"
                 command = f"{_by_hand(self.reach)} {_shell(self.reach)} -c true"
@@ -414,7 +417,7 @@ class Machine:
         """The line after the line `begin`; empty if the script fails. All other output is discarded."""
         import asyncssh
 
-        process = await self._process(script, asyncssh.DEVNULL)
+        process = await self._process(script, asyncssh.DEVNULL, begin)
         async with process:
             process.stdin.write(_FIRST_LINE + script)
             process.stdin.write_eof()
@@ -506,11 +509,11 @@ class Machine:
         """Start the shell that sends files: it is kept, as a channel for each fetch would cost more than the fetch."""
         import asyncssh
 
-        script = _script("fetch.sh")
-        fetcher = await self._process(script, asyncssh.DEVNULL)
+        script, token = _script("fetch.sh"), secrets.token_hex(8)
+        fetcher = await self._process(script, asyncssh.DEVNULL, token)
         directory = os.fsencode(f"{self.reach.directory}/{self.run}")
         fetcher.stdin.write(_FIRST_LINE + script + f"{len(directory)}\n".encode() + directory)
-        await asyncio.wait_for(fetching.until_ready(fetcher.stdout), _CONNECT)
+        await asyncio.wait_for(fetching.until_ready(fetcher.stdout, token), _CONNECT)
         return fetcher
 
 
