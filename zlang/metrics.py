@@ -5,7 +5,7 @@ Rule: this module knows no metric by its name. The metrics that a reader can mea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from zlang.record import Record
 
@@ -19,13 +19,24 @@ STATISTICS = {"mean": "mean", "max": "max"} | {
 
 _ANY = next(iter(STATISTICS))
 
+COMBINED: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "sum": sum,
+    "mean": lambda values: sum(values) / len(values),
+    "max": max,
+    "min": min,
+}
+"""The ways to combine the values of several streams or machines into that of a trial."""
+_ADDED = frozenset({"iops", "rate", "size"})
+"""The types whose values add up, if a metric does not say how they are combined."""
+
 
 class Metric(Record):
     """A metric: its `type` in the language, its `unit` in the database; `better` is `higher`, `lower` or empty.
 
     `needs` is the trait that a workload must have to yield the metric; rules know the metric by its `means`. A
     distribution covers single operations: a trial has its `STATISTICS`, and any percentile of its histogram. Each of
-    these names its `distribution`.
+    these names its `distribution`. `combine` is how a trial with several streams combines their values, one of
+    `COMBINED`; if it is empty, the type decides.
     """
 
     name: str
@@ -37,6 +48,12 @@ class Metric(Record):
     means: str = ""
     is_distribution: bool = False
     distribution: str = ""
+    combine: str = ""
+
+    @property
+    def combined_by(self) -> str:
+        """The way to combine the values of several streams; empty if only the streams have values."""
+        return self.combine or ("sum" if self.type in _ADDED else "")
 
 
 ELAPSED = Metric("elapsed", "duration", "s", "how long the measurement took", "lower")

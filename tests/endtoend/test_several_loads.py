@@ -231,3 +231,33 @@ def test_the_time_of_a_trial_with_an_event_is_that_of_its_workload(zlang: Zlang)
     began, ended = (float((out / "stream1" / name).read_text()) for name in ("began", "ended"))
     assert row["elapsed"] == pytest.approx(ended - began, abs=1e-4)
     assert "measured_elapsed" not in row
+
+
+COMBINED = """
+kind heats: workload {
+  doc = "Print numbers."
+  needs dir as at
+  property degrees: number { required = on }
+  run { sh "echo temperature {degrees}" }
+  metric hottest: number = regex "temperature ([0-9]+)" { combine = max }
+  metric coldest: number = regex "temperature ([0-9]+)" { combine = min }
+  metric errors: count = regex "temperature ([0-9]+)" { combine = sum }
+  metric middle: share = regex "temperature ([0-9]+)" { combine = mean }
+  metric apart: number = regex "temperature ([0-9]+)"
+}
+dir here { path = "." }
+heats near { degrees = 20 }
+heats far { degrees = 60 }
+let slow = "took: duration in ms, lower is better, combined by max=([0-9]+)"
+shell brief { command = "echo 7"  metrics = [regex(slow)]  writes = off }
+shell long { command = "echo 9"  metrics = [regex(slow)]  writes = off }
+experiment e { on = here  run = [near, far, brief, long] }
+"""
+
+
+def test_streams_are_combined_as_their_metrics_declare(zlang: Zlang) -> None:
+    zlang.run(COMBINED)
+    of_trial = {row["metric"]: row["value"] for row in zlang.rows("select * from metrics where stream is null")}
+    values = {name: of_trial[name] for name in ("hottest", "coldest", "errors", "middle", "took")}
+    assert values == {"hottest": 60, "coldest": 20, "errors": 80, "middle": 40, "took": pytest.approx(0.009)}
+    assert "apart" not in of_trial

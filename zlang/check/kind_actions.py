@@ -171,7 +171,8 @@ def _selected(context: Context, node: tree.ActionDef) -> tuple[str, str]:
 
 
 def _wanted(kind_metric: KindMetric, where: Expr, frame: Any) -> Value:
-    """Return a metric of a kind in the form that its reader takes."""
+    """Return a metric of a kind in the form that its reader takes, without what is empty at its end."""
+    time, combine = kind_metric.time, kind_metric.metric.combine
     return (
         kind_metric.metric.name,
         kind_metric.metric.type,
@@ -179,5 +180,5 @@ def _wanted(kind_metric: KindMetric, where: Expr, frame: Any) -> Value:
         where.value(frame),
         kind_metric.unit,
         kind_metric.source,
-        *((kind_metric.time,) if kind_metric.time else ()),
+        *((time, combine) if combine else (time,) if time else ()),
     )

@@ -84,15 +84,21 @@ def measured(
 def _match(first: Metric, second: Metric) -> bool:
     """Whether two declarations of a metric can share a column."""
     have_same_direction = first.better == second.better or not (first.better and second.better)
-    return (first.type, first.unit) == (second.type, second.unit) and have_same_direction
+    first_form, second_form = ((each.type, each.unit, each.combined_by) for each in (first, second))
+    return first_form == second_form and have_same_direction
 
 
 def _declared_twice(place: Span, first: Metric, second: Metric) -> Diagnostic:
     """Return the finding about a metric that two workloads declare differently."""
-    ways = (f"{metric.type}{f', {metric.better} is better' if metric.better else ''}" for metric in (first, second))
-    hint = f"declare it in the same way, or give one of them another name: it is {' and '.join(ways)}"
+    ways = " and ".join(map(_described, (first, second)))
+    hint = f"declare it in the same way, or give one of them another name: it is {ways}"
     finding = Code.NOT_ALLOWED.at(place, name="metrics", value=f"`{second.name}`", hint=hint)
     return finding.saying(f"two workloads declare `{second.name}` differently")
+
+
+def _described(metric: Metric) -> str:
+    better = f", {metric.better} is better" if metric.better else ""
+    return f"{metric.type}{better}{f', combined by {metric.combine}' if metric.combine else ''}"
 
 
 def _of_wrappers(workload: Instance) -> Iterator[tuple[str, Metric]]:

@@ -17,7 +17,7 @@ from zlang.check import types
 from zlang.check.property_types import FOREIGN
 from zlang.check.traits import TRAITS
 from zlang.diagnostics import Code, Diagnostic
-from zlang.metrics import Metric
+from zlang.metrics import COMBINED, Metric
 from zlang.record import Record
 from zlang.suggest import did_you_mean
 from zlang.syntax import tree
@@ -45,9 +45,10 @@ HOW = ("regex", "json", "csv")
 """The ways to find a metric of a kind in the output."""
 DISTRIBUTION = "hdr"
 """The way to find a distribution of a kind: in an HdrHistogram log, by the tag of its intervals."""
-_ATTRIBUTES = ("better", "doc", "means", "needs")
+_ATTRIBUTES = ("better", "combine", "doc", "means", "needs")
 _DECLARED = r"\s*([^:=,]+?)\s*(?::\s*([A-Za-z]\w*)\s*(?:\bin\s+([^\s,]+)\s*)?)?(?:,\s*([^:=]*?)\s*)?"
-_IS_BETTER = {f"{word} is better": word for word in BETTER}
+_ADDITIONS = {f"{word} is better": ("better", word) for word in BETTER}
+_ADDITIONS |= {f"combined by {word}": ("combine", word) for word in COMBINED}
 _BEGINS_WITH_WORD = r"""[A-Za-z=:"']"""
 _DIMENSIONLESS = "1"
 """The unit of a share that is printed as a part of one."""
@@ -98,7 +99,8 @@ def metric_of(node: tree.MetricDecl, report: Report, kind: tree.KindDef | None =
             report(_wrong_unit(node.unit, type_))
             return None
         unit = unit if node.is_distribution else stored_unit(type_, node.unit.text)
-    attributes = _attributes(node, report, (*_ATTRIBUTES, "from", "time") if kind else _ATTRIBUTES)
+    names = tuple(name for name in _ATTRIBUTES if name != "combine" or not node.is_distribution)
+    attributes = _attributes(node, report, (*names, "from", "time") if kind else names)
     return Metric(
         name=name,
         type=type_,
@@ -108,6 +110,7 @@ def metric_of(node: tree.MetricDecl, report: Report, kind: tree.KindDef | None =
         needs=_needed_trait(attributes, kind, report),
         means=_meaning(attributes.get("means"), report),
         is_distribution=node.is_distribution,
+        combine=_word("combine", attributes, COMBINED, report),
     )
 
 
@@ -197,25 +200,30 @@ def _pattern_problem(pattern: str) -> str:
 def parse(text: str, metrics: Mapping[str, Metric]) -> tuple[Metric, str]:
     """Return the metric that `NAME`, `NAME: TYPE` or `NAME: TYPE in UNIT` declares, and the unit of bare numbers.
 
-    `, higher is better` or `, lower is better` may follow. A name without a type is a metric of the library, or else a
-    number without a unit. Raises ValueError with a sentence.
+    `, higher is better` or `, lower is better` may follow, and `, combined by max` or another way. A name without a
+    type is a metric of the library, or else a number without a unit. Raises ValueError with a sentence.
     """
     matched = re.fullmatch(_DECLARED, text)
     if matched is None:
         raise ValueError(f"`{text}` is not of the form `NAME: TYPE in UNIT, higher is better`")
     name, type_, unit, addition = matched[1], matched[2], matched[3] or "", matched[4]
-    if addition is not None and addition not in _IS_BETTER:
-        raise ValueError(f"after the comma, write {' or '.join(f'`{words}`' for words in _IS_BETTER)}")
-    better = _IS_BETTER.get(addition or "", "")
+    additions = [words.strip() for words in addition.split(",")] if addition is not None else []
+    if any(words not in _ADDITIONS for words in additions):
+        better, ways = (" or ".join(f"`{word}`" for word in words) for words in (BETTER, COMBINED))
+        raise ValueError(f"after a comma, write `WAY is better` with {better}, or `combined by WAY` with {ways}")
+    given = dict(_ADDITIONS[words] for words in additions)
+    if len(given) < len(additions):
+        raise ValueError(f"`{addition}` says two things that exclude each other")
+    better, combine = given.get("better", ""), given.get("combine", "")
     if type_ is None:
         result = metrics.get(name, Metric(name, "number"))
-        return result.replace(better=better or result.better), result.unit
+        return result.replace(better=better or result.better, combine=combine or result.combine), result.unit
     if type_ not in types.NUMERIC:
         raise ValueError(f"`{type_}` is not a metric type; the types are {', '.join(types.DIMENSION_OF)}")
     if unit and size_of(unit, type_) is None:
         raise ValueError(f"`{unit}` is not a unit of {types.SCALARS[type_].phrase}")
     stored = stored_unit(type_, unit)
-    return Metric(name, type_, stored, better=better), unit or stored
+    return Metric(name, type_, stored, better=better, combine=combine), unit or stored
 
 
 def size_of(unit: str, type_: str) -> Fraction | None:
@@ -232,7 +240,7 @@ def size_of(unit: str, type_: str) -> Fraction | None:
 
 
 def name_of(text: str) -> str:
-    """Return the name in `NAME: TYPE in UNIT, higher is better`."""
+    """Return the name in `NAME: TYPE in UNIT, higher is better, combined by max`."""
     return re.split("[:,]", text, maxsplit=1)[0].strip()
 
 

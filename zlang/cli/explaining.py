@@ -154,6 +154,8 @@ def _shown_metric(metric: Metric, source: str) -> Iterator[str]:
         yield f"unit in the database: {metric.unit}"
     if metric.better:
         yield f"better: {metric.better}"
+    if metric.combined_by and not metric.distribution:
+        yield f"of several streams or machines: their {metric.combined_by}"
     if metric.needs:
         yield f"needs a workload with the trait `{metric.needs}`: {TRAITS[metric.needs].doc}"
     if metric.is_distribution:

@@ -15,6 +15,7 @@ Rule: a requested metric that is missing or not a finite number is a problem, be
   command began.
 - A text may contain its own unit, such as `18.5 ms`.
 - A distribution is found in an HdrHistogram log by the tag of its intervals.
+- How several streams combine a metric may stand behind its time, which may be empty.
 """
 
 from __future__ import annotations
@@ -92,7 +93,8 @@ def read(directory: Place, reader: Reader, step: Step, window: Window | None = N
         except (_MissingError, ValueError) as problem:
             problems.append(str(problem))
     for item in _items(reader.args.get("found")):
-        name, type_, how, where, unit, source, *time = words(item)
+        name, type_, how, where, unit, source, *rest = words(item)
+        time = next(iter(rest), "")
         place = _place(source, step, reader.artefact)
         try:
             text = text_at(place)
@@ -105,7 +107,7 @@ def read(directory: Place, reader: Reader, step: Step, window: Window | None = N
                 own = _distribution(Metric(name, type_, stored, is_distribution=True), text, where, unit)
             else:
                 wanted = _RequestedMetric(Metric(name, type_, stored), how, where, unit or stored)
-                own = _series(wanted, text, place, time[0], window) if time else Reading({name: _find(wanted, text)})
+                own = _series(wanted, text, place, time, window) if time else Reading({name: _find(wanted, text)})
         except _MissingError as problem:
             own = Reading(problems=(str(problem),))
         metrics.update(own.metrics)

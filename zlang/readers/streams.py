@@ -3,11 +3,12 @@
 In: the directory of an attempt. Args: `streams`, a list with the plan's data of each stream: its `name`, the `group`
 that it shares with its copies, its `directory`, and its own reader with `artefact` and `args`. Out: a `Reading` of the
 whole, which has those of the streams.
-Rules: operations, bytes and their rates add up. Histograms are merged, and percentiles come from the merged histograms.
-Other metrics exist only for single streams. The *window* begins when the last stream is being measured, and ends when
-the first measurement ends. A stream that was measured for longer is cut to the window if its tool logs intervals; it
-then has only the metrics that can be cut. If it cannot be cut, the trial does not count, because its metrics are for
-another time. Events divide the window into *phases*, which have the metrics that can be cut.
+Rules: operations, bytes and their rates add up, and a metric may be declared to be combined in another way. Histograms
+are merged, and percentiles come from the merged histograms. Other metrics exist only for single streams. The *window*
+begins when the last stream is being measured, and ends when the first measurement ends. A stream that was measured for
+longer is cut to the window if its tool logs intervals; it then has only the metrics that can be cut. If it cannot be
+cut, the trial does not count, because its metrics are for another time. Events divide the window into *phases*, which
+have the metrics that can be cut.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from zlang.check import library
 from zlang.check.measured import declaration
 from zlang.check.metric_declarations import DISTRIBUTION, parse
 from zlang.files import Place
-from zlang.metrics import AFTER, PHASE, QUIET, Metric, overlap
+from zlang.metrics import AFTER, COMBINED, PHASE, QUIET, Metric, overlap
 from zlang.plan.plan import CLOCKS, Reader, Step
 from zlang.readers import periods, shell
 from zlang.readers.merging import merged, statistics
@@ -38,7 +39,8 @@ from zlang.readers.reading import (
 )
 
 NAME = "streams"
-_ADDED = frozenset({"iops", "rate", "size"})
+_PLACE_OF_COMBINE = 7
+"""The place of the way to combine a metric, in what a kind's reader is told about it."""
 _THROUGHPUT = ".throughput"
 _SHARE_MISSING = 0.05
 """The share of a stream's time in which others may not have run."""
@@ -191,15 +193,15 @@ def _samples(
 
 
 def together(streams: Sequence[StreamReading], declared: Iterable[Metric]) -> dict[str, float]:
-    """The metrics of all streams together: sums if the type allows it, and percentiles of merged histograms."""
+    """The metrics of all streams together: combined as declared, and percentiles of merged histograms."""
     metrics: dict[str, float] = {}
     for metric in dict.fromkeys(declared):
         if metric.is_distribution:
             metrics.update(statistics(metric, streams))
-        elif metric.type in _ADDED:
+        elif metric.combined_by:
             measured = [stream.metrics[metric.name] for stream in streams if metric.name in stream.metrics]
             if measured:
-                metrics[metric.name] = sum(measured)
+                metrics[metric.name] = COMBINED[metric.combined_by](measured)
     return metrics
 
 
@@ -414,8 +416,9 @@ def metrics_of(reader: str, given: Mapping[str, object]) -> Iterator[Metric]:
     yield from library.load().readers.get(reader, ())
     for wanted in (*_listed(given.get("found")), *_listed(given.get("under"))):
         if isinstance(wanted, list | tuple):
-            name, type_, how, *_ = map(str, wanted)
-            yield Metric(name, type_, is_distribution=how == DISTRIBUTION)
+            name, type_, how, *_ = words = [*map(str, wanted)]
+            combine = next(iter(words[_PLACE_OF_COMBINE:]), "")
+            yield Metric(name, type_, is_distribution=how == DISTRIBUTION, combine=combine)
     for item in _listed(given.get("metrics")):
         with suppress(ValueError):  # the reader reports it
             yield parse(declaration(item), {})[0]
