@@ -140,3 +140,37 @@ def test_one_machine_that_fails_ends_the_others(zlang: Zlang, bed: Bed) -> None:
     began = [float((out / f"stream{n}" / "began").read_text()) for n in (1, 2, 3)]
     begun = [at - ahead_by for at, ahead_by in zip(began, clocks.values(), strict=True)]
     assert max(begun) - min(begun) < 1
+
+
+REHEARSED = '''
+kind falls: workload {
+  doc = "Print a number that falls to 100; on the second machine it takes one round more."
+  needs dir as at
+  run { sh "cd -- {at.dir} && pwd -P >>${{OUT%/trials/*}}/leaves && echo x >>rounds && test -n {seed}" }
+  round {
+    sh """
+      awk -v more="$(test "$(uname -n)" != host2; echo $?)" '
+        END {{ print "depth", 100 + (NR <= 1 + more ? 900 : 0) }}' {at.dir}/rounds
+    """
+  }
+}
+host client { members = ["c1".."c3"] }
+dir here on client { path = "/data" }
+falls load {}
+experiment e { on = here  run = load  cache = warm { metric = "depth"  window = 3  ceiling = 9 } }
+'''
+
+
+def test_each_machine_of_a_group_rehearses_until_it_is_steady(zlang: Zlang) -> None:
+    """The machines rehearse at the same time. The trial has the rounds of the slowest, and each machine its own."""
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    zlang.run(REHEARSED, "--yes", code=None)  # on a busy machine they may begin too far apart
+    (row,) = zlang.rows("select cache_state, cache_evidence, rounds from all_trials")
+    assert row["cache_state"] == "warm", row
+    assert row["rounds"] == 5
+    each = zlang.rows("select host, value from stream_metrics where metric = 'rounds' order by host")
+    assert [(own["host"], own["value"]) for own in each] == [("c1", 4), ("c2", 5), ("c3", 4)]
+    rounds = zlang.rows(
+        "select host, min(t) as t, count(*) as n from samples where metric = 'depth' group by 1 order by 1"
+    )
+    assert [(own["host"], own["n"]) for own in rounds] == [("c1", 4), ("c2", 5), ("c3", 4)]

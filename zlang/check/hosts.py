@@ -180,6 +180,20 @@ def lacking(thing: Instance, host: Instance | None) -> Iterator[Diagnostic]:
             yield finding.also(host.places[since[0]], "said here") if since[0] in host.places else finding
 
 
+def rehearsal_findings(experiment: Experiment, every: Sequence[Stream], protocol: Kind | None) -> Iterator[Diagnostic]:
+    """Report a cache protocol that rehearses workloads, if one of several streams would not be rehearsed as it runs."""
+    if protocol is None or not protocol.draws or len(every) < _SEVERAL:
+        return
+    machines = {machine.key for stream in every if (machine := host_of(stream.on))}
+    if len(machines) < len(every) or any(stream.workload.origin for stream in every):
+        what = (
+            "and streams of this trial share a machine" if len(machines) > 1 else "and this trial has several streams"
+        )
+        message = f"`{protocol.name}` rehearses one workload on each machine, {what}"
+        hint = "choose another cache protocol, and let the workloads run unmeasured at first"
+        yield Code.NOT_SHOWN.at(experiment.cache.span, message=message, hint=hint)
+
+
 def of_one_machine(things: Iterable[Instance], every: Sequence[Stream]) -> Iterator[Diagnostic]:
     """Find workloads that are events on one machine in trials whose streams have several."""
     if len(every) < _SEVERAL:

@@ -211,16 +211,6 @@ def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diag
             return
 
 
-def rehearsal_findings(
-    experiment: Experiment, streams: Sequence[Stream], protocol: Kind | None
-) -> Iterator[Diagnostic]:
-    """Report a cache protocol that rehearses the workload, if there are several."""
-    if protocol is not None and protocol.draws and len(streams) > 1:
-        message = f"`{protocol.name}` rehearses one workload, and this trial has several streams"
-        hint = "choose another cache protocol"
-        yield Code.NOT_SHOWN.at(experiment.cache.span, message=message, hint=hint)
-
-
 def event_findings(
     experiment: Experiment, events: Sequence[Instance], streams: Sequence[Stream]
 ) -> Iterator[Diagnostic]:

@@ -239,17 +239,15 @@ class TrialSteps:
         steps: list[Step] = []
         setups += self._setups_of_targets(config)
         if on is not None:
-            frame = Frame(protocol, on)
-            for finding in streams.rehearsal_findings(self._experiment, config.streams, protocol.kind):
+            for finding in hosts.rehearsal_findings(self._experiment, config.streams, protocol.kind):
                 raise ProgramError(finding)
-            if protocol.kind.draws:
-                frame = rehearsal_frame(protocol, config.workload, on, self._draw(own, draw))
+            frames = self._rehearsals(config, draw, own) if protocol.kind.draws else [Frame(protocol, on)]
             workloads = {stream.workload.key for stream in config.streams}
             by_workload = [named_thing.thing for named_thing in named if named_thing.by.key in workloads]
             beneath = {resource.key: resource for target in targets for resource in resources_of(target)}
             beneath |= {item.key: item for thing in by_workload for item in resources_of(thing)}
             for phase in protocol.kind.phases:
-                steps += self._phase(phase, frame, on, tuple(beneath.values()))
+                steps += self._phase(phase, frames, on, tuple(beneath.values()))
         steps += [step for instance in every for step in self._read_back(instance)]
         cached = self._prepared[key] = self._prepared_in[place] = tuple(setups), tuple(steps)
         return cached
@@ -297,15 +295,33 @@ class TrialSteps:
         action = hosts.action_of(thing, "verify", "property")
         return self._steps(action, Action.VERIFY, f"property-{thing.key}", Frame(thing)) if action else ()
 
-    def _phase(self, phase: str, frame: Frame, on: Instance, resources: Sequence[Instance]) -> Iterator[Step]:
-        """The steps of a protocol's phase: an action of its own, or that of each resource."""
-        protocol = frame.instance
+    def _rehearsals(self, config: TrialConfig, draw: str, own: str) -> list[Frame]:
+        """The frames of a protocol that rehearses the workload: one for each stream, which has its own machine."""
+        several = len(config.streams) > 1
+        frames = []
+        for number, stream in enumerate(config.streams):
+            assert stream.on is not None, "BUG: a rehearsal without a target"
+            protocol = config.protocol.replace(origin=hosts.carrier(stream.workload, stream.on))
+            drawn = self._draw(own, draw, *([place_of(number)] if several else []))
+            frame = rehearsal_frame(protocol, stream.workload, stream.on, drawn)
+            frames.append(Frame(protocol, stream.on, frame.context, f"{frame.name}.{number + 1}" if several else ""))
+        return frames
+
+    def _phase(
+        self, phase: str, frames: Sequence[Frame], on: Instance, resources: Sequence[Instance]
+    ) -> Iterator[Step]:
+        """The steps of a protocol's phase: an action of its own in each frame, or that of each resource."""
+        protocol = frames[0].instance
         assert protocol is not None, "BUG: a phase without a protocol"
         verb, _, state = phase.partition("_")
         own = hosts.action_of(protocol, phase, at=on)
         if own is not None:
             subject = Action.VERIFY if verb == Action.VERIFY else Action.FLUSH
-            yield from self._steps(own, subject, f"{phase}-{protocol.key}", frame)
+            for each in frames:
+                machine = each.instance.origin if each.instance and len(frames) > 1 else None
+                name = f"{phase}-{protocol.key}" + (f".{machine.label}" if machine else "")
+                steps = self._steps(own, subject, name, each)
+                yield from _read_on_each_machine(steps, protocol.key) if machine else steps
             return
         # Looking at a file reads its inode, so the resources beneath it are looked at first.
         result = []
@@ -386,11 +402,14 @@ def _numbered(steps: Iterable[Step], collector: Instance, config: TrialConfig) -
     keys = [streams.key_in_program(each) for each in config.collectors]
     key = streams.key_in_program(collector)
     number = list(dict.fromkeys(keys)).index(key) if key != collector.key else None
+    yield from steps if number is None else _read_on_each_machine(steps, number)
+
+
+def _read_on_each_machine(steps: Iterable[Step], thing: object) -> Iterator[Step]:
+    """The steps of a thing that several machines have, whose readers know which thing it is."""
     for step in steps:
         reader = step.reader
-        if reader is not None and number is not None:
-            reader = replace(reader, args={**reader.args, EACH: number})
-        yield replace(step, reader=reader)
+        yield replace(step, reader=replace(reader, args={**reader.args, EACH: thing}) if reader else None)
 
 
 def _one_after_the_other(steps: Sequence[Step]) -> Step:

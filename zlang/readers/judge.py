@@ -46,7 +46,7 @@ def judge(trial: Trial, out: Place, window: Window | None) -> Judgement:
         watches = step.action is Action.COLLECT
         reading = (
             _read_by_clock(step, out, of_load, ahead.get(step.name, 0.0), step.host if has_several else "")
-            if watches
+            if watches or EACH in step.reader.args
             else _read(step, out, window)
         )
         collected.add(step, step.reader, reading)
@@ -120,7 +120,7 @@ class _Collected:
         self.why_not += reading.against
 
     def add_together(self) -> None:
-        """Add the metrics of collectors that ran on several machines: combined, and for each machine."""
+        """Add the metrics of collectors and rehearsals on several machines: combined, and for each machine."""
         for each, readings in self._of_machines.items():
             together, own = _on_each_machine(readings, self._names[each])
             self.metrics |= together
@@ -139,8 +139,12 @@ def _on_each_machine(
 
 def _without_host(step: Step) -> str:
     """The name of a step, without the machine name if the step runs on each of several machines."""
-    is_each = step.reader is not None and EACH in step.reader.args
-    return step.name.replace(f".{step.host}", "") if is_each else step.name
+    return step.name.replace(f".{step.host}", "") if _is_of_each(step) else step.name
+
+
+def _is_of_each(step: Step) -> bool:
+    """Whether each of several machines has such a step."""
+    return step.reader is not None and EACH in step.reader.args
 
 
 def _renamed(metrics: Mapping[str, float], names: Mapping[str, str]) -> dict[str, float]:
@@ -150,7 +154,7 @@ def _renamed(metrics: Mapping[str, float], names: Mapping[str, str]) -> dict[str
 
 def _clocks_of_collectors(trial: Trial, out: Place) -> dict[str, float]:
     """The seconds by which the clock of each collector is ahead of that of the measuring machine, by step."""
-    if all(step.action is not Action.COLLECT for step in trial.steps):
+    if all(step.action is not Action.COLLECT and not _is_of_each(step) for step in trial.steps):
         return {}
     clocks = {name: ahead for name, (ahead, _) in streams.clocks_of(out).items()}
     measuring = [step.name for step in trial.steps if step.action is Action.MEASURE and step.name in clocks]

@@ -934,15 +934,21 @@ def _ending(work: Work) -> Doing[list[LaneEnded]]:
 
 
 def _started_together(steps: Iterable[Step]) -> Iterator[list[Step]]:
-    """Yield steps one by one, but measurements on several machines together."""
+    """Yield steps one by one, but measurements and rehearsals on several machines together."""
     together: list[Step] = []
     for step in steps:
-        if together and not (step.action is together[0].action is Action.MEASURE and step.host != together[-1].host):
+        is_alike = together and step.action is together[0].action and step.host not in {each.host for each in together}
+        if together and not (is_alike and all(map(_is_load, (step, *together)))):
             yield together
             together = []
         together.append(step)
     if together:
         yield together
+
+
+def _is_load(step: Step) -> bool:
+    """Whether a step runs workloads: of the steps that treat caches, only the output of a rehearsal is read."""
+    return step.action is Action.MEASURE or (step.action is Action.FLUSH and step.reader is not None)
 
 
 def _is_full(directory: Path) -> bool:

@@ -359,7 +359,7 @@ def _faults(experiment: Experiment, levels: Point, effort: Effort) -> tuple[Diag
     point.faults += streams.findings(experiment, every)
     cache = reached.get(id(experiment.cache))
     called = cache.kind if isinstance(cache, Instance) else experiment.protocols.get(getattr(cache, "name", ""))
-    point.faults += streams.rehearsal_findings(experiment, every, called)
+    point.faults += hosts.rehearsal_findings(experiment, every, called)
     point.faults += streams.event_findings(experiment, happening, every)
     point.faults += points.violated(experiment, point)
     point.faults += points.without_repeat(experiment, point)

@@ -152,8 +152,7 @@ class Machines:
     def start(self, step: Step, out: Path, *, keep: bool = True) -> Handle:
         """Start a step on its machine."""
         if step.action is Action.COLLECT or (step.action is Action.MEASURE and (out / CLOCKS).exists()):
-            name, ahead, error = step.name, *self._clock(step.host)
-            _append_line(out / CLOCKS, f"{name} {ahead:.6f} {error:.6f}")
+            self._note_clock(step, out)
         if step.host in self._here:
             return self._local.start(replace(step, host=LOCAL), out, keep=keep)
         machine = self._machines.get(step.host)
@@ -173,7 +172,7 @@ class Machines:
         return _Remote(work, self._loop, signal, partial(self._explain, out, step) if keep else _ignore)
 
     def start_together(self, steps: Sequence[Step], out: Path, codes: dict[str, int]) -> Handle:
-        """Start steps on their machines, and let all begin at one instant when all are ready."""
+        """Start steps on their machines. Measurements begin at one instant when all are ready."""
         place = self._place(out)
         numbers: dict[str, str] = {}
         for step in steps:
@@ -206,11 +205,15 @@ class Machines:
             return stopped[step.name] if step.name in stopped else handle.finish()
 
         async def work() -> int:
+            if steps[0].action is not Action.MEASURE:
+                for step in steps:
+                    self._note_clock(step, out)
+                return await _Meeting(steps, (), carry_out, signal, partial(self._explain, out)).carry_out(codes)
             measuring = {str(part.get("begun_by")) for part in _streams(steps[-1])}
             idle = [step for step in steps if step.name not in measuring]
             meeting = _Meeting(steps, idle, carry_out, signal, partial(self._explain, out))
             end_events = partial(self._end_events, idle, place, out)
-            return await meeting.carry_out(self._begin(steps, place, out), end_events, codes)
+            return await meeting.carry_out(codes, self._begin(steps, place, out), end_events)
 
         return _Remote(work(), self._loop, signal, partial(self._explain, out, steps[0]))
 
@@ -236,6 +239,11 @@ class Machines:
     async def _end_events(self, steps: Sequence[Step], place: str, out: Path) -> None:
         """Tell machines with events only that the workloads have ended."""
         await _all(self._run(step.host, ': >"$OUT/gate/over"', place, out) for step in steps)
+
+    def _note_clock(self, step: Step, out: Path) -> None:
+        """Record the offset of the clock of a step's machine."""
+        ahead, error = self._clock(step.host)
+        _append_line(out / CLOCKS, f"{step.name} {ahead:.6f} {error:.6f}")
 
     def _clock(self, host: str) -> tuple[float, float]:
         """The seconds by which a machine's clock is ahead of ours, and the error of that figure."""
@@ -392,14 +400,14 @@ class _Meeting:
 
     async def carry_out(
         self,
-        begin: Coroutine[Any, Any, None],
-        end_events: Callable[[], Coroutine[Any, Any, None]],
         codes: dict[str, int],
+        begin: Coroutine[Any, Any, None] | None = None,
+        end_events: Callable[[], Coroutine[Any, Any, None]] | None = None,
     ) -> int:
         """Run all steps; the first failure ends the others. Return its exit code, or 0."""
         works: dict[asyncio.Future[Any], Step] = {asyncio.ensure_future(self.start(step)): step for step in self.steps}
-        beginning = asyncio.ensure_future(begin)
-        pending: set[asyncio.Future[Any]] = {*works, beginning}
+        beginning = {asyncio.ensure_future(begin)} if begin else set[asyncio.Future[Any]]()
+        pending: set[asyncio.Future[Any]] = {*works, *beginning}
         measuring = len(self.steps) - len(self.idle)
         code = 0
         try:
@@ -415,9 +423,10 @@ class _Meeting:
                         measuring -= step not in self.idle
                     if ended and not code:
                         code = ended
-                        beginning.cancel()
+                        for each in beginning:
+                            each.cancel()
                         self.signal("stop")
-                if not measuring and self.idle and not code:
+                if not measuring and self.idle and not code and end_events:
                     measuring = -1
                     pending.add(asyncio.ensure_future(end_events()))
         finally:
