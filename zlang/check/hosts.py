@@ -186,10 +186,8 @@ def rehearsal_findings(experiment: Experiment, every: Sequence[Stream], protocol
         return
     machines = {machine.key for stream in every if (machine := host_of(stream.on))}
     if len(machines) < len(every) or any(stream.workload.origin for stream in every):
-        what = (
-            "and streams of this trial share a machine" if len(machines) > 1 else "and this trial has several streams"
-        )
-        message = f"`{protocol.name}` rehearses one workload on each machine, {what}"
+        reason = "streams of this trial share a machine" if len(machines) > 1 else "this trial has several streams"
+        message = f"`{protocol.name}` rehearses one workload on each machine, and {reason}"
         hint = "choose another cache protocol, and let the workloads run unmeasured at first"
         yield Code.NOT_SHOWN.at(experiment.cache.span, message=message, hint=hint)
 

@@ -93,8 +93,8 @@ def read(directory: Place, reader: Reader, step: Step, window: Window | None = N
         except (_MissingError, ValueError) as problem:
             problems.append(str(problem))
     for item in _items(reader.args.get("found")):
-        name, type_, how, where, unit, source, *rest = words(item)
-        time = next(iter(rest), "")
+        name, type_, how, where, unit, source, *optional = words(item)
+        time = next(iter(optional), "")
         place = _place(source, step, reader.artefact)
         try:
             text = text_at(place)
