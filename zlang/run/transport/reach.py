@@ -158,7 +158,7 @@ def parse(text: str, where: str) -> Address:
 
 
 def _address_hint(text: str) -> str:
-    """What to write in place of a text that is not an address; an IPv6 address needs brackets."""
+    """Return what to write in place of a text that is not an address; an IPv6 address needs brackets."""
     user, at, host = text.rpartition("@")
     bare = host.strip("[]")
     try:
