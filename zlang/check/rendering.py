@@ -58,7 +58,5 @@ def shell_value(part: Expr, value: Value) -> str:
 def option_word(form: tuple[str | Expr, ...], definition: PropertyDef, given: Value) -> Value:
     """Fill in a kind's form of an option for a given property."""
     value = values.in_unit(given, definition.unit)
-    if "number" in definition.type.scalars:
-        value = values.decimal(value)
     frame = Frame(None, None, {"key": definition.name, "value": value})
     return joined([part if isinstance(part, str) else part.value(frame) for part in form])

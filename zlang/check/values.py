@@ -1,8 +1,7 @@
 """From values to text for people and tools, shell words, and cells of the store.
 
 Rule: a number leaves zlang only as a bare integer of its base unit (bytes, seconds) or of the unit that its property
-declares, or as a decimal if the property is a `number`; a value reaches a shell only through `shell_words`, which
-quotes it.
+declares, or as a decimal if it has no unit; a value reaches a shell only through `shell_words`, which quotes it.
 """
 
 from __future__ import annotations
@@ -48,14 +47,17 @@ def known_pieces(text: Value) -> list[str]:
 
 
 def plain(value: Value) -> str:
-    """Return the text of a value for a tool: integers for numbers, 1 and 0 for on and off."""
+    """Return the text of a value for a tool: a number without a unit if it is exact, 1 and 0 for on and off."""
     if isinstance(value, str):
         return value
     if isinstance(value, Quantity):
         amount = value.amount * 100 if value.dimension == units.SHARE else value.amount
-        if amount.denominator != 1:
+        if amount.denominator == 1:
+            return str(amount.numerator)
+        text = f"{float(amount):.9f}".rstrip("0")
+        if value.dimension != units.NUMBER or Fraction(text) != amount:
             raise ValueProblem(f"{units.show(value)} is not a whole number")
-        return str(amount.numerator)
+        return text
     if isinstance(value, bool):
         return "1" if value else "0"
     if isinstance(value, Symbol):
@@ -67,14 +69,6 @@ def plain(value: Value) -> str:
     if isinstance(value, Absent) or value is None:
         raise ValueProblem("this value is absent here")
     raise ValueProblem("it is known only at run time")
-
-
-def decimal(value: Value) -> Value:
-    """Return a number with a decimal point as text, if that is exact: `99.9`."""
-    if not isinstance(value, Quantity) or value.dimension != units.NUMBER or value.is_whole:
-        return value
-    text = f"{float(value.amount):.9f}".rstrip("0")
-    return text if Fraction(text) == value.amount else value
 
 
 def shell_words(value: Value) -> str:
