@@ -13,12 +13,11 @@ import pytest
 from zlang.check import check
 from zlang.check.check import Overrides
 from zlang.cli import render
-from zlang.diagnostics import MOST, Code, Diagnostic, ProgramError, Severity
+from zlang.diagnostics import MOST, Code, Diagnostic, ProgramError
 from zlang.pipeline import fixing, plans, programs
 from zlang.plan import jobs
 from zlang.plan.schedule import Schedule
 from zlang.source import Source
-from zlang.space import faults
 
 HERE = Path(__file__).parent
 NAME = "program.zexp"
@@ -60,12 +59,7 @@ def read(path: str) -> str:
 def findings_of(text: str, overrides: Overrides | None = None) -> list[Diagnostic]:
     """Return all findings that `zlang check` reports."""
     checked = check.program(Source(NAME, text), read, overrides)
-    findings = list(checked.findings)
-    if checked.is_sound:
-        findings += faults.of(checked.program.experiments.values(), plans.DEFAULT_SEED)[0]
-    if not any(finding.code.severity is Severity.ERROR for finding in findings):
-        findings += [finding for finding in programs.lint(checked) if isinstance(finding.code, Code)]
-    return findings
+    return [finding for finding in plans.report(checked)[0] if isinstance(finding.code, Code)]
 
 
 def places_of(case: Case) -> list[tuple[int, str]]:

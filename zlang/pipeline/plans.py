@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from zlang.check import hosts
-from zlang.check.afresh import AFRESH, Afresh
+from zlang.check.afresh import AFRESH, Afresh, SubjectResult
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Experiment, Instance
 from zlang.check.values import show
@@ -17,6 +17,7 @@ from zlang.errors import RunError
 from zlang.pipeline.programs import levels, lint
 from zlang.record import Record
 from zlang.suggest import did_you_mean
+from zlang.syntax.tree import KindDef
 from zlang.text import as_unicode
 
 if TYPE_CHECKING:
@@ -142,12 +143,33 @@ def report(
     `options` are the rules that the command line denies, warns of or allows. `work` is passed on to the check.
     """
     findings, counts = all_findings(checked, work)
+    if not is_wrong(findings):
+        findings += _without_commands(checked, work)
     if is_wrong(findings):
         return findings, counts, None
     try:
         return findings + lint(checked, options, work=work), counts, None
     except RunError as error:
         return findings, counts, error
+
+
+def _without_commands(checked: Checked, work: Afresh) -> Iterator[Diagnostic]:
+    """Find points at which a program's own kinds have no commands; those of the library have them everywhere."""
+    if not any(isinstance(entry, KindDef) for program_tree in checked.program.trees for entry in program_tree.entries):
+        return
+    from zlang.check import used_kinds
+    from zlang.plan import build
+
+    for experiment in checked.program.experiments.values():
+
+        def find(experiment: Experiment = experiment) -> SubjectResult:
+            used_kinds.resolve_used_kinds(checked.program, experiment)
+            findings: dict[tuple[object, object], Diagnostic] = {}
+            for finding in build.unplanned(experiment):
+                findings.setdefault((finding.code, finding.span), finding)
+            return tuple(findings.values()), ""
+
+        yield from work.findings(experiment, "commands", find)[0]
 
 
 def is_wrong(findings: Iterable[Diagnostic]) -> bool:

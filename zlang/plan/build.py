@@ -10,15 +10,16 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from itertools import chain as chain_of
 from typing import NamedTuple, TypeVar
 
 from zlang.cache import Cache
 from zlang.check import digests, hosts, remembered, streams
 from zlang.check.instances import Frame, chain, leaves_changed
-from zlang.check.program import Instance, Kind, Program
+from zlang.check.program import Experiment, Instance, Kind, Program
 from zlang.check.remembered import Family, Member
 from zlang.check.traits import TRAITS
-from zlang.diagnostics import ProgramError
+from zlang.diagnostics import Diagnostic, ProgramError
 from zlang.frozen import replace
 from zlang.lint.trial import Thing, never_written
 from zlang.plan import footprint, header
@@ -30,6 +31,7 @@ from zlang.space.trial_config import Surroundings, TrialConfig, trial_config
 
 _PLOTS_LOOKED_AT = 64
 _MANY = 1000
+_POINTS_TRIED = 100
 T = TypeVar("T")
 
 
@@ -64,6 +66,19 @@ def setups_by_branch(builder: Builder) -> Iterator[Setup]:
     for point in hosts.each_choice(experiment, axes):
         with suppress(ProgramError):  # reported at the point itself, if it is one
             yield from builder.trial_steps.prepared(trial_config(experiment, point))[0]
+
+
+def unplanned(experiment: Experiment) -> Iterator[Diagnostic]:
+    """Find points whose commands cannot be built: those that differ from the first in one choice, and some others."""
+    builder = Builder(Schedule(experiment, 1))
+    points = chain_of(hosts.each_choice(experiment, experiment.axes), builder.schedule.space.sample(_POINTS_TRIED, 1))
+    for point in points:
+        try:
+            config = trial_config(experiment, point)
+            _, protocol = builder.trial_steps.prepared(config)
+            builder.trial_steps.steps(config, protocol, builder.trial_steps.frames(config, "1", ""))
+        except ProgramError as error:
+            yield error.diagnostic
 
 
 class Builder:
