@@ -52,8 +52,9 @@ class Row:
 class Design:
     """The trials of one run or two with one metric; those whose value has no logarithm are `not_positive`.
 
-    `levels` has those of each factor: numbers ascending, words in the order of the program. `others` are the other
-    candidate metrics if none was named. `better` is `higher`, `lower` or, if not declared, empty.
+    `metric` is its name in clauses. `levels` has those of each factor: numbers ascending, words in the order of the
+    program. `others` are the other candidate metrics if none was named. `better` is `higher`, `lower` or, if not
+    declared, empty.
     """
 
     metric: str
@@ -97,7 +98,7 @@ def read(trials: Trials, metric: str | None = None) -> Design:
     kept = tuple(replace(row, levels=tuple(row.levels[i] for i in varied)) for row in rows)
     levels = tuple(ordered[i] for i in varied)
     return Design(
-        metric=name,
+        metric=_in_clauses(trials, column),
         unit=unit,
         factors=tuple(factors[i] for i in varied),
         levels=levels,
@@ -106,6 +107,11 @@ def read(trials: Trials, metric: str | None = None) -> Design:
         not_positive=tuple(row for row in kept if row.log == -math.inf),
         better=_better(trials, column),
     )
+
+
+def _in_clauses(trials: Trials, column: str) -> str:
+    """The name of a metric in clauses: that of a stream's metric has a dot, which its column has not."""
+    return next((name for name, (own, _) in trials.metrics.items() if own == column and "." in name), column)
 
 
 def _better(trials: Trials, column: str) -> str:
