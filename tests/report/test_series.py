@@ -29,14 +29,15 @@ BINS = {
 }
 
 
-def trials(tmp_path: Path) -> Trials:
+def trials(tmp_path: Path, sampled: int | None = None, seconds: tuple[float, float] = (0, 0.2)) -> Trials:
     """Create two replicates of two block sizes at two depths; depth doubles the rate, block size divides it by 5."""
     run = RunBuilder(tmp_path / "runs" / "r", experiment="e", factors=(factor("bs", "size"), factor("depth", "count")))
     for replicate, depth, bs in itertools.product((1, 2), (1, 2), (4096, 65536)):
         iops = 100.0 * depth / (5 if bs == 65536 else 1) * (1.1 if replicate == 1 else 1 / 1.1)
         bins = {str(ns): count for ns, count in BINS[bs, replicate].items()} if depth == 1 else {}
         begun = run.clock + 2.0  # when the measurement begins, after the steps before it
-        samples = [[begun + second + 0.25, "vda", "vmstat_us", 10.0 * replicate] for second in (0, 0.2)]
+        samples = [[begun + second + 0.25, "vda", "vmstat_us", 10.0 * replicate] for second in seconds]
+        samples = samples if sampled in {None, bs} else []
         printed = {"metrics": {"read_iops": iops, "vmstat_us": 1.0}, "latency": [["read_clat", bins]] if bins else []}
         output = orjson.dumps({**printed, "samples": samples})
         run.measured(f"p{bs}{depth}", replicate, {"bs": bs, "depth": depth}, output)
@@ -88,9 +89,18 @@ def test_a_plot_over_second_has_the_samples(tmp_path: Path) -> None:
     (drawn,) = answers.new_plots(trials(tmp_path), "vmstat_us over second by bs")
     assert figures(drawn) == [(0.0, 4096, 14.142136), (0.0, 65536, 14.142136)]
     assert [row[2].n for row in drawn.rows if isinstance(row[2], Estimate)] == [4, 4]
+    assert drawn.note == "pooled over `depth`; all samples are of one second, so there are dots instead of lines"
 
     with pytest.raises(RunError, match="there is nothing to draw"):
         answers.new_plots(trials(tmp_path / "other"), "elapsed over second")
+
+
+def test_over_seconds_trials_without_samples_are_counted(tmp_path: Path) -> None:
+    (drawn,) = answers.new_plots(
+        trials(tmp_path, sampled=4096, seconds=(0, 1)), "vmstat_us over second by bs, facet depth"
+    )
+    assert {row[1] for row in drawn.rows} == {4096}
+    assert drawn.note == "4 of 8 trials have no samples of vmstat_us"
 
 
 @pytest.mark.parametrize(

@@ -257,8 +257,9 @@ def drawn(trials: Trials, plot: Plot) -> list[Drawn]:
     note = f"pooled over {', '.join(f'`{name}`' for name in pooled)}" if pooled else ""
     caveat = _lacking_caveat(trials, plot.measures, columns) if plot.over.paths else ""
     if not plot.over.paths:
-        is_pooled = plot.over.name in {"latency", "second"}
-        return [replace(item, note=note) if is_pooled else item for item in series.drawn(trials, plot)]
+        of_all = note if plot.over.name in {"latency", "second"} else ""
+        of_each = series.drawn(trials, plot)
+        return [replace(item, note="; ".join(filter(None, (of_all, item.note)))) for item in of_each]
     measures, answered = _answered(trials, plot.measures, columns)
     kept = tuple((*levels, *own) for levels, _, own in answered if levels[0] is not None)
     left_out = f"trials without `{plot.over.name}` are not in it" if len(kept) < len(answered) else ""

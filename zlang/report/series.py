@@ -322,7 +322,31 @@ def _seconds(trials: Trials, plot: Plot) -> Drawn:
         rows.append((*cells([moment, *own]), estimate(shown)))
     drawn_by = replace(plot, by=(*plot.by, *((source,) if several else ())))
     columns = (plot.over, *_columns(drawn_by))
-    return Drawn(drawn_by, _title(trials), columns, tuple(rows), Form.CURVES, marks=_events(trials, plot.facet))
+    return Drawn(
+        plot=drawn_by,
+        title=_title(trials),
+        columns=columns,
+        rows=tuple(rows),
+        form=Form.CURVES,
+        note=_note_on_samples(trials, rows, metric, f"{group}." if group else ""),
+        marks=_events(trials, plot.facet),
+    )
+
+
+def _note_on_samples(trials: Trials, rows: Sequence[Levels], metric: str, group: str) -> str:
+    """A sentence about trials without samples, and about samples of a single second, of which a plot shows dots."""
+    with_samples = "SELECT run, trial, replicate FROM main.samples WHERE second >= 0 AND metric = ?"
+    ((without, every),) = run_query(
+        trials.db,
+        f"SELECT count(*) FILTER ((run, trial, replicate) NOT IN ({with_samples})), count(*) FROM {trials.rows} "
+        "WHERE valid",
+        [metric],
+    ).rows
+    notes = [f"{without:,} of {every:,} trials have no samples of {group}{metric}"] * bool(rows and without)
+    notes += ["all samples are of one second, so there are dots instead of lines"] * (
+        len({row[0] for row in rows}) == 1
+    )
+    return "; ".join(notes)
 
 
 def _metrics_of_streams(trials: Trials) -> frozenset[str]:
