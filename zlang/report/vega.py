@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib.metadata import version
@@ -29,6 +30,8 @@ _LATENCY_UNIT = "us"
 _SECONDS = float(units.parse(f"1{_LATENCY_UNIT}").amount)
 _LONGEST = 160
 _WIDTH = 480
+_SUBTITLE = 75
+"""Characters in a line of a subtitle, as wide as a picture."""
 _CONFIG = {
     "axis": {"labelLimit": 120, "titleLimit": 280, "labelFontSize": 11, "titleFontSize": 12},
     "axisY": {"minExtent": 56},
@@ -76,7 +79,7 @@ def specification(every: Sequence[Drawn]) -> dict[str, object]:
         for picture in drawing.pictures(drawn):
             title = {
                 "text": picture.named(picture.title),
-                "subtitle": [drawn.plot.text, *([note.replace("`", "")] if note else [])],
+                "subtitle": [drawn.plot.text, *textwrap.wrap(note.replace("`", ""), _SUBTITLE)],
                 "anchor": "start",
             }
             views.append({"title": title, "width": _WIDTH, **_view(drawn, picture, palette)})
@@ -341,5 +344,5 @@ def _labels(over: FactorRef, levels: Sequence[Cell]) -> str:
         return "datum.label"
     import orjson
 
-    labels = orjson.dumps({str(level): wording.level(level, over.type) for level in levels}).decode()
-    return f"{labels}[toString(datum.value)]"
+    places, labels = (orjson.dumps(items).decode() for items in (levels, [wording.level(x, over.type) for x in levels]))
+    return f"{labels}[indexof({places}, datum.value)]"
