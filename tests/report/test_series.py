@@ -89,7 +89,10 @@ def test_a_plot_over_second_has_the_samples(tmp_path: Path) -> None:
     (drawn,) = answers.new_plots(trials(tmp_path), "vmstat_us over second by bs")
     assert figures(drawn) == [(0.0, 4096, 14.142136), (0.0, 65536, 14.142136)]
     assert [row[2].n for row in drawn.rows if isinstance(row[2], Estimate)] == [4, 4]
-    assert drawn.note == "pooled over `depth`; all samples are of one second, so there are dots instead of lines"
+    assert drawn.note == "pooled over `depth`; all samples are of one second"
+    assert drawn.form is Form.LINES
+    vega.write([drawn], tmp_path / "a.svg")
+    assert ">0s<" in (tmp_path / "a.svg").read_text("utf-8")
 
     with pytest.raises(RunError, match="there is nothing to draw"):
         answers.new_plots(trials(tmp_path / "other"), "elapsed over second")

@@ -327,14 +327,14 @@ def _seconds(trials: Trials, plot: Plot) -> Drawn:
         title=_title(trials),
         columns=columns,
         rows=tuple(rows),
-        form=Form.CURVES,
+        form=Form.CURVES if len({row[0] for row in rows}) > 1 else Form.LINES,
         note=_note_on_samples(trials, rows, metric, f"{group}." if group else ""),
         marks=_events(trials, plot.facet),
     )
 
 
 def _note_on_samples(trials: Trials, rows: Sequence[Levels], metric: str, group: str) -> str:
-    """A sentence about trials without samples, and about samples of a single second, of which a plot shows dots."""
+    """A sentence about trials without samples, and about samples of a single second."""
     with_samples = "SELECT run, trial, replicate FROM main.samples WHERE second >= 0 AND metric = ?"
     ((without, every),) = run_query(
         trials.db,
@@ -343,9 +343,7 @@ def _note_on_samples(trials: Trials, rows: Sequence[Levels], metric: str, group:
         [metric],
     ).rows
     notes = [f"{without:,} of {every:,} trials have no samples of {group}{metric}"] * bool(rows and without)
-    notes += ["all samples are of one second, so there are dots instead of lines"] * (
-        len({row[0] for row in rows}) == 1
-    )
+    notes += ["all samples are of one second"] * (len({row[0] for row in rows}) == 1)
     return "; ".join(notes)
 
 
