@@ -75,12 +75,12 @@ class ClauseExpressions:
 
     def _report_distribution(self, node: tree.Name) -> None:
         """Report a distribution where a number is needed."""
-        found = f"the distribution `{node}`"
+        shown = f"the distribution `{node}`"
         hint = f"use a percentile over all operations, such as `p50({node})` or `p99({node})`"
         if self.inside:
-            problem = Code.WRONG_ARGUMENTS.at(node.span, name=self.inside, expected="a metric", found=found, hint=hint)
+            problem = Code.WRONG_ARGUMENTS.at(node.span, name=self.inside, expected="a metric", found=shown, hint=hint)
         else:
-            problem = Code.UNEXPECTED.at(node.span, expected="a number", found=found, hint=hint)
+            problem = Code.UNEXPECTED.at(node.span, expected="a number", found=shown, hint=hint)
         self.report(problem)
 
     def _name(self, context: Context, node: tree.Name, expected: Type | None) -> Expr:
