@@ -303,7 +303,7 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
         return resolved
     kinds = resolved.type.kinds
     is_one_thing = bool(kinds) and Type(kinds=kinds).accepts(resolved.type)
-    if not (is_one_thing and all(_can_stand_on(context, name, kind) for name in kinds)):
+    if not (is_one_thing and all(_can_be_on(context, name, kind) for name in kinds)):
         needed = kind.needs[0] if kind.role == "workload" and kind.needs else ()
         expected = " or ".join(f"a `{p}`" for p in kind.parents or needed)
         place = f"what `{kind.name}` {'runs' if kind.role == 'workload' else 'stands'} on"
@@ -326,7 +326,7 @@ def _possible_parents(context: Context, kind: Kind) -> list[str]:
     return sorted({item.name for item in available if {item.name, *item.offers} & set(kind.parents)})
 
 
-def _can_stand_on(context: Context, parent: str, kind: Kind) -> bool:
+def _can_be_on(context: Context, parent: str, kind: Kind) -> bool:
     """Whether a kind may stand on another: it names that kind, or something that the kind offers."""
     offered = context.scope.kind_called(parent)
     if kind.role == "workload":

@@ -138,7 +138,7 @@ def _unfinished(job: _Part, active: list[_Part], args: Mapping[str, object]) -> 
         if not steady["attained"]:
             yield f"job {name} did not attain its steady state ({steady['ss']}, found {steady.get('criterion')})"
         return
-    asked_seconds = _asked_seconds(args)
+    asked_seconds = _requested_seconds(args)
     size = args.get("size")
     if asked_seconds:
         ran = max(part["runtime"] for part in active) / 1000
@@ -150,7 +150,7 @@ def _unfinished(job: _Part, active: list[_Part], args: Mapping[str, object]) -> 
             yield f"job {name} moved {moved} bytes, not {size}"
 
 
-def _asked_seconds(args: Mapping[str, object]) -> float:
+def _requested_seconds(args: Mapping[str, object]) -> float:
     seconds, nanoseconds = args.get("runtime"), args.get("runtime_ns")
     if isinstance(seconds, int | float):
         return float(seconds)

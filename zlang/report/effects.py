@@ -265,14 +265,14 @@ def _removed(own: Sequence[tuple[Hashable, ...]], levels: Sequence[tuple[Cell, .
             break
         sizes = Counter(some)
         share = sum(sizes[group] > 1 for group in some) / len(some)
-        if share >= MOST and (not result or _have_alike_levels(some, levels)):
+        if share >= MOST and (not result or _have_same_levels(some, levels)):
             return some
         if not result and share > _HALF:
             result = some
     return result
 
 
-def _have_alike_levels(own: Sequence[Hashable], levels: Sequence[tuple[Cell, ...]]) -> bool:
+def _have_same_levels(own: Sequence[Hashable], levels: Sequence[tuple[Cell, ...]]) -> bool:
     """Whether the factors that vary within groups have the same combinations in each group."""
     members: dict[Hashable, list[tuple[Cell, ...]]] = {}
     for group, cells in zip(own, levels, strict=True):

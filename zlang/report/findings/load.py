@@ -33,7 +33,7 @@ _ENOUGH_BYTES = 64 * 1024**2
 
 
 @RULES.add("littles-law")
-def more_in_flight_than_asked(results: Results) -> Iterator[str]:
+def more_in_flight_than_requested(results: Results) -> Iterator[str]:
     """IOPS times latency exceeds the queue depth.
 
     IOPS times the mean latency is the number of operations in flight (Little, Operations Research 9, 1961). It cannot
