@@ -65,6 +65,14 @@ def started(hosts: int, *options: str) -> Iterator[Bed]:
 
 
 def fill(bed: Bed, host: str) -> None:
-    """Fill the disk of a host completely; writes of 1 MiB fail while smaller blocks are still free."""
-    bed.on(host, "for n in 1M 1k 1; do dd if=/dev/zero of=/data/fill$n bs=$n; sync; done 2>/dev/null")
-    assert bed.on(host, "{ echo x >/data/fill; } 2>/dev/null; cat /data/fill") == ""
+    """Fill the disk of a host completely; writes of 1 MiB fail while smaller blocks are still free.
+
+    What runs there may remove files meanwhile, so the disk is filled again until nothing can be written.
+    """
+    for attempt in range(10):
+        files = f"/data/fill{attempt}.$n"
+        bed.on(host, f"for n in 1M 1k 1; do dd if=/dev/zero of={files} bs=$n; sync; done 2>/dev/null")
+        if bed.on(host, "{ echo x >/data/fill; } 2>/dev/null; cat /data/fill") == "":
+            return
+        bed.on(host, ": >/data/fill")
+    raise AssertionError(f"the disk of {host} cannot be filled")
