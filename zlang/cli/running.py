@@ -338,8 +338,9 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
     took = costs.spent(folder, runs.run_state(folder))
     if took is not None:
         unknown = costs.unknown(folder)
-        without = f" (without {words.setups_and_trials(unknown)} of unknown duration)" if unknown else ""
         is_sequential = folder.read_plan().header.is_sequential
+        missing = f"{words.setups_and_trials(unknown)} of unknown duration"
+        without = (f" plus {missing}" if is_sequential else f" (without {missing})") if unknown else ""
         # For both, less may be needed, and unknown durations may add to it.
         bound = {(True, False): "at most ", (False, True): "at least "}.get((is_sequential, bool(unknown)), "")
         print(f"took {words.duration(took.elapsed)}; the estimate was {bound}{words.duration(took.estimate)}{without}")
