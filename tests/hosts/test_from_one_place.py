@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from beds import Bed
 from command_line import Zlang
+from waiting import wait_for
 
 from zlang.run.events import Begin, Commit, Finish, Start
 
@@ -202,9 +202,7 @@ def test_sudo_is_used_only_with_sudo_in_zlang_toml(zlang: Zlang, bed: Bed, ann: 
 def test_kill_9_and_resume_leave_nothing_on_any_machine(zlang: Zlang, bed: Bed) -> None:
     (zlang.at / "zlang.toml").write_text(HOSTS)
     process = zlang.start("run", zlang.program(SLEEPS), "--yes")
-    while not _is_measuring(zlang, 2):
-        assert process.poll() is None
-        time.sleep(0.05)
+    wait_for(lambda: _is_measuring(zlang, 2))
     process.kill()
     process.communicate()
     cleaned = json.loads(zlang("clean", "--json").out)
@@ -215,9 +213,7 @@ def test_kill_9_and_resume_leave_nothing_on_any_machine(zlang: Zlang, bed: Bed) 
 def test_ctrl_c_ends_processes_on_all_machines(zlang: Zlang) -> None:
     (zlang.at / "zlang.toml").write_text(HOSTS)
     process = zlang.start("run", zlang.program(SLEEPS), "--yes")
-    while not _is_measuring(zlang, 2):
-        assert process.poll() is None
-        time.sleep(0.05)
+    wait_for(lambda: _is_measuring(zlang, 2))
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130

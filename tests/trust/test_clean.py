@@ -14,6 +14,7 @@ import pytest
 from command_line import COMMAND, Zlang
 from machine import LET_GO
 from private_daemon import ZfsFuse, loops
+from waiting import wait_for
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="loop devices and mounting need root")
 
@@ -32,10 +33,7 @@ def killed(disk: Path) -> Zlang:
     """Create a run that was killed while it measured, with all its resources."""
     zlang = Zlang(disk)
     process = zlang.start("run", zlang.program(SLOW))
-    deadline = time.monotonic() + 30
-    while not list(disk.glob("zlang-*/small-volume/running")):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_for(lambda: list(disk.glob("zlang-*/small-volume/running")))
     process.send_signal(signal.SIGKILL)
     process.communicate()
     return zlang

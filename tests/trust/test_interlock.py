@@ -8,7 +8,6 @@ import os
 import signal
 import struct
 import subprocess
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -172,10 +171,7 @@ def mounted_elsewhere(disk: Disk) -> Iterator[None]:
         ready = disk.at / "ready"
         script = f'sh {LET_GO} "$1"; touch "$2"; exec sleep 60'
         other = subprocess.Popen(["unshare", "--mount", "sh", "-c", script, "sh", str(at), ready])
-        deadline = time.monotonic() + 10
-        while not ready.exists():
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_for(ready.exists)
         say("umount", at)
         try:
             yield

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from command_line import Zlang
-from vm.guest import Guest
+from vm.guest import LONGEST_COMMAND, Guest
 from vm.test_scripts import bring_back, hand_over
 
 PROGRAM = r'''
@@ -42,7 +42,9 @@ def test_a_script_goes_on_after_the_power_was_cut(guest: Guest, on_a_disk: Zlang
     hand_over(guest, on_a_disk, PROGRAM, "--seed", "1")
     guest("sync")  # the script is on the disk, too
     guest("touch /var/tmp/hold; cd /var/tmp/here; (setsid sh script/plan.sh; touch ended) >said 2>&1 </dev/null &")
+    end = time.monotonic() + LONGEST_COMMAND
     while guest(BEGUN, check=False).stdout != "5\n":  # a commit can be read before it is on the disk
+        assert time.monotonic() < end, guest("cat /var/tmp/here/said", check=False).stdout
         has_ended = guest("cat /var/tmp/here/ended /var/tmp/here/said", check=False)
         assert has_ended.returncode, has_ended.stdout
         time.sleep(0.2)
