@@ -123,7 +123,7 @@ class Code(Enum):
     SQL_WORD = ("W502", "the factor `{name}` has the name of a reserved word of SQL")
     UNUSED_WHERE = ("W501", "this condition is the same in every trial")
     UNUSED_ALLOWANCE = ("W503", "unused allowance: `{name}` finds nothing here")
-    UNUSED_CHOICE = ("W505", "nothing uses the choice `{name}`")
+    UNUSED_VALUE = ("W505", "nothing uses the {what} `{name}`")
     STRAY_DOLLAR = ("W506", "the `$` stays in the text, before the value of `{name}`")
     TRIAL_COLUMN = ("W507", "the factor `{name}` has the name of a column that every trial has")
     NO_SAMPLES = ("W508", "`{name}` has no samples over time in any trial")

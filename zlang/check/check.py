@@ -109,7 +109,8 @@ class _Checker:
             for experiment in self.experiments.values():
                 for finding in self.work.findings(experiment, "hosts", partial(self._hosts, experiment))[0]:
                     self.modules.findings.report(finding)
-            self._unused_choices(self.work.paths | names.factors.keys())
+            if self.experiments:
+                self._report_unused(self.work.paths | names.factors.keys())
 
     def _experiment(self, experiments: Experiments, entry: tree.ExperimentDef, scope: ModuleScope) -> Experiment | None:
         return experiments.check(self._amended(entry, scope.module, self.modules.findings.report), scope)
@@ -139,15 +140,17 @@ class _Checker:
         first = declared[chain[0]]
         return tree.ExperimentDef(first.span, first.name, title, tuple(items))
 
-    def _unused_choices(self, paths: Iterable[str]) -> None:
-        """Report named choices whose levels no experiment measures."""
+    def _report_unused(self, paths: Iterable[str]) -> None:
+        """Report named choices whose levels no experiment measures, and params that nothing names."""
         used = {path.partition(".")[0] for experiment in self.experiments.values() for path in experiment.factors}
-        unused = {path.partition(".")[0] for path in paths} - used if self.experiments else ()
+        unused = {path.partition(".")[0] for path in paths} - used
+        params = _unnamed_params(self.root)
         for name, entry in self.root.entries.items():
             root = "+".join(word.text for word in entry.of.names) if isinstance(entry, tree.LetColumn) else name
-            if root in unused and not isinstance(entry, tree.Declaration):
+            what = "choice" if root in unused else "param" if name in params else ""
+            if what and not isinstance(entry, tree.Declaration):
                 hint = f"use `{name}` where its value belongs, or remove the line"
-                self.modules.findings.report(Code.UNUSED_CHOICE.at(entry.name.span, name=name, hint=hint))
+                self.modules.findings.report(Code.UNUSED_VALUE.at(entry.name.span, what=what, name=name, hint=hint))
 
     def _hosts(self, experiment: Experiment) -> SubjectResult:
         """Find the needs of things that their hosts do not meet. This takes time if things have many forms."""
@@ -165,6 +168,15 @@ class _Checker:
                 (finding.span, finding.message): finding for finding in hosts.machine_findings(experiment)
             }.values()
         return tuple(findings), ""
+
+
+def _unnamed_params(root: Module) -> set[str]:
+    """Return the params of a file that none of its entries names, other than its profiles."""
+    result = {name for name, entry in root.entries.items() if isinstance(entry, tree.Param)}
+    for entry in root.written.entries if result else ():
+        if not isinstance(entry, tree.Profile):
+            result -= {part.path[0] for part in tree.parts(entry) if isinstance(part, tree.Name)}
+    return result
 
 
 def _experiments_in(root: Module) -> Mapping[str, tree.ExperimentDef]:
