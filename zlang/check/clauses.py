@@ -44,8 +44,8 @@ def resolve_clause(
     _warn_of_absent_metrics(clause, words, report)
     if isinstance(clause, tree.PlotClause) and isinstance(made, questions.Plot) and made.over.name == "second":
         for measure in clause.measures if not made.over.paths else ():
-            if str(measure) in words.without_samples:
-                report(Code.NO_SAMPLES.at(measure.span, name=measure, hint=_SAMPLED))
+            if hint := words.without_samples.get(str(measure)):
+                report(Code.NO_SAMPLES.at(measure.span, name=measure, hint=hint))
     return made
 
 
@@ -55,7 +55,6 @@ _SAME_AXIS = {
     "second": ("time", "t", "timestamp", "elapsed", "secs", "seconds", "runtime", "duration"),
 }
 """The axes of plots, and other words for them."""
-_SAMPLED = "plot the samples of a collector, or add an event or a second workload: then the workload logs over time"
 _Node = TypeVar("_Node", bound=Record)
 
 

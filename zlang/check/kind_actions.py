@@ -13,7 +13,7 @@ from zlang.check.program import PLATFORMS, STATES, Absent, Command, Expr, KindAc
 from zlang.check.texts import resolve_parts, resolve_plain_text, resolve_template
 from zlang.check.types import DURATION, UNKNOWN
 from zlang.diagnostics import Code
-from zlang.metrics import Metric, statistics_of
+from zlang.metrics import Metric, in_trials, statistics_of
 from zlang.suggest import did_you_mean
 from zlang.syntax import tree
 
@@ -37,7 +37,10 @@ def resolve_action(context: Context, readers: Readers, node: tree.ActionDef) -> 
             )
             yields = _known_reader(context, readers, item.reader)
             artefact = resolve_parts(context, item.artefact)
-            definitions.append(_reader_def(item.reader.text, artefact, arguments, yields))
+            definition = _reader_def(item.reader.text, artefact, arguments, yields)
+            is_watching = node.name.text == "watch"
+            series = frozenset(metric.name for metric in in_trials(yields)) if is_watching else definition.series
+            definitions.append(definition.replace(series=series))
 
     @cache
     def commands() -> tuple[Command, ...]:
@@ -125,7 +128,8 @@ def read_metrics(context: Context, node: tree.KindDef, actions: dict[tuple[str, 
             return
         arguments = (*reader.arguments, ("found", argument))
         reads = _reader_def(_FINDER, reader.artefact, arguments, reader.metrics + own if reader.arguments else own)
-        actions[key] = action.replace(readers=(reads,))
+        series = frozenset(entry.metric.name for entry in result if entry.time)
+        actions[key] = action.replace(readers=(reads.replace(series=series),))
 
 
 def _report_figures_declared_twice(

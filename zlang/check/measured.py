@@ -15,7 +15,7 @@ from zlang.check.instances import Frame
 from zlang.check.metric_declarations import parse, place_problem
 from zlang.check.program import Expr, Instance, Kind, ReaderDef, Value
 from zlang.diagnostics import Code, Diagnostic, ProgramError
-from zlang.metrics import AFTER, PHASE, QUIET, Metric, in_trials, overlap
+from zlang.metrics import AFTER, ELAPSED, PHASE, QUIET, Metric, in_trials, overlap
 from zlang.source import Span
 
 MOST_LEVELS = 1000
@@ -25,6 +25,10 @@ FIELDS = ("run", "cache", _COLLECT)
 _ALL_OF_READER = "time"
 _CUT = ("operations", "throughput", "bytes", "completion")
 """The meanings of metrics that can be cut to a phase."""
+_LOGGED = ("operations", "throughput", "completion.p99")
+"""The meanings of metrics of which a tool can have samples over time."""
+_TO_SAMPLE = "plot the samples of a collector, or a metric of a kind that has a `time` (`zlang explain W508`)"
+_TO_LOG = "plot the samples of a collector, or add an event or a second workload: then the workload logs over time"
 _MOST_PHASES = 100
 """The most phases in which several events go on: each has metrics."""
 _STREAMS = "streams"
@@ -155,14 +159,31 @@ def _of_phases(
             yield _STREAMS, metric.replace(name=name, doc=doc, needs="", means="")
 
 
-def without_samples(fields: Mapping[str, Expr], every: Iterable[tuple[str, Metric]]) -> frozenset[str]:
-    """Return the metrics that have no samples over time: a tool logs in intervals only beside streams and events."""
-    run, during = fields["run"], fields.get("during")
-    is_logged = bool(streams.groups(run, fields.get("on"))) or any(workload.scheduled for workload in _instances(run))
-    if is_logged or (during is not None and any(map(streams.things_of, _values(during)))):
-        return frozenset()
-    logging = {reader for reader, metric in every if metric.means.partition(".")[2] in _CUT}
-    return frozenset(metric.name for metric in in_trials(metric for reader, metric in every if reader in logging))
+def without_samples(
+    fields: Mapping[str, Expr], every: Iterable[tuple[str, Metric]], kind_of: Callable[[str], Kind | None]
+) -> dict[str, str]:
+    """Return the metrics that have no samples over time, each with what to plot instead.
+
+    Collectors sample while they watch, and a metric can be a series. A tool logs what it does in intervals only beside
+    streams and events, and during schedules.
+    """
+    trials = [*in_trials(metric for _, metric in every), ELAPSED]
+    logged = {metric.name for metric in trials if metric.means.partition(".")[2] in _LOGGED}
+    sampled = {
+        name for item in FIELDS if item in fields for r, *_ in _readers(fields[item], kind_of) for name in r.series
+    }
+    sampled |= logged if _has_logs(fields) else set()
+    absent = [metric.name for metric in trials if metric.name.rpartition(".")[2] not in sampled]
+    return {name: _TO_LOG if name in logged else _TO_SAMPLE for name in absent}
+
+
+def _has_logs(fields: Mapping[str, Expr]) -> bool:
+    """Whether something changes during a measurement, so that the tool of the workload logs over time."""
+    run, during = fields.get("run"), fields.get("during")
+    if during is not None and any(map(streams.things_of, _values(during))):
+        return True
+    is_scheduled = run is not None and any(workload.scheduled for workload in _instances(run))
+    return is_scheduled or (run is not None and bool(streams.groups(run, fields.get("on"))))
 
 
 def words(item: object) -> list[str]:

@@ -350,7 +350,7 @@ class Command(Record):
 class ReaderDef(Record):
     """The reader of an action's artefact, and its possible metrics; without an artefact it reads the step's output.
 
-    `fill` returns its arguments in a frame.
+    `fill` returns its arguments in a frame. The metrics named in `series` have samples over time.
     """
 
     reader: str
@@ -358,6 +358,7 @@ class ReaderDef(Record):
     arguments: tuple[tuple[str, Expr], ...]
     fill: Callable[[Any], Mapping[str, object]]
     metrics: tuple[Metric, ...] = ()
+    series: frozenset[str] = frozenset()
 
     @property
     def reads(self) -> frozenset[str]:

@@ -64,7 +64,7 @@ class Vocabulary(Record):
     fields: Mapping[str, Expr]
     is_partial: bool = False
     never: Mapping[str, str] = MappingProxyType({})
-    without_samples: AbstractSet[str] = frozenset()
+    without_samples: Mapping[str, str] = MappingProxyType({})
     derive: FindColumn | None = None
     others: OtherExperiments | None = None
 
@@ -160,7 +160,7 @@ def words_of(
         fields=fields,
         is_partial=is_partial,
         never=never,
-        without_samples=without_samples(fields, every),
+        without_samples=without_samples(fields, every, scope.kind_called),
         derive=finder(conditions, factors),
     )
 
