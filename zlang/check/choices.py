@@ -158,6 +158,7 @@ def resolve_list(context: Context, node: tree.ListOf, expected: Type | None, pat
     element = expected.element if expected else None
     if element is not None and element.variant("none") is not None:
         _report_none(context, node)
+    of_items = element or expected  # a list where one value is expected is reported as a whole, by the caller
     is_alone = len(node.items) == 1 and not _has_own_label(context, node.items[0])
     if is_alone and element is not None and expected == element | Type(element=element):
         return resolve(context, node.items[0], expected, path)
@@ -170,9 +171,11 @@ def resolve_list(context: Context, node: tree.ListOf, expected: Type | None, pat
                 return unknown(node.span)
             items += levels
         elif path is None or is_alone:
-            items.append(resolve(context, part, element, path))
+            items.append(resolve(context, part, of_items, path))
         else:
-            items.append(resolve(context, part, element, (*path, _unique_label(_label_of(part), labels))))
+            items.append(resolve(context, part, of_items, (*path, _unique_label(_label_of(part), labels))))
+    if of_items is not element and any(item.type.unknown for item in items):
+        return unknown(node.span)
     type_ = NOTHING
     for item in items:
         type_ = type_ | item.type

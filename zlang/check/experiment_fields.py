@@ -20,6 +20,7 @@ from zlang.diagnostics import Code
 from zlang.source import Span
 from zlang.suggest import Hint, did_you_mean, nearest, with_article
 from zlang.syntax import tree
+from zlang.syntax.lexer import SAME_EVERYWHERE
 
 DESIGNS = (Variant("full"), Variant("pairwise"), Variant("triples"), Variant("sample", ("points", "count")))
 """All points; points with all pairs, or triples, of levels; as many as are drawn."""
@@ -174,6 +175,7 @@ def _is_field(names: ProgramNames, word: tree.Word) -> bool:
 
 def _field(names: ProgramNames, context: Context, node: tree.ExperimentDef, item: tree.Field, wanted: Type) -> Expr:
     name = item.name.text
+    context = context.replace(is_same_everywhere=name in SAME_EVERYWHERE)
     resolved = resolve_typed(context, item.value, (node.name.text, name), name, wanted)
     if name in _ROLES and not resolved.type.unknown:
         kinds = resolved.type.kinds | (resolved.type.element or NOTHING).kinds

@@ -58,7 +58,7 @@ class Context(Record):
     of factors that together decide whether something has a value at a point. `table` reads a table of levels. Inside a
     declaration, `property_name` is the property whose value is resolved, `siblings` are all given properties, and
     `kind` is the kind of the thing. An expression that `is_repeated`, for each element of a list, has several values
-    at a point.
+    at a point. A field that `is_same_everywhere` cannot be a choice.
     """
 
     scope: Scope
@@ -72,6 +72,7 @@ class Context(Record):
     siblings: frozenset[str] = frozenset()
     kind: Kind | None = None
     is_repeated: bool = False
+    is_same_everywhere: bool = False
 
 
 class NoneYet(Exception):

@@ -71,7 +71,7 @@ def _times(
     factors: Mapping[str, FactorDef] | None = None,
 ) -> Expr | None:
     """Return a number of replicates, which factors may decide; None if it is not valid."""
-    expr = resolve_typed(context, node, path, "repeat", COUNT)
+    expr = resolve_typed(context.replace(is_same_everywhere=True), node, path, "repeat", COUNT)
     if expr.type.unknown:
         return None
     searched = ".".join((path[0], "find", ""))

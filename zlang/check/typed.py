@@ -29,9 +29,13 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
         if len(commands) == len(node.options):
             return pick(context, node.span, path, [resolve_command(context, command) for command in commands])
     if isinstance(node, tree.Binary) and node.operator in {"or", "and"} and not expected.accepts(types.BOOL):
-        meant = " | ".join(option.span.text for option in _sides(node))
-        choice = Hint(f"write a choice as `{meant}`", node.span.text, meant, is_safe=False)
+        choice = _choice_of(context, node, [option.span.text for option in _sides(node)])
         context.report(Code.WRONG_TYPE.at(node.span, name=name, expected=expected, found="a condition", hint=choice))
+        return unknown(node.span)
+    if isinstance(node, tree.Tuple) and expected.element is None:
+        choice = _choice_of(context, node, [item.span.text for item in node.items])
+        found = "several values in parentheses"
+        context.report(Code.UNEXPECTED.at(node.span, expected="one value", found=found, hint=choice))
         return unknown(node.span)
     resolved = resolve(context.replace(property_name=name), node, expected, path)
     for option in resolved.alternatives or (resolved,):
@@ -46,7 +50,7 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
                 or _words_here(context, node, resolved, name, expected)
                 or _without_braces(option, expected)
                 or _owner(context, node, expected)
-                or _as_choice(node, option, expected)
+                or _as_choice(context, node, option, expected)
                 or _as_text(option, expected)
                 or _bool_as_word(option, expected)
                 or _as_list(option, expected)
@@ -279,7 +283,7 @@ def _as_list(option: Expr, expected: Type) -> Hint:
     return Hint(f"write a list: `[{text}]`", text, f"[{text}]", is_safe=False)
 
 
-def _as_choice(node: tree.Expr, option: Expr, expected: Type) -> Hint:
+def _as_choice(context: Context, node: tree.Expr, option: Expr, expected: Type) -> Hint:
     """Return a hint for a list or a schedule in place of one value, and for 1 and 0 in place of `on` and `off`."""
     text = option.span.text
     if "bool" in expected.scalars and text in {"0", "1"}:
@@ -310,5 +314,16 @@ def _as_choice(node: tree.Expr, option: Expr, expected: Type) -> Hint:
             names = ", ".join(f'"{part}"' for part in parts)
             group = f"for all at once, declare `host machines {{ members = [{names}] }}` and write `machines`"
             return Hint(f"{group}; for one after the other, write `{' | '.join(parts)}`")
-        return Hint(f"write a choice as `{' | '.join(parts)}`", text, " | ".join(parts), is_safe=False)
+        return _choice_of(context, node, parts)
     return Hint("")
+
+
+def _choice_of(context: Context, node: tree.Expr, values: list[str]) -> Hint:
+    """Return a hint to write several values as a choice, or only one of them."""
+    if len(values) > 1 and not context.is_same_everywhere:
+        choice = " | ".join(values)
+        return Hint(f"write a choice as `{choice}`", node.span.text, choice, is_safe=False)
+    why = (
+        "write the value without brackets:" if len(values) == 1 else "it is the same in every trial: write one, such as"
+    )
+    return Hint(f"{why} `{values[0]}`", node.span.text, values[0], is_safe=False)

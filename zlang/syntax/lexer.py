@@ -19,6 +19,8 @@ from zlang.syntax.tree import Comment
 END = "$END"
 ENTRY_WORDS = ("let", "param", "profile", "import", "given", "experiment", "kind", "reader", "assert")
 CLAUSES = ("where", "expect", "table", "plot", "find")
+SAME_EVERYWHERE = ("repeat", "design", "layout", "budget")
+"""The fields of an experiment that cannot be a choice."""
 _MOST_LETTERS = 2
 """So many letters a misspelt word has more or less: `file` is not a typo for `profile`."""
 

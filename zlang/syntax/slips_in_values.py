@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from zlang.syntax.foreign_words import UNIT_WORDS, VALUE_WORDS
-from zlang.syntax.lexer import CLAUSES, ENTRY_WORDS
+from zlang.syntax.lexer import CLAUSES, ENTRY_WORDS, SAME_EVERYWHERE
 from zlang.syntax.stop_place import Correction, StopPlace
 from zlang.units import UNITS
 
@@ -41,7 +41,7 @@ def _begins_operand(stop: StopPlace) -> bool:
 
 def choice(stop: StopPlace) -> Correction | None:
     """A superfluous `|`, or another sign between the values of a choice."""
-    text, token = stop.text, stop.token
+    token = stop.token
     if token.type == "VBAR" and stop.follows("|"):
         if stop.is_condition:
             return "write `or`", stop.fix(token.start - 1, token.end, "or")
@@ -53,6 +53,12 @@ def choice(stop: StopPlace) -> Correction | None:
     if stop.last == "VBAR" and token.type in {"NEWLINE", "RBRACE", "RPAR", "RSQB", "FIELD", "$END"}:
         hint = "add a value after the `|`, or remove it"
         return hint, stop.fix(stop.end - 1, stop.end, "", is_safe=False)
+    return _commas(stop)
+
+
+def _commas(stop: StopPlace) -> Correction | None:
+    """Commas between conditions, or between the values of a choice or a list."""
+    text, token = stop.text, stop.token
     if token.type == "COMMA" and stop.is_condition and (listed := _IN_LIST.search(text, 0, token.start)):
         end = _LISTED.match(text, len(text[: token.start].rstrip()))
         if end is not None:
@@ -66,6 +72,9 @@ def choice(stop: StopPlace) -> Correction | None:
         return f"write several as a list: `{field[1]} = [a, b]`", None
     if token.type == "COMMA" and stop.expected.startswith("`name") and not _BEFORE_FIELD.match(text, token.end):
         listed = _LISTED.match(text, len(text[: token.start].rstrip()))
+        if listed is not None and (field := _FIELD_WITH_ONE.search(text, 0, token.start)):
+            hint = f"it is the same in every trial: write one, such as `{field[1]}`"
+            return hint, stop.fix(*listed.span(), "", is_safe=False)
         if listed is not None:
             fix = stop.fix(*listed.span(), re.sub(r"\s*,", " |", listed[0]), is_safe=False)
             return "write a choice with `|`", fix
@@ -264,6 +273,7 @@ _PERIOD = re.compile(r"^[^\[]*[\w)%][ \t]+(?:for|to)\b(?!.*\bin\b)")
 _TURNED_IF = re.compile(r"=[ ]*(?P<value>[^\s|]+) if (?P<condition>[^\n{}]+?) else (?P<other>[^\s|{}]+)")
 """A value before its condition, as Python has it."""
 _TURNED = {"=>": ">=", "=<": "<="}
+_FIELD_WITH_ONE = re.compile(rf"\b((?:{'|'.join(SAME_EVERYWHERE)})[ \t]*=[^=\n|{{}}]*?)[ \t]*\Z")
 _BEFORE_FIELD = re.compile(r"\s*(?:\(|\}|where\b|[A-Za-z_][\w-]*\s*(?:=(?!=)|:))")
 _IN_LIST = re.compile(r"\bin[ \t]+([\w.%/-]+)[ \t]*\Z")
 _IS_IN = re.compile(r"\b(is[ \t]+in)[ \t]*\Z")
