@@ -130,9 +130,18 @@ def with_wrappers(workers: Iterable[Instance]) -> tuple[Instance, ...]:
     return tuple(thing for worker in workers for thing in (worker, *worker.under))
 
 
-def findings_of_made(experiment: Experiment, made: Iterable[Instance]) -> Iterator[Diagnostic]:
-    """Report given things on armed devices, and things made in given ones where their names may be taken."""
-    for instance in made:
+def findings_of_made(experiment: Experiment, trial: TrialThings) -> Iterator[Diagnostic]:
+    """Report things that cannot be made as stated: on armed devices, in given things, or with kept data."""
+    is_changed = any(leaves_changed(worker, Frame(worker)) for worker in trial.workers)
+    is_treated = any(worker.kind.role == "treatment" for worker in trial.workers)
+    if experiment.kept is not None and is_changed and not is_treated:
+        for top in (*trial.targets, *trial.with_):
+            if (below := _never_written_anew(top)) is not None:
+                message = f"the data on `{below.label}` would not be fresh in pass 1: nothing writes them again"
+                hint = "add a treatment of the device (`before = …`), which each history begins with, or measure a file"
+                yield Code.NOT_SHOWN.at(experiment.kept.span, message=message, hint=hint)
+                break
+    for instance in trial.made:
         below = next((under for under in chain(instance)[:-1] if under.kind.armed), None)
         if instance.is_given and below is not None and instance.span is not None:
             hint = f"remove `given`, and the run makes it; or remove `on {below.label}`"
@@ -144,6 +153,17 @@ def findings_of_made(experiment: Experiment, made: Iterable[Instance]) -> Iterat
             )
             hint = "make it in a directory that belongs to the run: `dir NAME { path = … }`"
             yield Code.NOT_SHOWN.at(instance.span or experiment.run.span, message=message, hint=hint)
+
+
+def _never_written_anew(top: Instance) -> Instance | None:
+    """Return the device beneath a thing whose content stays when the thing is made again: no file system is between."""
+    below = None
+    for thing in chain(top):
+        if thing.kind.armed:
+            below = thing
+        elif "dir" in thing.kind.offers:
+            below = None
+    return below
 
 
 def findings(experiment: Experiment, trial: TrialThings, every: Iterable[NamedThing]) -> Iterator[Diagnostic]:
@@ -220,7 +240,7 @@ def found_at(experiment: Experiment) -> Iterator[Diagnostic]:
     for point in hosts.each_choice(experiment, experiment.axes):
         try:
             trial = _trial_at(experiment, point)
-            yield from findings_of_made(experiment, trial.made)
+            yield from findings_of_made(experiment, trial)
             yield from findings(experiment, trial, named(trial, declared))
         except ProgramError:
             continue  # reported where the points are tried

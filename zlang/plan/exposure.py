@@ -56,7 +56,7 @@ class Exposure:
         """
         is_quiet = self._quiet.get(config.surroundings)
         if is_quiet is None:
-            for finding in naming.findings_of_made(self._experiment, config.things.made):
+            for finding in naming.findings_of_made(self._experiment, config.things):
                 raise ProgramError(finding)
             others = (*config.things.made, *naming.with_wrappers(config.things.workers))
             has_devices = bool(self._devices) or any(thing.kind.armed for thing in config.things.made)
