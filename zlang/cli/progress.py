@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from zlang.cli import render, words
 from zlang.plan.pace import Pace
 from zlang.plan.plan import Trial
-from zlang.run.events import Ask, Begin, Event, Fail, Interrupt, LeftBehind, Next, Outcome, Skip, Start
+from zlang.run.events import Ask, Begin, Event, Fail, Interrupt, LeftBehind, Next, Outcome, Repeat, Skip, Start
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -108,6 +108,10 @@ def watch(
                 case Next(trial=trial):
                     under_way[trial.host] = levels_of(trial, header.factors)
                     shown.say(of_every_lane(under_way) if header.machines else [under_way[trial.host]])
+                case Repeat(trial=trial, then=then):
+                    under_way[then.host] = f"trial {trial.number} again, not counted, for trial {then.number}"
+                    shown.say(of_every_lane(under_way) if header.machines else [under_way[then.host]])
+                    shown.repeat(trial, then)
                 case Start(step=step, out=out):
                     requested = (step, out.rpartition("/")[0])
                     shown.now()
@@ -218,6 +222,12 @@ class _Quiet:
         if why:
             print(f"trial {number} does not count: {render.visible(why)}", file=sys.stderr)
 
+    def repeat(self, trial: Trial, then: Trial) -> None:
+        """Report, at the first of them, that trials are repeated."""
+        if trial.follows == 0:
+            earlier = f"{then.follows} earlier trial{'s' * (then.follows > 1)}"
+            print(f"repeating {earlier}, without counting them, for the data of trial {then.number}", file=sys.stderr)
+
     def expect(self, seconds: float | None) -> None:
         """Ignore the remaining time."""
 
@@ -252,6 +262,9 @@ class _Bar(_Quiet):
         if why:
             self.progress.console.print(f"trial {number} does not count: {render.visible(why)}", markup=False)
         self.progress.update(self.task, advance=1)
+
+    def repeat(self, trial: Trial, then: Trial) -> None:
+        pass
 
     def expect(self, seconds: float | None) -> None:
         end = None if seconds is None else time.monotonic() + seconds

@@ -211,6 +211,14 @@ class Next:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeat:
+    """An earlier trial is carried out again, without a result, so that kept data have its changes before `then`."""
+
+    trial: Trial
+    then: Trial
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The end of a trial: `why_not` is empty if it was measured. There is no verdict if nothing was measured."""
 
@@ -244,4 +252,4 @@ class Ask:
     is_shown: bool = False
 
 
-Event = Recorded | Next | Outcome | LeftBehind | Ask
+Event = Recorded | Next | Repeat | Outcome | LeftBehind | Ask

@@ -42,6 +42,7 @@ from zlang.run.events import (
     Next,
     Outcome,
     Recorded,
+    Repeat,
     Session,
     Skip,
     Start,
@@ -548,6 +549,7 @@ class _Run:
             return history.failure
         self._lane.state = self._lane.state.invalidate(before.keys)
         for each in before.trials:
+            yield Repeat(each, trial)
             failure = yield from self._set_up(each)
             if failure is None:
                 failure = yield from self._protocol(each, self._new_place(self._setup(each.setups[-1])))
