@@ -27,7 +27,7 @@ _CUT = ("operations", "throughput", "bytes", "completion")
 """The meanings of metrics that can be cut to a phase."""
 _LOGGED = ("operations", "throughput", "completion.p99")
 """The meanings of metrics of which a tool can have samples over time."""
-_TO_SAMPLE = "plot the samples of a collector, or a metric of a kind that has a `time` (`zlang explain W508`)"
+_TO_SAMPLE = "plot the samples of a collector, or a series of a kind of your own (`zlang explain W508`)"
 _TO_LOG = "plot the samples of a collector, or add an event or a second workload: then the workload logs over time"
 _MOST_PHASES = 100
 """The most phases in which several events go on: each has metrics."""
