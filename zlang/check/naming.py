@@ -132,9 +132,8 @@ def with_wrappers(workers: Iterable[Instance]) -> tuple[Instance, ...]:
 
 def findings_of_made(experiment: Experiment, trial: TrialThings) -> Iterator[Diagnostic]:
     """Report things that cannot be made as stated: on armed devices, in given things, or with kept data."""
-    is_changed = any(leaves_changed(worker, Frame(worker)) for worker in trial.workers)
     is_treated = any(worker.kind.role == "treatment" for worker in trial.workers)
-    if experiment.kept is not None and is_changed and not is_treated:
+    if experiment.kept is not None and not is_treated:
         for top in (*trial.targets, *trial.with_):
             if (below := _never_written_anew(top)) is not None:
                 message = f"the data on `{below.label}` would not be fresh in pass 1: nothing writes them again"
