@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from typing import Any
 
@@ -47,6 +48,13 @@ def resolve_command(context: Context, node: tree.Text) -> Expr:
 def resolve_template(context: Context, node: tree.Text) -> tuple[str | Expr, ...]:
     """Return the parts of a command; report a value inside shell quotes."""
     _report_dollars(context, node, "remove the `$`; a variable of the shell is written `${{{{{name}}}}}`")
+    for before, part in pairwise(node.parts):
+        variable = re.search(_VARIABLE, before) if isinstance(before, str) and not isinstance(part, str) else None
+        if variable is not None and not isinstance(part, str):
+            value, name = part.span.text, variable[1]
+            message = f"the value of `{value}` would become a part of the name of the variable `${name}`"
+            hint = f"write `${{{{{name}}}}}{{{value}}}`"
+            context.report(Code.STRAY_DOLLAR.at(part.span, name=value, hint=hint).saying(message))
     parts: list[str | Expr] = []
     quotes = ""
     for part in node.parts:
@@ -103,3 +111,7 @@ def _quotes_after(text: str, quotes: str) -> str:
             quotes = char
         i += 1
     return quotes
+
+
+_VARIABLE = r"\$([A-Za-z_]\w*)\Z"
+"""A variable of the shell, up to an inserted value."""
