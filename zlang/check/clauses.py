@@ -328,6 +328,8 @@ class _Clauses:
         names = [part for part in tree.parts(node) if isinstance(part, tree.Name)]
         if not self.expressions.is_wrong and not any(str(n) in self.words.measured for n in names):
             hint = f"use a metric, such as `median({self.words.example()})`"
+            if factor := next((n for n in names if self.words.find(n.path)), None):
+                hint += f"; a factor comes after the metrics: `{self.words.example()} by {factor}`"
             self.expressions.report(Code.NOTHING_MEASURED.at(node.span, hint=hint))
 
     def _factor(self, node: tree.Name, other_words: Iterable[str] = ()) -> FactorRef | None:

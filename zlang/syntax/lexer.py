@@ -189,6 +189,8 @@ class _Lexer:
             hint = "write `let NAME = BASE with { … }` for something that is like another"
         elif text[begin] == "&" and re.compile(_SEVERAL).search(text, 0, begin):
             hint = "write several as a list, `[a, b]`: they run at the same time"
+        elif text[begin] == ";" and re.compile(_ENTRY_AFTER).match(text, self.position):
+            hint = Hint("put each declaration on a line of its own", text[begin : self.position], "\n")
         elif text[begin] in _WRITTEN and not text.startswith("=", self.position):
             hint = Hint(hint, text[begin : self.position], _WRITTEN[text[begin]])
         self._report(Code.BAD_CHARACTER.at(span, character=text[begin], hint=hint))
@@ -217,6 +219,7 @@ _ANCHOR = r"&[A-Za-z_]\w*"
 """An anchor of YAML."""
 _SEVERAL = r"\b(?:run|on|during|collect|with)[ \t]*=[^=\n{}]*\Z"
 """A field that can be a list."""
+_ENTRY_AFTER = rf"[ \t]*(?:{'|'.join(ENTRY_WORDS)})\b"
 _SINGLE_QUOTED = r"'[^'\n]*'"
 _WRITTEN = {";": "", "!": "not ", "&": "and"}
 _INSTEAD = {

@@ -203,7 +203,9 @@ def other_languages_form(stop: StopPlace) -> Correction | None:
         return "add a name: `experiment NAME { … }`", stop.fix(token.start, token.start, "first ", is_safe=False)
     if token.text == "-" and stop.expected.startswith("`name") and text.startswith("-", token.end):
         return "write an option without dashes: `OPTION = VALUE`", None
-    if token.text == "(" and stop.expected == "`{`" and _NAMED_ARGUMENT.match(text, token.end):
+    if token.text == "(" and stop.expected == "`{`" and any(symbol == "EXPERIMENT" for symbol, _ in stop.read):
+        return "write fields in braces: `experiment NAME { on = …  run = … }`", None
+    if token.text == "(" and stop.expected == "`{`" and _ARGUMENT.match(text, token.end):
         return "write properties in braces: `KIND NAME { PROPERTY = VALUE }`", None
     if stop.expected == "a text" and stop.last == "ASSERT":
         return 'the sentence comes first: `assert "SENTENCE" CONDITION`', None
@@ -220,7 +222,6 @@ _EXPERIMENT_OF = re.compile(r"\bexperiment[ \t]+\w+[ \t]*=[ \t]*\w+[ \t]*\Z")
 _DASHES = re.compile(r"(?:[ \t]*-[ \t]+[^\s{}=:]+[ \t]*(?:\n|\Z))+")
 _DASH = re.compile(r"^[ \t]*-")
 _DOTS = re.compile(r"\.{1,2}(?:/[\w./-]*)?(?=[\s}])")
-_NAMED_ARGUMENT = re.compile(r"\s*[A-Za-z_]\w*\s*=(?!=)")
 _SECTION = re.compile(r"\[([A-Za-z_][\w-]*)\]")
 _ASSIGNED = re.compile(r"[ \t]*[a-z_][\w.]*[ \t]+[A-Za-z_][\w-]*([ \t]*)=[ \t]*\{")
 _LIKE = re.compile(
@@ -252,3 +253,5 @@ _COLONS = re.compile(r"(?<![\w./:%])[\w./%]*\Z")
 _COMMENT = re.compile(r"(?:[^\n\"]*?[ \t])??(//|/\*|--|(?:^|(?<=\n))%)(?=[ \t]+[A-Za-z])")
 _CLOCK = re.compile(r"\d\d?:\d\d:\d\d")
 _WITH_COLONS = re.compile(r"[\w./:%]+")
+_ARGUMENT = re.compile(r'\s*(?:"|[A-Za-z_]\w*\s*=(?!=))')
+"""An argument with its name, or a text."""

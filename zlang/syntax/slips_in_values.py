@@ -277,7 +277,7 @@ _FIELD_WITH_ONE = re.compile(rf"\b((?:{'|'.join(SAME_EVERYWHERE)})[ \t]*=[^=\n|{
 _BEFORE_FIELD = re.compile(r"\s*(?:\(|\}|where\b|[A-Za-z_][\w-]*\s*(?:=(?!=)|:))")
 _IN_LIST = re.compile(r"\bin[ \t]+([\w.%/-]+)[ \t]*\Z")
 _IS_IN = re.compile(r"\b(is[ \t]+in)[ \t]*\Z")
-_LISTED = re.compile(r"(?:\s*,\s*[\w.%/-]+)+")
+_LISTED = re.compile(r"(?:\s*,\s*(?:[\w.%/-]+|\"[^\"\n]*\"))+")
 _INSERTED = re.compile(r"\{[ \t]*([A-Za-z_]\w*)[ \t]*\}")
 _FIELD_IN = re.compile(r"\s*[A-Za-z_][\w.]*[ \t]*=(?!=)")
 _TWO_ENDS = re.compile(r"(?<![\w.])(\d[\w.]*)[ \t]*(?:to\b|:)[ \t]*\Z")
