@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -95,12 +95,10 @@ def _design(planned: Planned, schedule: Schedule) -> Design | None:
     from zlang.report.summary import TableColumn
 
     is_short = schedule.trials <= _MOST
-    slots = schedule.slots() if is_short else _first_of_each(schedule.slots())
-    rows = []
-    for row in _rows(planned, schedule, slots):
-        rows.append(row)
-        if len(rows) > _MOST:
-            return None
+    slots = list(islice(schedule.slots() if is_short else _first_of_each(schedule.slots()), _MOST + 1))
+    if len(slots) > _MOST:
+        return None
+    rows = list(_rows(planned, schedule, slots))
     header = planned.plan.header
     levels = [tuple(dict.fromkeys(row.levels[i] for row in rows)) for i in range(len(header.factors))]
     there = [tuple(level for level in of if level is not None) for of in levels]
