@@ -213,15 +213,15 @@ def unsupported(kind: Kind, platform: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(missing))
 
 
-def tools_of(kind: Kind, platform: str) -> Iterator[tuple[str, str]]:
-    """Yield the tools that a kind requires on a platform, without those that only other platforms' commands name."""
+@cache
+def tools_of(kind: Kind, platform: str) -> tuple[tuple[str, str], ...]:
+    """Return the tools that a kind requires on a platform, without those that only other platforms' commands name."""
     if {place for _, _, place in kind.actions} <= {""}:
-        yield from kind.requires
-        return
+        return kind.requires
     at_hand = [kind.action(name, platform, state) for name, state, _ in kind.actions]
     here = _words(action for action in at_hand if action)
     elsewhere = _words(kind.actions.values()) - here
-    yield from ((tool, hint) for tool, hint in kind.requires if tool not in elsewhere)
+    return tuple([(tool, hint) for tool, hint in kind.requires if tool not in elsewhere])
 
 
 def _words(actions: Iterable[KindAction]) -> set[str]:
