@@ -51,7 +51,7 @@ def plain(value: Value) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, Quantity):
-        amount = value.amount * 100 if value.dimension == units.SHARE else value.amount
+        amount = value.amount * 100 if value.dimension.share else value.amount
         if amount.denominator == 1:
             return str(amount.numerator)
         text = f"{float(amount):.9f}".rstrip("0")
