@@ -90,9 +90,7 @@ class Builder:
     def __init__(self, schedule: Schedule, like: Builder | None = None) -> None:
         self.schedule, self._experiment = schedule, schedule.experiment
         same = like if like is not None and like.schedule.here == schedule.here else None
-        self.trial_steps: TrialSteps = (
-            same.trial_steps if same else TrialSteps(schedule.experiment, schedule.here, schedule.draw)
-        )
+        self.trial_steps: TrialSteps = same.trial_steps if same else TrialSteps(schedule.experiment, schedule.setups)
         self.identities: Identities = like.identities if like else Identities(schedule.experiment)
         self.judges: Cache[object, Callable[[Frame], _Judgement]] = same.judges if same else Cache()
         self.trials_of_points: Cache[tuple[str, Surroundings], Trial] = same.trials_of_points if same else Cache()

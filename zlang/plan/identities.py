@@ -11,6 +11,7 @@ from zlang.check.program import Experiment, Instance, Value
 from zlang.check.streams import Stream
 from zlang.plan import identity
 from zlang.plan.schedule import Slot
+from zlang.plan.setups import Setups
 from zlang.plan.streams import place_of
 from zlang.plan.trial_steps import Prepared, TrialSteps
 from zlang.record import Record
@@ -46,7 +47,7 @@ class Identities:
     """The identities of an experiment's points, each computed once for all points that use the same values."""
 
     def __init__(self, experiment: Experiment) -> None:
-        self._trial_steps = TrialSteps(experiment, None, _one_seed)
+        self._trial_steps = TrialSteps(experiment, Setups(_one_seed, here=None))
         self._cache = Cache[str, str]()
         self._neutral = Cache[Surroundings, _NeutralSurroundings]()
         self._shapes = Cache[Shape, _SharedShape]()

@@ -25,7 +25,7 @@ def job(slot: Slot, schedule: Schedule) -> tuple[str, str] | None:
     forms = config.workload.kind.forms
     if "job" not in forms or any(stream.workload.kind is not config.workload.kind for stream in config.streams):
         return None
-    steps = TrialSteps(experiment, schedule.here, schedule.draw)
+    steps = TrialSteps(experiment, schedule.setups)
     frames = steps.frames(config, slot.draw, Identities(experiment).of(config))
     sections = [
         _section(stream.workload, frame, experiment) for stream, frame in zip(config.streams, frames, strict=True)

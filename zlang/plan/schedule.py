@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from itertools import accumulate, groupby, islice, pairwise
+from itertools import accumulate, groupby, islice, pairwise, product
 from operator import mul
 from typing import NamedTuple, TypeVar
 
@@ -111,7 +111,6 @@ class Schedule:
         has_same_plots = like is not None and (like.order.has_plots == order.has_plots or not self.hard_to_change)
         hard = self.hard_to_change if order.has_plots else ()
         self.plots: Plots = like.plots if like and has_same_plots else points.plots(self.space, self.taken, hard)
-        self.setups: Setups = like.setups if like else Setups(self.draw, part)
         self._plot_states = _remembering(self._states)
         self._cells = [(factor.path, _Cells(factor)) for factor in experiment.factors.values()]
         self.repeats: dict[tuple[int, int], int] = like.repeats if like and has_same_plots else {}
@@ -120,6 +119,7 @@ class Schedule:
         self.repeat, self.least_repeat = max(counts), min(counts)
         self.trials = sum(map(len, self.rounds)) * sum(times * some for times, some in counts.items())
         self.hosts: tuple[str, ...] = like.hosts if like else self._hosts()
+        self.setups: Setups = like.setups if like else Setups(self.draw, self.here)
         if like is not None and rounds is None:
             self.trials = like.trials
         elif part is not None:
@@ -143,7 +143,12 @@ class Schedule:
         names = hosts.names(self.experiment)
         if len(names) == 1 or self.trials > _LOOKED_AT:
             return names
-        there = {name for slot in self._in_plots() for name in hosts.names_at(self.experiment, slot.point)}
+        there: set[str] = set()
+        for plot in range(self.plots.count):
+            for point, levels in product(range(self.plots.size(plot)), self.rounds):
+                for level in levels:
+                    slot = self._slot(0, Place(1, plot, 1, point, level), 0)
+                    there.update(hosts.names_at(self.experiment, slot.point))
         return tuple(name for name in names if name in there)
 
     def slots(self) -> Iterator[Slot]:

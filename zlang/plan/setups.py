@@ -28,11 +28,12 @@ from zlang.units import Quantity
 class Setups:
     """The setups of a plan; what many trials share is computed once.
 
-    `draw` returns the hash from which a seed is drawn for its argument.
+    `draw` returns the hash from which a seed is drawn for its argument. `here` is the machine that carries them out, as
+    for `ActionSteps`.
     """
 
     def __init__(self, draw: Callable[..., str], here: Here) -> None:
-        self._draw, self._here = draw, here
+        self.draw, self.here = draw, here
         self._cache = Cache[tuple[str, ...], tuple[Setup, str]]()
 
     def of(
@@ -84,9 +85,9 @@ class Setups:
         made = tuple(self._steps(make, Action.PREPARE, f"create-{instance.key}", frame))
         if not instance.is_given:
             given = (under for under in instance.beneath if under.is_given)
-            made = (*guards((*exposed_beneath(instance), *given), self._here), *made)
+            made = (*guards((*exposed_beneath(instance), *given), self.here), *made)
         unmade = tuple(self._steps(unmake, Action.TIDY, f"destroy-{instance.key}", frame))
-        settings = tuple(_settings(instance, frame, self._here))
+        settings = tuple(_settings(instance, frame, self.here))
         core = digests.digest(_made_with(instance), keys, below, *carries, *sorted(names))
         # A state with another place, or with other commands to remove it, belongs to another resource.
         base = digests.digest(core, *offered, *(step.command for step in unmade))
@@ -108,7 +109,7 @@ class Setups:
         return setup, core
 
     def _steps(self, action: KindAction | None, verb: Action, name: str, frame: Frame) -> list[Step]:
-        return steps_of(action, verb, name, frame, self._here) if action else []
+        return steps_of(action, verb, name, frame, self.here) if action else []
 
     def _treated(self, setup: Setup, treatment: Instance, on: Instance, named: Sequence[Instance]) -> tuple[Setup, str]:
         """A setup followed by its treatment, and its core: when it is made again, it is treated again."""
@@ -119,7 +120,7 @@ class Setups:
         given = [f"{name}={digests.canonical(on.values[name])}" for name in sorted(rewriting)]
         core = digests.digest(setup.base or setup.signature, treatment.digest, *given)
         names: set[str] = set()
-        frame = drawn_frame(treatment, _recording_reads(on, names), self._draw(core))
+        frame = drawn_frame(treatment, _recording_reads(on, names), self.draw(core))
         steps = [
             step
             for name, action in actions
@@ -129,8 +130,8 @@ class Setups:
         ]
         described_steps = tuple(replace(step, why=f"before the measurement: {step.why}") for step in steps)
         devices = (*(exposed(on) if may_write(treatment, frame) else ()), *named)
-        held = hold(devices, (treatment,), self._here)
-        described_steps = (*held.before, *described_steps) if held else (*guards(devices, self._here), *described_steps)
+        held = hold(devices, (treatment,), self.here)
+        described_steps = (*held.before, *described_steps) if held else (*guards(devices, self.here), *described_steps)
         base = digests.digest(core, *sorted(names))[:12]
         setup = replace(setup, footprint=footprint.both(setup.footprint, footprint.of_treatment(treatment, on, frame)))
         if setup.base is None:

@@ -6,7 +6,7 @@ cannot be carried out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from zlang.cache import Cache
 from zlang.check import hosts, naming, streams
@@ -17,7 +17,7 @@ from zlang.diagnostics import Code, ProgramError
 from zlang.frozen import replace
 from zlang.plan.action_steps import ActionSteps, steps_of
 from zlang.plan.exposure import Exposure
-from zlang.plan.plan import COUNTED, EACH, Action, Here, Setup, Step
+from zlang.plan.plan import COUNTED, EACH, Action, Setup, Step
 from zlang.plan.schedule import resources_of
 from zlang.plan.setups import Setups, carried_by, drawn_frame, guards, hold, rehearsal_frame
 from zlang.plan.streams import measure, place_of
@@ -57,20 +57,19 @@ class _Work(Record):
 class TrialSteps:
     """The setups and the steps of an experiment's trials.
 
-    `here` is the machine that carries them out, as in `setups.steps_of`. `draw` returns the hash from which a seed is
-    drawn.
+    The machine that carries them out is that of the `setups`, and their seeds are drawn as for these.
     """
 
-    def __init__(self, experiment: Experiment, here: Here, draw: Callable[..., str]) -> None:
-        self._experiment, self._here, self._draw = experiment, here, draw
-        self._setups = Setups(draw, here)
+    def __init__(self, experiment: Experiment, setups: Setups) -> None:
+        self._experiment, self._setups = experiment, setups
+        self._here, self._draw = setups.here, setups.draw
         self._prepared = Cache[tuple[str, ...], Prepared]()
         self._prepared_in = Cache[tuple[Surroundings, tuple[str, ...]], Prepared]()
         self._around = Cache[Surroundings, _StepsAround]()
         self._courses = Cache[tuple[Shape | None, bool], _Course]()
         self._works = Cache[Shape | None, _Work]()
         self._possible = Cache[Shape, bool]()
-        self.exposure = Exposure(experiment, here)
+        self.exposure = Exposure(experiment, setups.here)
 
     def require_possible(self, config: TrialConfig) -> None:
         """Raise ProgramError if a workload or a collector cannot be carried out at a point."""
