@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from zlang.check.check import Overrides
 from zlang.errors import RunError
 from zlang.pipeline import costs, plans, programs
-from zlang.plan import estimate, survey
+from zlang.plan import build, estimate, survey
+from zlang.plan.action_steps import steps_of
 from zlang.plan.build import Builder
 from zlang.plan.estimate import Past, PlanEstimate
 from zlang.plan.order import Order
-from zlang.plan.plan import Setup, Trial
+from zlang.plan.plan import Setup, Step, Trial
 from zlang.plan.schedule import Slot
 from zlang.plan.state import Walk
 from zlang.plan.survey import SampledTrial
 from zlang.source import Source
+from zlang.space.trial_config import TrialConfig, trial_config
 
 PROGRAM = """
 kind place: resource {
@@ -214,3 +217,36 @@ def test_more_than_a_device_is_to_bear_is_refused() -> None:
     with pytest.raises(RunError, match=r"4,294,967,296 bytes, 133% of its endurance, .* place disk"):
         costs.require_endurance(planned.plan.header, of("most = 3GiB", ""))
     costs.require_endurance(planned.plan.header, PlanEstimate(written={"place disk": 3 << 30}))
+
+
+def test_the_setups_of_a_level_are_made_once_for_the_order_and_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def recording(*args: Any) -> list[Step]:
+        here = args[4]
+        made.extend([] if here is None else [args[2]])  # an identity belongs to no machine
+        return steps_of(*args)
+
+    monkeypatch.setattr("zlang.plan.setups.steps_of", recording)
+    text = PROGRAM.replace("files = 1..5", "files = 1..20")
+    checked = programs.check(Source("t.zexp", text.replace("LEVELS", "2")), Overrides())
+    planned = plans.plan(checked, programs.choose(checked, None), 1, Overrides())
+    trials = [item for item in planned.plan.items() if isinstance(item, Trial)]
+    assert len(trials) == 3 * 2 * 20 * 2
+    assert made.count("create-pool") == 3 * 2
+    assert made.count("create-data") == 3 * 2 * 20
+
+
+def test_an_estimate_reads_the_configuration_of_a_point_once_for_all_replicates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    points: list[object] = []
+
+    def recording(*args: Any) -> TrialConfig:
+        points.append(args[1])
+        return trial_config(*args)
+
+    monkeypatch.setattr(build, "trial_config", recording)
+    result = counted("2", text=PROGRAM.replace("repeat = 2", "repeat = 30"))
+    assert result.trials == 3 * 2 * 5 * 30
+    assert len(points) <= 2 * 3 * 2 * 5, "once for the state of the resources, and once for the trial"

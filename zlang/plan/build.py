@@ -94,6 +94,7 @@ class Builder:
         self.identities: Identities = like.identities if like else Identities(schedule.experiment)
         self.judges: Cache[object, Callable[[Frame], _Judgement]] = same.judges if same else Cache()
         self.trials_of_points: Cache[tuple[str, Surroundings], Trial] = same.trials_of_points if same else Cache()
+        self._configs = Cache[tuple[tuple[str, int], ...], TrialConfig]()
 
     def items(self) -> Iterator[Setup | Trial]:
         """The trials in order, each setup before the first that needs it."""
@@ -149,7 +150,10 @@ class Builder:
 
     def state(self, slot: Slot) -> tuple[TrialConfig, tuple[Setup, ...], tuple[str, ...]]:
         """The configuration of a trial, the setups it needs (parents first), and the keys of those it leaves stale."""
-        config = trial_config(self._experiment, slot.point)
+        levels = tuple(slot.point.items())
+        config = self._configs.get(levels)
+        if config is None:  # replicates of a point share what is measured
+            config = self._configs[levels] = trial_config(self._experiment, slot.point)
         setups, _ = self.trial_steps.prepared(config, slot.draw)
         return config, setups, self._invalidated(slot, config, setups)
 
