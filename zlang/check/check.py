@@ -147,10 +147,12 @@ class _Checker:
         params = _unnamed_params(self.root)
         for name, entry in self.root.entries.items():
             root = "+".join(word.text for word in entry.of.names) if isinstance(entry, tree.LetColumn) else name
-            what = "choice" if root in unused else "param" if name in params else ""
-            if what and not isinstance(entry, tree.Declaration):
+            declaration = "choice" if root in unused else "param" if name in params else ""
+            if declaration and not isinstance(entry, tree.Declaration):
                 hint = f"use `{name}` where its value belongs, or remove the line"
-                self.modules.findings.report(Code.UNUSED_VALUE.at(entry.name.span, what=what, name=name, hint=hint))
+                self.modules.findings.report(
+                    Code.UNUSED_VALUE.at(entry.name.span, what=declaration, name=name, hint=hint)
+                )
 
     def _hosts(self, experiment: Experiment) -> SubjectResult:
         """Find the needs of things that their hosts do not meet. This takes time if things have many forms."""

@@ -34,8 +34,10 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
         return unknown(node.span)
     if isinstance(node, tree.Tuple) and expected.element is None:
         choice = _choice_of(context, node, [item.span.text for item in node.items])
-        found = "several values in parentheses"
-        context.report(Code.UNEXPECTED.at(node.span, expected="one value", found=found, hint=choice))
+        problem = Code.UNEXPECTED.at(
+            node.span, expected="one value", found="several values in parentheses", hint=choice
+        )
+        context.report(problem)
         return unknown(node.span)
     resolved = resolve(context.replace(property_name=name), node, expected, path)
     for option in resolved.alternatives or (resolved,):
