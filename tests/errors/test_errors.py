@@ -287,7 +287,15 @@ def test_a_word_of_another_property_is_recognised() -> None:
         ),
         ("reads again { bs = 4KiB }", DECLARED),
         ("fio w { rw = read  random_distribution = zipf(1.2) }", 'expected a text such as `"data"`'),
-        ("import filesystems\next4 v on data", "it stands on a `loop`"),
+        ("import filesystems\next4 v on data", "it is on a `loop`"),
+        (
+            "import disks\nimport zfs\n"
+            + "\n".join(
+                f'disk {name} {{ id = "/dev/{name}"  serial = "{name}"  size = 1GiB }}' for name in ("d1", "d2")
+            )
+            + "\npool tank on [d1, d2]",
+            "declare one `disk` for all of them, with lists: `id = […]  serial = […]`",
+        ),
         (METRIC.replace("NEEDED", "random_"), "did you mean `random`?"),
         (METRIC.replace("NEEDED", "mybool"), "it is a trait, such as `reads`; docs/language.md lists them all"),
         ("x = 4KiB", "to define a name, write `let x = …`"),

@@ -306,11 +306,11 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
     if not (is_one_thing and all(_can_be_on(context, name, kind) for name in kinds)):
         needed = kind.needs[0] if kind.role == "workload" and kind.needs else ()
         expected = " or ".join(f"a `{p}`" for p in kind.parents or needed)
-        place = f"what `{kind.name}` {'runs' if kind.role == 'workload' else 'stands'} on"
+        place = f"`on` of `{kind.name}`"
         possible = _possible_parents(context, kind)
-        hint = "it stands on " + " or ".join(f"a `{name}`" for name in possible) if possible else ""
-        if resolved.type.element is not None and resolved.type.element.kinds == {"host"}:
-            hint = "for several machines at once, declare a group of them: see `zlang kinds host`"
+        hint = "it is on " + " or ".join(f"a `{name}`" for name in possible) if possible else ""
+        if resolved.type.element is not None:
+            hint = _one_for_several(context, resolved.type.element.kinds) or hint
         if not expected:
             place, expected = f"`{kind.name}`", "declared without `on`"
             hint = "an experiment says what it happens to: `during = NAME`" if kind.role == "event" else ""
@@ -318,6 +318,17 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
             Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=resolved.type, hint=hint)
         )
     return resolved
+
+
+def _one_for_several(context: Context, kinds: Iterable[str]) -> str:
+    """Return the hint to declare one thing instead of a list of things, if the list has things of such a kind."""
+    for kind in filter(None, map(context.scope.kind_called, sorted(kinds))):
+        if kind.role == "machine":
+            return f"for several machines at once, declare a group of them: see `zlang kinds {kind.name}`"
+        lists = [name for name in kind.required if kind.properties[name].type.element]
+        if lists:
+            return f"declare one `{kind.name}` for all of them, with lists: `{' = […]  '.join(lists)} = […]`"
+    return ""
 
 
 def _possible_parents(context: Context, kind: Kind) -> list[str]:
