@@ -56,10 +56,10 @@ INTRODUCTION = """\
 Results go to standard output, findings and progress to standard error. For a misspelt name, zlang suggests the nearest
 one. Write a file whose name begins with `-` as `./-name`.
 
-A closed pipe (`zlang plan FILE | head`) is not a failure. If standard output cannot be written, because a disk is full,
-the exit code is 1. `run`, `resume` and `clean` continue in both cases, and their exit code says how their work ended.
-If the terminal is closed, a run cleans up and exits with 129; under `nohup` it continues. zlang replaces characters
-that the terminal cannot show.
+A closed pipe (`zlang plan FILE | head`) is not a failure. If standard output cannot be written, for example because a
+disk is full, the exit code is 1. `run`, `resume` and `clean` continue in both cases, and their exit code says how their
+work ended. If the terminal is closed, a run cleans up and exits with 129; under `nohup` it continues. zlang replaces
+characters that the terminal cannot show.
 
 `make site` builds this documentation as a site. If you publish it, set `ZLANG_DOCS` to its address: `zlang explain` and
 `zlang kinds` then print the whole address of a page.

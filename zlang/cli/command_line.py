@@ -22,7 +22,7 @@ from zlang.errors import UsageError
 from zlang.importing import FILES, POOL_OPTION
 from zlang.readers import REPORTS_OF
 
-HELP = "Storage experiments: vary hardware, file system properties and workloads, and query the results in SQL."
+HELP = "Run storage experiments: vary hardware, file system properties and workloads, and query the results in SQL."
 EPILOG = "Start with `zlang init`, then `zlang plan FILE`, `zlang run FILE`, `zlang sql QUERY`."
 _NAMES = {"EMITTERS": EMITTERS, "FILES": FILES, "POOL_OPTION": POOL_OPTION, "REPORTS_OF": REPORTS_OF}
 """Names in the annotations of commands, besides those of `zlang/cli/options.py`."""

@@ -95,7 +95,7 @@ def explain(
         ),
     ] = None,
 ) -> int:
-    """Explain a finding, a metric, a kind or a property.
+    """Explain an error, a warning, a metric, a kind or a property.
 
     The page of an error or a warning has a wrong and a corrected program.
     """
@@ -109,7 +109,7 @@ def fmt(
         list[str],
         typer.Argument(
             metavar="FILE…",
-            help="programs, directories of programs, or `-` from standard input to standard output",
+            help="programs, directories of programs, or `-` for standard input, formatted to standard output",
             show_default=False,
         ),
     ],
@@ -141,7 +141,7 @@ def plan(
         typer.Option(
             "--emit",
             metavar="FORMAT",
-            help=f"write the plan as {', '.join(EMITTERS)}, or as the job files of a tool: then FORMAT is its name",
+            help=f"write the plan as {', '.join(EMITTERS)}, or, if FORMAT is the name of a tool, as its job files",
         ),
     ] = None,
     out: Annotated[
@@ -458,7 +458,7 @@ def ingest(
 ) -> int:
     """Rebuild the results database from run folders.
 
-    It then has the runs in DIR, and no others.
+    The database then has the runs in DIR, and no others.
     """
     from zlang.cli import ingesting
 
@@ -511,7 +511,7 @@ def sql(
     ] = None,
     *,
     as_json: FormJson = False,
-    raw: Annotated[bool, typer.Option("--raw", help="plain numbers instead of `4KiB` and `1.2 ms`")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="print plain numbers instead of `4KiB` and `1.2 ms`")] = False,
     write: Annotated[bool, typer.Option("--write", help="permit statements that change the database")] = False,
     unsafe: Annotated[
         bool, typer.Option("--unsafe", help="permit statements to use files, the network and settings")
@@ -567,7 +567,7 @@ def table(
 ) -> int:
     """Print results with their intervals.
 
-    Without a clause, it prints the tables that the experiment declares, or one of all points if there are none.
+    Without CLAUSE, it prints the tables that the experiment declares. If there are none, it prints one of all points.
     `zlang table 'METRIC, p99(LATENCY) by FACTOR'` has a row for each level, and merges histograms for the
     percentile.
     """
@@ -599,7 +599,7 @@ def plot(
 ) -> int:
     """Draw results with their intervals.
 
-    Without a clause, it draws the plots that the experiment declares. `zlang plot 'METRIC over FACTOR1 by FACTOR2,
+    Without CLAUSE, it draws the plots that the experiment declares. `zlang plot 'METRIC over FACTOR1 by FACTOR2,
     facet FACTOR3'` has a line for each level of FACTOR2, and a plot for each level of FACTOR3.
 
     A plot can also be over `latency`, `position` (trials in the order of measurement), `second` (samples of
@@ -730,7 +730,8 @@ def import_(
 ) -> int:
     """Turn a file of another tool into a program.
 
-    It also writes declarations of what this machine has. What a program cannot express becomes a comment.
+    Instead of a file, it also takes pools, mounts or the hardware of this machine, and writes declarations of them.
+    What a program cannot express becomes a comment.
     """
     from zlang.cli import importing
 
@@ -764,7 +765,7 @@ def kinds(
     *,
     as_json: Json = False,
 ) -> int:
-    """List what the standard library offers."""
+    """List the kinds of the standard library, or describe one."""
     from zlang.cli import teaching
 
     return teaching.kinds(name, as_json=as_json)
