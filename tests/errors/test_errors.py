@@ -293,7 +293,7 @@ def test_a_word_of_another_property_is_recognised() -> None:
             + "\n".join(
                 f'disk {name} {{ id = "/dev/{name}"  serial = "{name}"  size = 1GiB }}' for name in ("d1", "d2")
             )
-            + "\npool tank on [d1, d2]",
+            + "\nlet both = [d1, d2]\npool tank on both",
             "declare one `disk` for all of them, with lists: `id = […]  serial = […]`",
         ),
         (METRIC.replace("NEEDED", "random_"), "did you mean `random`?"),
