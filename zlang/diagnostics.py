@@ -104,13 +104,13 @@ class Code(Enum):
     NO_PLATFORM = ("E331", "`{kind}` has no `{action}` for {platform}")
     SET_TWICE = ("E332", "`{one}` and `{other}` both set {what}")
     NOT_TAKEN = ("E333", "`{name}` is named here, but the experiment does not use it")
-    NOT_BENEATH = ("E334", "`{name}` names `{other}`, but does not stand on it")
+    NOT_BENEATH = ("E334", "`{name}` names `{other}`, but is not built on it")
     GIVEN_ON_DEVICE = ("E335", "`{name}` is given, so `{device}` beneath it cannot be guarded")
     UNGUARDED = ("E336", "a command names `{device}`, and nothing guards it there")
 
     ASSERTED = ("E337", "{message}")
     STREAMS_CLASH = ("E339", "{message}")
-    LOST_PATH = ("E341", "`{path}` leads elsewhere from the directory in which `{name}` runs")
+    LOST_PATH = ("E341", "`{path}` is not relative to the directory in which `{name}` runs")
     EVENT_ON_GIVEN = ("E340", "`{event}` would happen to `{name}`, which is given")
     SHARED_CACHE = ("E338", "`{name}` is given, so `{protocol}` must not empty its cache")
 

@@ -551,7 +551,7 @@ PLACE = 'property d: path { required = on  doc = "a place" }  offers blocks = d 
 MESSAGES = [
     (*REFUSED["not taken in"][:2], ["`fast` is named here, but the experiment does not use it"]),
     (*REFUSED["beneath what is given"][:2], ["`v` is given, so `fast` beneath it cannot be guarded"]),
-    (*REFUSED["handed on by a kind"][:2], ["`h` names `fast`, but does not stand on it"]),
+    (*REFUSED["handed on by a kind"][:2], ["`h` names `fast`, but is not built on it"]),
 ]
 PARENTS = [("resource on host | dir", "a `host` or a `dir`"), ("resource", "nothing")]
 

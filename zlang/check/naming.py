@@ -204,7 +204,7 @@ def _lost_paths(worker: Instance) -> Iterator[Diagnostic]:
         path = known_pieces(offer.value(Frame(thing)) if offer is not None else thing.values.get(member, ""))[0]
         made_in = [known_pieces(each)[0] for each in places(place.kind, Frame(place))] if place is not None else []
         if any(not way.startswith("/") and (path.startswith(way) or way.startswith(f"{path}/")) for way in made_in):
-            hint = f"a file there has its name alone; else give `{place.label if place else ''}` an absolute path"
+            hint = f"name a file there without a path, or give `{place.label if place else ''}` an absolute path"
             yield Code.LOST_PATH.at(span, path=span.text, name=worker.label, hint=hint)
 
 

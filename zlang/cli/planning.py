@@ -52,7 +52,7 @@ class View(NamedTuple):
         }
         given = [option for option, is_given in views.items() if is_given]
         if len(given) > 1:
-            raise UsageError(f"each shows the plan in its own way: give one of {', '.join(given)}")
+            raise UsageError(f"give only one of {', '.join(given)}")
         if self.as_json and given not in ([], ["--trials"]):
             raise UsageError(f"omit {given[0]}: the JSON has all trials and steps", option="--json")
 
@@ -175,7 +175,7 @@ def _in_full(planned: Planned, number: int) -> None:
         print(f"  {visible(factor.path):{width}}  {visible(level)}")
     for setup in setups:
         where = f" on {' and '.join(reversed(setup.beneath))}" if setup.beneath else ""
-        print(f"\n# {visible(setup.creates or setup.key)}{where}: state {setup.signature}, unless it is in that state")
+        print(f"\n# {visible(setup.creates or setup.key)}{where}: skipped if it is already in state {setup.signature}")
         _write(_step(step) for step in setup.make)
     print("\n# the trial")
     _write(_step(step) for step in trial.steps)

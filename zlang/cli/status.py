@@ -136,7 +136,7 @@ def _list(runs_dir: Path, *, as_json: bool) -> int:
     for name in statuses.unbegun(runs_dir):
         print(f"{visible(name)}  its start was interrupted; `zlang clean` removes it")
     if not listed and not unread:
-        print(f"no runs in {visible(str(runs_dir))}")
+        print(f"no runs in the directory {visible(str(runs_dir))}")
     return code
 
 

@@ -145,7 +145,7 @@ def set_up_once(factors: Sequence[str], limits: Sequence[str], repeat: int, *, h
         factors
     )
     parts += [f"{expected}: inconclusive, because everything is set up only once"] * bool(limits)
-    return f"{'; '.join(parts)}: {cure}"
+    return f"{'; '.join(parts)}; {cure}"
 
 
 def confounded_with_order(factors: Sequence[str], repeat: int, *, are_set_up: bool) -> str:

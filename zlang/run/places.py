@@ -18,7 +18,7 @@ def find(runs: Path, run: str | None = None) -> Path:
     if run is None:
         paths = sorted(every(runs), key=lambda path: (path / "plan.jsonl").stat().st_mtime)
         if not paths:
-            message = f"there are no runs in {runs}"
+            message = f"there are no runs in the directory {runs}"
             raise RunError(message, "choose another directory with --runs")
         return paths[-1]
     for path in (runs / run, Path(run)):

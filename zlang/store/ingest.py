@@ -90,7 +90,10 @@ def ingest(runs: Path, db: Path, progress: Progress | None = None, look: Look | 
     store.check_replaceable(db)
     sources, copies = run_folders(runs)
     if not sources:
-        raise RunError(f"there are no runs in {runs}", "a run's folder holds a journal.jsonl; make one: zlang run FILE")
+        raise RunError(
+            f"there are no runs in the directory {runs}",
+            "a run folder has a file journal.jsonl; create one: zlang run FILE",
+        )
     target = Path(os.path.realpath(db)) if db.exists() else db.absolute()
     try:
         with scratch(_directory_without_wildcards(target.parent)) as place:
