@@ -39,7 +39,7 @@ z_held=''
 z_is_killed=''
 z_found_pids=''
 
-refuse() { printf '\nrefused %s %s\n' "$z_token" "$1"; exit 1; }
+refuse() { printf '\nrefused %s %s\n' "${z_token?}" "$1"; exit 1; }
 
 z_read_uptime() {
   z_up=0

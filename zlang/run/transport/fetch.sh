@@ -35,7 +35,7 @@ z_send() { # NAMES
   [ $# -eq 0 ] || cat -- "$@"
   return 0
 }
-printf '\nready %s\n' "$z_token"
+printf '\nready %s\n' "${z_token?}"
 exec 2>/dev/null
 while read -r z_out; do
   if cd -P -- "$z_folder/$z_out"; then
