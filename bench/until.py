@@ -78,7 +78,7 @@ def main() -> int:
     figures = [
         ("points that `until` does not wrongly call precise", "at least 90 %", span(right)),
         (
-            f"points called precise that are, if at least {ENOUGH} are called precise",
+            f"points called precise that are within 5 %, if at least {ENOUGH} points are called precise",
             "at least 90 %",
             span(right_if_called),
         ),
