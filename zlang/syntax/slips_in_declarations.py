@@ -205,7 +205,7 @@ def other_languages_form(stop: StopPlace) -> Correction | None:
         return "write an option without dashes: `OPTION = VALUE`", None
     if token.text == "(" and stop.expected == "`{`" and any(symbol == "EXPERIMENT" for symbol, _ in stop.read):
         return "write fields in braces: `experiment NAME { on = …  run = … }`", None
-    if token.text == "(" and stop.expected == "`{`" and _ARGUMENT.match(text, token.end):
+    if token.text == "(" and stop.expected == "`{`" and _NAMED_ARGUMENT.match(text, token.end):
         return "write properties in braces: `KIND NAME { PROPERTY = VALUE }`", None
     if stop.expected == "a text" and stop.last == "ASSERT":
         return 'the sentence comes first: `assert "SENTENCE" CONDITION`', None
@@ -253,5 +253,5 @@ _COLONS = re.compile(r"(?<![\w./:%])[\w./%]*\Z")
 _COMMENT = re.compile(r"(?:[^\n\"]*?[ \t])??(//|/\*|--|(?:^|(?<=\n))%)(?=[ \t]+[A-Za-z])")
 _CLOCK = re.compile(r"\d\d?:\d\d:\d\d")
 _WITH_COLONS = re.compile(r"[\w./:%]+")
-_ARGUMENT = re.compile(r'\s*(?:"|[A-Za-z_]\w*\s*=(?!=))')
+_NAMED_ARGUMENT = re.compile(r'\s*(?:"|[A-Za-z_]\w*\s*=(?!=))')
 """An argument with its name, or a text."""
