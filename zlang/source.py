@@ -8,6 +8,8 @@ from zlang.record import Record
 
 TABLE = ".csv"
 """The suffix of an imported file that is a table of figures, not a program."""
+BYTE_ORDER_MARK = "\ufeff"
+"""The sign with which some programs begin a file of text."""
 
 
 class Source:

@@ -44,6 +44,22 @@ def test_lines_of_an_import_may_end_as_on_windows(tmp_path: Path) -> None:
     assert not programs.check(programs.read(str(program)), Overrides()).findings
 
 
+def test_a_table_may_begin_with_the_mark_of_a_spreadsheet(tmp_path: Path) -> None:
+    (tmp_path / "axes.csv").write_bytes(b'\xef\xbb\xbf"record",unit\r\n8k,4k\r\n128k,1M\r\n')
+    program = tmp_path / "program.zexp"
+    program.write_text('let (record, unit) = rows("axes.csv")')
+    assert not programs.check(programs.read(str(program)), Overrides()).findings
+
+
+@pytest.mark.parametrize(("head", "hint"), [("8k,4k", "its first line names its columns"), ("a;b", "by commas")])
+def test_a_table_without_names_of_columns_has_a_hint(tmp_path: Path, head: str, hint: str) -> None:
+    (tmp_path / "axes.csv").write_text(f"{head}\n{head}\n")
+    program = tmp_path / "program.zexp"
+    program.write_text('let (a, b) = rows("axes.csv")')
+    (finding,) = programs.check(programs.read(str(program)), Overrides()).findings
+    assert hint in finding.hint
+
+
 def test_a_program_is_not_endless(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(programs, "_LONGEST", 1000)
     with pytest.raises(RunError, match="cannot read /dev/zero: it has more than 1,000 characters"):

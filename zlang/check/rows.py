@@ -8,7 +8,7 @@ cell is used; without an expected type, a cell is a number, `on` or `off`, or el
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 from zlang import units
 from zlang.check import types
@@ -19,7 +19,7 @@ from zlang.check.typed import resolve_typed
 from zlang.check.types import STRING, Type, Variant
 from zlang.diagnostics import Code, Diagnostic
 from zlang.record import Record
-from zlang.source import Source, Span
+from zlang.source import BYTE_ORDER_MARK, Source, Span
 from zlang.suggest import did_you_mean
 from zlang.syntax import parse, tree
 
@@ -66,7 +66,9 @@ def rows_of(context: Context, node: tree.Call, names: tuple[tree.Word, ...], typ
     path = file.parts[0] if isinstance(file, tree.Text) and len(file.parts) == 1 else None
     if not isinstance(path, str):
         expected = "the path of a CSV file"
-        context.report(Code.WRONG_ARGUMENTS.at(node.span, name=ROWS, expected=expected, found="something else"))
+        hint = 'write it as a text: `rows("axes.csv")`'
+        finding = Code.WRONG_ARGUMENTS.at(node.span, name=ROWS, expected=expected, found="something else", hint=hint)
+        context.report(finding)
         return None
     source = context.table(path, node.span)
     if source is None:
@@ -89,7 +91,8 @@ def rows_of(context: Context, node: tree.Call, names: tuple[tree.Word, ...], typ
         return None
     for line in lines:
         if len(line.texts) != len(head.texts):
-            message = f"this row has {len(line.texts)} cells, and the table {len(head.texts)} columns"
+            cells = "1 cell" if len(line.texts) == 1 else f"{len(line.texts)} cells"
+            message = f"the first line has {len(head.texts)} cells, and this row {cells}"
             context.report(_unpaired(line.span, message, "each row has a cell for each column"))
             return None
     columns = _columns(context, head, names)
@@ -167,20 +170,31 @@ def _columns(context: Context, head: _Line, names: tuple[tree.Word, ...]) -> lis
             return None
     for word in names:
         if word.text not in by_name:
-            hint = did_you_mean(word.text, by_name) or "its columns are " + ", ".join(f"`{name}`" for name in by_name)
+            hint = did_you_mean(word.text, by_name) or _names_of_columns(head, by_name)
             context.report(Code.UNKNOWN_FIELD.at(word.span, subject="the table", name=word.text, hint=hint))
             return None
     return [by_name[word.text] for word in names]
+
+
+def _names_of_columns(head: _Line, names: Iterable[str]) -> str:
+    """Return the names of the columns, or how a first line names them."""
+    listed = ", ".join(f"`{name}`" for name in names)
+    if listed:
+        return f"its columns are {listed}"
+    if len(head.texts) == 1 and re.search(r"[;\t]", head.texts[0]):
+        return "separate its cells by commas"
+    return "its first line names its columns, such as `record,unit`"
 
 
 def _lines(source: Source) -> Iterator[_Line]:
     """Yield the non-empty lines of a table, with their cells."""
     from csv import reader
 
-    ends = [0]
-    for line in source.text.splitlines(keepends=True):
+    ends = [int(source.text.startswith(BYTE_ORDER_MARK))]
+    lines = source.text[ends[0] :].splitlines(keepends=True)
+    for line in lines:
         ends.append(ends[-1] + len(line))
-    rows = reader(source.text.splitlines(keepends=True), skipinitialspace=True)
+    rows = reader(lines, skipinitialspace=True)
     before = 0
     for cells in rows:
         begin, end = ends[before], ends[rows.line_num]

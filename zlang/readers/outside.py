@@ -23,6 +23,7 @@ from zlang.files import Place
 from zlang.metrics import Metric
 from zlang.plan.plan import Factor, Header, Reader, Scalar, Step, Trial
 from zlang.readers.reading import Reading, Window, text_of
+from zlang.source import BYTE_ORDER_MARK
 from zlang.suggest import did_you_mean
 
 NAME = "outside"
@@ -115,7 +116,7 @@ class _Table:
     """The file: its columns and rows."""
 
     def __init__(self, text: str, name: str) -> None:
-        lines = csv.reader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
+        lines = csv.reader(io.StringIO(text.removeprefix(BYTE_ORDER_MARK)), strict=True)
         try:
             filled = [(lines.line_num, row) for row in lines if any(cell.strip() for cell in row)]
         except csv.Error as error:

@@ -11,7 +11,7 @@ import re
 
 from zlang.diagnostics import MOST, Code, Diagnostic
 from zlang.record import Record
-from zlang.source import Source, Span
+from zlang.source import BYTE_ORDER_MARK, Source, Span
 from zlang.suggest import Hint, nearest
 from zlang.syntax.tables import Tables
 from zlang.syntax.tree import Comment
@@ -52,7 +52,6 @@ class Lexed(Record):
     is_closed: bool = True
 
 
-_BYTE_ORDER_MARK = "\ufeff"
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 _GOES_ON_AFTER = {"VBAR", "EQUAL", "COMMA"}
 
@@ -65,7 +64,7 @@ def lex(source: Source, tables: Tables, start: int = 0, end: int | None = None) 
 class _Lexer:
     def __init__(self, source: Source, tables: Tables, start: int, end: int) -> None:
         self.source, self.tables, self.position, self.limit = source, tables, start, end
-        if start == 0 and source.text.startswith(_BYTE_ORDER_MARK):
+        if start == 0 and source.text.startswith(BYTE_ORDER_MARK):
             self.position = 1
         self.following: tuple[int, str | None] = (-1, None)
         self.tokens: list[Token] = []
