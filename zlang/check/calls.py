@@ -11,7 +11,7 @@ from zlang.check.expressions import Context, combine, dimension_of, guarded, not
 from zlang.check.functions import FUNCTIONS, Function
 from zlang.check.functions import call as call_function
 from zlang.check.program import Expr, Symbol, Value
-from zlang.check.typed import with_unit
+from zlang.check.typed import one_for_several, with_unit
 from zlang.check.types import Type, Variant
 from zlang.diagnostics import Code
 from zlang.suggest import Hint, did_you_mean
@@ -186,9 +186,7 @@ def _resolve_variant(context: Context, node: tree.Call, variants: Sequence[Varia
     """Resolve a word and the value that it carries; `variants` differ in the type of that value."""
     if len(node.arguments) != 1:
         result, name = f"{len(node.arguments)} values", variants[0].name
-        is_list = any(each.has_thing for each in variants) and node.arguments
-        listed = f"{name}([{', '.join(argument.span.text for argument in node.arguments)}])"
-        hint = Hint(f"write them as a list: `{listed}`", node.span.text, listed) if is_list else ""
+        hint = one_for_several(context, _kinds_named(context, node.arguments))
         context.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected="one value", found=result, hint=hint))
         return unknown(node.span)
     carried_scalars = frozenset(each.field[1] for each in variants if each.field and not each.has_thing)
@@ -198,12 +196,19 @@ def _resolve_variant(context: Context, node: tree.Call, variants: Sequence[Varia
         offers = [f"something with `{each.field[1]}`" for each in variants if each.field and each.has_thing]
         wanted = " or ".join([*([str(Type(carried_scalars))] if carried_scalars else []), *offers])
         name = f"{variants[0].name}(…)" if offers else f"{variants[0].name}({(variants[0].field or [''])[0]})"
-        hint = with_unit(argument, Type(carried_scalars))
+        several = one_for_several(context, argument.type.element.kinds) if argument.type.element else ""
+        hint = several or with_unit(argument, Type(carried_scalars))
         context.report(Code.WRONG_TYPE.at(argument.span, name=name, expected=wanted, found=argument.type, hint=hint))
         return unknown(node.span)
     carried = argument.type.kinds | argument.type.beneath
     type_ = Type(words=(variant,), beneath=carried, used=argument.type.used)
     return combine(context, node.span, type_, lambda at: Symbol(variant.name, argument.value(at)), [argument])
+
+
+def _kinds_named(context: Context, nodes: Sequence[tree.Expr]) -> frozenset[str]:
+    """Return the kinds of the things that some expressions name."""
+    names = [node for node in nodes if isinstance(node, tree.Name) and context.scope.lookup(node.path[0], node.span)]
+    return frozenset().union(*(resolve(context, name).type.kinds for name in names))
 
 
 def _can_carry(context: Context, variant: Variant, type_: Type) -> bool:

@@ -26,7 +26,7 @@ from zlang.check.program import (
     merge_axes,
 )
 from zlang.check.scope import Path
-from zlang.check.typed import resolve_typed
+from zlang.check.typed import one_for_several, resolve_typed
 from zlang.check.types import STRING, Type, Variant, is_text
 from zlang.check.values import show
 from zlang.diagnostics import Code, Diagnostic, ProgramError
@@ -310,7 +310,7 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
         possible = _possible_parents(context, kind)
         hint = "it is on " + " or ".join(f"a `{name}`" for name in possible) if possible else ""
         if resolved.type.element is not None:
-            hint = _one_for_several(context, resolved.type.element.kinds) or hint
+            hint = one_for_several(context, resolved.type.element.kinds) or hint
         if not expected:
             place, expected = f"`{kind.name}`", "declared without `on`"
             hint = "an experiment says what it happens to: `during = NAME`" if kind.role == "event" else ""
@@ -318,17 +318,6 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
             Code.WRONG_ROLE.at(resolved.span, place=place, expected=expected, found=resolved.type, hint=hint)
         )
     return resolved
-
-
-def _one_for_several(context: Context, kinds: Iterable[str]) -> str:
-    """Return the hint to declare one thing instead of a list of things, if the list has things of such a kind."""
-    for kind in filter(None, map(context.scope.kind_called, sorted(kinds))):
-        if kind.role == "machine":
-            return f"for several machines at once, declare a group of them: see `zlang kinds {kind.name}`"
-        lists = [name for name in kind.required if kind.properties[name].type.element]
-        if lists:
-            return f"declare one `{kind.name}` for all of them, with lists: `{' = […]  '.join(lists)} = […]`"
-    return ""
 
 
 def _possible_parents(context: Context, kind: Kind) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
 from zlang import units
@@ -119,6 +119,19 @@ def _share_of(expected: Type) -> str:
     """Return the hint for a share where another number is expected."""
     is_count = not expected.scalars - {"count", "number"}
     return "write a number: a share of it is not known here" if is_count else "write a share of something as `50% of …`"
+
+
+def one_for_several(context: Context, kinds: Iterable[str]) -> str:
+    """Return the hint to declare one thing instead of a list of things, if the list has things of such a kind."""
+    for kind in filter(None, map(context.scope.kind_called, sorted(kinds))):
+        if kind.role == "machine":
+            return f"for several machines at once, declare a group of them: see `zlang kinds {kind.name}`"
+        lists = [name for name in kind.required if kind.properties[name].type.element]
+        if lists:
+            return f"declare one `{kind.name}` for all of them, with lists: `{' = […]  '.join(lists)} = […]`"
+        if "blocks" in kind.offers and "count" in kind.properties:
+            return f"declare one `{kind.name}` for all of them, with `count = …`"
+    return ""
 
 
 def with_unit(option: Expr, expected: Type) -> Hint:
