@@ -14,7 +14,7 @@ ENTRIES = {
     "if": "choose a value instead: `NAME = if CONDITION then A else B`",
     "def": "write a function as `let NAME(x) = …`",
     "function": "write a function as `let NAME(x) = …`",
-    "fn": "write a function as `let NAME(x) = …`",
+    **dict.fromkeys(("fn", "fun", "func"), "write a function as `let NAME(x) = …`"),
     "from": "write `import MODULE`: all kinds of the module are then known",
     "include": 'write `import "./lab.zexp"`',
     "require": 'write `import "./lab.zexp"`',
@@ -84,6 +84,7 @@ VALUE_WORDS = {
     **dict.fromkeys(("seconds", "second", "sec", "secs", "minutes", "minute", "hours", "hour", "days", "day"), _TIMES),
     "if": "write `if CONDITION then A else B`",
     ".": 'write a function before its value: `len(x)`; texts are joined as `"{a}{b}"`',
+    "mod": "write a remainder as `a % b`, with spaces around the sign",
     ",": "write one value, a choice `a | b`, or a list `[a, b]`",
 }
 """Words behind a value."""

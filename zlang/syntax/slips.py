@@ -44,6 +44,7 @@ SLIPS = (
     values.sign,
     values.choice,
     values.braces,
+    values.operation,
     values.number,
     declarations.made,
     experiments.measures,

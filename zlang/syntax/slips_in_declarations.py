@@ -21,6 +21,13 @@ def parameter(stop: StopPlace) -> Correction | None:
         return f"parameters have no types: `let {typed[1]}({typed[2]}) = …`", None
     if function := _FUNCTION.match(text, begin):
         return f"write a function as `let {function[1]}({function[2] or function[3]}) = …`", None
+    if token.text == ")" and (empty := _NO_PARAMETERS.match(text, begin)):
+        hint = f"a function has parameters: write a value as `let {empty[1]} = …`"
+        return hint, stop.fix(*empty.span(2), "", is_safe=False)
+    if token.text in {"with", "(", "{"} and (named := _IMPORTED_AS.match(text, begin)):
+        if not named[1].startswith('"'):
+            return "remove the values: a module of the library has no params", None
+        return 'write the values in braces: `import "./lab.zexp" as NAME { PARAM = VALUE }`', None
     if token.text in {"extends", "from", "like", "inherits"} and stop.expected == "`:`":
         return "write `kind NAME: KIND { … }`", stop.fix(stop.end, token.end, ":")
     if token.type == "FIELD" and stop.last == "WITH":
@@ -154,7 +161,8 @@ def head(stop: StopPlace, words: int) -> Correction | None:
     is_headed = stop.expected == "`{`" and words > 1
     if is_headed and token.text in {"in", "at", "under", "of"}:
         return "write `on`: `KIND NAME on PARENT { … }`", stop.fix(token.start, token.end, "on", is_safe=False)
-    is_name = (stop.expected == "a name" and stop.last != "COLON") or stop.last in {"LET", "PARAM"}
+    is_in_value = stop.last in {"COLON", "DOT", "IS", "NOT"}
+    is_name = (stop.expected == "a name" and not is_in_value) or stop.last in {"LET", "PARAM"}
     if is_name and token.type == "NUMBER":
         return "a name begins with a letter", None
     if misspelt((text[begin:].split() or [""])[0]):
@@ -243,6 +251,9 @@ _FUNCTION = re.compile(
     r"(?:(?<=[ \t])([A-Za-z_]\w*)[ \t]*=(?!=)|=[ \t]*\(?([A-Za-z_][\w, ]*?)\)?[ \t]*[=-]>)"
 )
 """A function as in ML, or with an arrow."""
+_NO_PARAMETERS = re.compile(r"[ \t]*let[ \t]+([A-Za-z_]\w*)[ \t]*(\([ \t]*\))[ \t]*=")
+_IMPORTED_AS = re.compile(r'[ \t]*import[ \t]+("[^"\n]*"(?=[ \t]+as\b)|\w+)(?:[ \t]+as[ \t]+\w+)?[ \t]*(?:with\b|[({])')
+"""An import with values, up to their first bracket or `with`."""
 _IMPORTED = re.compile(r"[ \t]*import[ \t]+([\w./-]+\.zexp)\b")
 _CHOICE_OF_KINDS = re.compile(
     r"[ \t]*\(?[ \t]*([a-z_]\w*(?:[ \t]*\|[ \t]*[a-z_]\w*)+)[ \t]*\)?"

@@ -48,6 +48,10 @@ def part_of_kind(stop: StopPlace) -> Correction | None:
     if token.type == "STRING" and (metric := _METRIC_OF_TEXT.search(line)):
         hint = f'say how it is found: `metric {metric[1]}: {metric[2]} = regex "…"`, `json "…"` or `csv "…"`'
         return hint, stop.fix(token.start, token.start, "regex ", is_safe=False)
+    if token.type == "STRING" and (reader := _READER_BEFORE.search(line)):
+        if reader[1] in {"csv", "json", "regex"}:
+            return f'say what is measured: `metric NAME: TYPE = {reader[1]} "…" {{ from = {token.text} }}`', None
+        return f'write it into an action: `run {{ sh "…"  reads {reader[1]} {token.text} }}`', None
     if token.type in {"NAME", "FIELD"} and _METRIC_BEFORE.search(line):
         return f'say what it measures: `metric {token.text}: duration = regex "…" in ms`', None
     return None
@@ -68,4 +72,5 @@ _KIND_ALONE = re.compile(r"^[ \t]*kind[ \t]+\w+[ \t]*\Z")
 _NEEDS_BEFORE = re.compile(r"\bneeds[ \t]+(\w+(?:[ \t]*\|[ \t]*\w+)*)\s*\Z")
 _ACTION_BEFORE = re.compile(r"[ \t{][a-z]\w*[ \t]*\{[ \t]*\Z")
 _METRIC_OF_TEXT = re.compile(r"\bmetric[ \t]+(\w+)[ \t]*:[ \t]*(\w+)[ \t]*=[ \t]*\Z")
+_READER_BEFORE = re.compile(r"\breads[ \t]+(\w+)[ \t]+\Z")
 _METRIC_BEFORE = re.compile(r"\bmetric[ \t]+\Z")

@@ -93,6 +93,8 @@ def braces(stop: StopPlace) -> Correction | None:
         return f"write `{base[1]} with {{ … }}`", fix
     if inserted := _INSERTED.match(text, token.start):
         return f"write the name alone: `{inserted[1]}`", stop.fix(*inserted.span(), inserted[1], is_safe=False)
+    if stop.last == "EQUAL" and (options := _EXTRA_BEFORE.search(text, 0, token.start)):
+        return f'write options as a list of texts: `{options[1]} = ["NAME=VALUE"]`', None
     if stop.last == "EQUAL" and _FIELD_IN.match(text, token.end):
         return "write the kind before the braces: `KIND { PROPERTY = VALUE }`", None
     if base := _BASE_SPREAD.match(text, token.end):
@@ -147,6 +149,20 @@ def number(stop: StopPlace) -> Correction | None:
     return None
 
 
+def operation(stop: StopPlace) -> Correction | None:
+    """A remainder without spaces, or a value of a list after a dot."""
+    token, text = stop.token, stop.text
+    if token.type != "NUMBER":
+        return None
+    if stop.follows("%") and (sides := _REMAINDER.search(text, 0, token.end)):
+        written = f"{sides[1]} % {sides[2]}"
+        return f"write spaces around the sign: `{written}`", stop.fix(*sides.span(), written)
+    if stop.last == "DOT" and (item := _DOT_AFTER.search(text, 0, token.start)):
+        written = f"{item[1]}[{token.text}]"
+        return f"write `{written}`", stop.fix(item.start(), token.end, written, is_safe=False)
+    return None
+
+
 def schedule(stop: StopPlace) -> Correction | None:
     """A schedule without its brackets, without a comma, or with a part that has no duration."""
     token, text = stop.token, stop.text
@@ -175,6 +191,8 @@ def sign(stop: StopPlace) -> Correction | None:
     if is_field and token.type == "NAME" and (changed := _CHANGED.match(text, token.end)):
         hint = f"a field has one value: write `{token.text} = …`"
         return hint, stop.fix(token.end, changed.end(), " =", is_safe=False)
+    if is_field and token.text.endswith("extra") and _BLOCK.match(text, token.end):
+        return f'write options as a list of texts: `{token.text} = ["NAME=VALUE"]`', None
     if is_field and token.type == "NAME" and token.text not in CLAUSES and _BLOCK.match(text, token.end):
         return "there are no blocks within a block: put its fields into the block around it", None
     if token.text in {"AND", "OR", "NOT", "IN", "IS"} and stop.is_condition:
@@ -216,6 +234,10 @@ def copied(stop: StopPlace) -> Correction | None:
     if stop.expected == "the end of the line" and (base := _COPY_OF.search(text, 0, token.end)):
         written = f"{token.text} with"
         return f"write `{written} {{ … }}`", stop.fix(base.start(1), token.end, written, is_safe=False)
+    if token.text == "for" and _LIST_OF_LIST.search(text, 0, token.start):
+        return "a list has one `for`; two names that are choices give all combinations", None
+    if stop.expected == "`for`":
+        return "write a list as `[VALUE for NAME in LIST]`", None
     if stop.expected == "the end of the line" and text[: stop.end].endswith("= for"):
         return "write a list as `[VALUE for NAME in LIST]`", None
     return None
@@ -236,7 +258,7 @@ def foreign_value(stop: StopPlace) -> Correction | None:
         return "write `if CONDITION then A else B`", None
     if token.text == "[" and stop.expected == "the end of the line" and stop.follows("]"):
         return "give the list a name: `let xs = [1, 2]`, and write `xs[0]`", None
-    if stop.last in {"IS", "NOT"} and "IS" in symbols[-2:] and token.type in {"NUMBER", "STRING", "LSQB"}:
+    if stop.last in {"IS", "NOT"} and "IS" in symbols[-2:] and token.type in {"NUMBER", "STRING", "LSQB", "LPAR"}:
         begin_of_is = text.rindex("is", 0, token.start)
         sign = "!=" if stop.last == "NOT" else "=="
         return f"use `{sign}` to compare values", stop.fix(begin_of_is, token.start, f"{sign} ")
@@ -255,6 +277,10 @@ def foreign_value(stop: StopPlace) -> Correction | None:
 
 
 _COPY_OF = re.compile(r"=[ \t]*((?:copy|new|extend|like)[ \t]+[A-Za-z_]\w*)\Z")
+_DOT_AFTER = re.compile(r"([A-Za-z_](?:\w*[A-Za-z_])?)\.\Z")
+_REMAINDER = re.compile(r"(?<![\w.])(\d[\w.]*)%(\d[\w.]*)\Z")
+_LIST_OF_LIST = re.compile(r"\[[^\[\]\n]*[ \t]for[ \t][^\[\]\n]*[ \t]in[ \t][^\[\]\n]*\Z")
+_EXTRA_BEFORE = re.compile(r"\b(\w*extra)[ \t]*=[ \t]*\Z")
 _ITEM = re.compile(r"\w\[[^\[\]\n]*\]\Z")
 _ENTRY = re.compile(r"[ \t]+[A-Za-z_][\w-]*[ \t]*(?:\{|on\b)")
 _KEY_OR_FIELD = re.compile(r"[ \t]*[A-Za-z_][\w-]*[ \t]*[=:]")
