@@ -362,7 +362,10 @@ def test_one_shell_sends_the_files_of_many_directories(shell: list[str], tmp_pat
 
 @pytest.mark.parametrize(
     ("behind", "problem"),
-    [(b"more\n--\n", "'more\\\\n' is not the hash of a file"), (b"%b  ./x\n--\n" % (b"0" * 64), "something follows the last file")],
+    [
+        (b"more\n--\n", "'more\\\\n' is not the hash of a file"),
+        (b"%b  ./x\n--\n" % (b"0" * 64), "something follows the last file"),
+    ],
     ids=["words", "a file"],
 )
 def test_data_after_the_last_file_are_refused(tmp_path: Path, behind: bytes, problem: str) -> None:
