@@ -136,7 +136,7 @@ def test_doctor_visits_every_machine(zlang: Zlang, bed: Bed) -> None:
     assert abs(machine["clock"]["ahead"] - 3) < 0.5 + machine["clock"]["error"]
     assert machine["contradictions"][0].startswith("`san1` has cores = 4096 in the program")
     assert "missing: apt-get install odd" in zlang("doctor", "program.zexp", code=1).out
-    assert "`san1` needs `odd_tool`" in zlang("run", "program.zexp", "--yes", code=1).err
+    assert "on `san1`, `odd_tool` is missing" in zlang("run", "program.zexp", "--yes", code=1).err
 
 
 def test_output_of_a_login_shell_is_discarded(zlang: Zlang, bed: Bed) -> None:

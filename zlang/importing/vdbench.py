@@ -129,7 +129,10 @@ class _Run:
         """The loads of a run: each workload on each of its targets."""
         streams = list(self._streams())
         if not streams:
-            raise RunError(f"rd={self.run.name} names no workload that is defined", "`wd=` has the name of one above")
+            raise RunError(
+                f"rd={self.run.name} names no workload that is defined",
+                "write in `wd=` the name of a workload that is defined above",
+            )
         for name, option in _OPTION_OF.items():
             for key in (f"for{name}", name):
                 if values := self.run.parameters.get(key):

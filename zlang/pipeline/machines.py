@@ -93,5 +93,5 @@ def _lacking(visited: Visit) -> Iterator[RunError]:
         yield RunError(visited.problem, visited.hint)
     for tool in visited.tools:
         if tool.path is None:
-            message = "must be run by root" if tool.name == "root" else f"needs `{tool.name}`"
-            yield RunError(f"what is done on `{visited.host}` {message}", tool.hint)
+            message = "zlang must run as root" if tool.name == "root" else f"`{tool.name}` is missing"
+            yield RunError(f"on `{visited.host}`, {message}", tool.hint)

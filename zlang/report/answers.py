@@ -206,7 +206,7 @@ def _unmeasured_metric(finding: Diagnostic) -> str:
 def with_log_axis(plots: Sequence[Drawn]) -> list[Drawn]:
     """Return the plots with a logarithmic axis for the measures. Raises RunError."""
     if any(plot.form not in {Form.LINES, Form.POINTS} for plot in plots):
-        raise RunError("only lines, bars and points have a logarithmic axis", "leave out --log")
+        raise RunError("only lines, bars and points have a logarithmic axis", "omit --log")
     return [replace(plot, plot=replace(plot.plot, is_log=True), ends=None) for plot in plots]
 
 

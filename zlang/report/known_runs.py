@@ -55,7 +55,7 @@ def trials_of(db: Path, run: str | None) -> Trials:
     candidates = {str(name): (str(experiment), str(title), repeat) for name, experiment, title, repeat, *_ in runs}
     parts = {str(name): (plan, part) for name, *_, plan, part in runs if part is not None}
     if not candidates:
-        raise RunError(f"{db} holds no run", f"zlang ingest DIR --db {db}")
+        raise RunError(f"{db} has no runs", f"build it from run folders: zlang ingest DIR --db {db}")
     name = next(iter(candidates)) if run is None else Path(run).name
     if name not in candidates:
         raise RunError(

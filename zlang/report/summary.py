@@ -203,7 +203,7 @@ def _experiment(db: Path, wanted: str | None) -> tuple[str, str]:
     ).rows
     candidates = {str(name): str(schema) for name, schema in rows}
     if not candidates:
-        raise RunError(f"{db} holds no experiment", f"zlang ingest DIR --db {db}")
+        raise RunError(f"{db} has no experiments", f"build it from run folders: zlang ingest DIR --db {db}")
     name = next(iter(candidates)) if wanted is None else wanted
     if name not in candidates:
         raise RunError(f"there is no experiment `{name}` in {db}", did_you_mean(name, candidates))

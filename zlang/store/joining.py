@@ -162,7 +162,7 @@ def _elapsed(attempt: Attempt) -> float:
 def _within(place: Path, name: str) -> Path:
     """A path below a directory. Raises RunError if a name in a plan leads outside it."""
     if ".." in name.split("/"):
-        raise RunError(f"the plan is damaged: `{name}` is not a place of its own")
+        raise RunError(f"the plan is damaged: `{name}` leads outside the run folder")
     return place / name
 
 
