@@ -276,6 +276,11 @@ class ClauseExpressions:
             hint = '`overall` encloses the whole condition: `expect "…" overall(…)`'
             self.report(Code.UNEXPECTED.at(node.span, expected="a value", found="`overall`", hint=hint))
             return unknown(node.span)
+        if not node.arguments and (name in types.AGGREGATES or PERCENTILE.fullmatch(name)):
+            usable = self.words.distributions if PERCENTILE.fullmatch(name) else self.words.metrics
+            hint = f"write a metric in the parentheses, such as `{name}({next(iter(usable), 'METRIC')})`"
+            self.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected="a metric", found="nothing", hint=hint))
+            return unknown(node.span)
         if not is_aggregate(node):
             return resolve_call(context, node, expected)
         if self.is_of_ratio and not self.inside and self.is_of_other(node):
