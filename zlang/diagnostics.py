@@ -111,7 +111,7 @@ class Code(Enum):
     ASSERTED = ("E337", "{message}")
     STREAMS_CLASH = ("E339", "{message}")
     LOST_PATH = ("E341", "`{path}` is not relative to the directory in which `{name}` runs")
-    EVENT_ON_GIVEN = ("E340", "`{event}` would happen to `{name}`, which is given")
+    EVENT_ON_GIVEN = ("E340", "`{event}` would act on `{name}`, which is given")
     SHARED_CACHE = ("E338", "`{name}` is given, so `{protocol}` must not empty its cache")
 
     BAD_KIND = ("E401", "{message}")

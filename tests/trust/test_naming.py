@@ -481,7 +481,7 @@ FINDINGS = {
     "from its directory": ('"cd /dev/disk/by-id && dd of=ata-FAST_1"', ADD),
     "handed on by a kind": ("fast.blocks", f"{STANDS}`host`: `on fast`"),
     "as the place of a corpus": (f'"{ID}"', f"{STANDS}`dir`: `on fast`"),
-    "beneath what is given": ("g", "remove `given`, and the run makes it; or remove `on fast`"),
+    "beneath what is given": ("g", "remove `given`, and the run creates it; or remove `on fast`"),
 }
 """At which text of the program `check` finds it, and what its hint says to write."""
 

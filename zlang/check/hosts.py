@@ -177,7 +177,7 @@ def lacking(thing: Instance, host: Instance | None) -> Iterator[Diagnostic]:
         if host and since and isinstance(has, str) and versions.compare_versions("<", has, since[1]):
             words = {"name": name, "tool": since[0], "since": since[1], "host": f"`{host.label}`", "has": has}
             finding = Code.TOO_OLD.at(thing.places[name], **words)
-            yield finding.also(host.places[since[0]], "said here") if since[0] in host.places else finding
+            yield finding.also(host.places[since[0]], "stated here") if since[0] in host.places else finding
 
 
 def rehearsal_findings(experiment: Experiment, every: Sequence[Stream], protocol: Kind | None) -> Iterator[Diagnostic]:

@@ -143,7 +143,7 @@ def findings_of_made(experiment: Experiment, trial: TrialThings) -> Iterator[Dia
     for instance in trial.made:
         below = next((under for under in chain(instance)[:-1] if under.kind.armed), None)
         if instance.is_given and below is not None and instance.span is not None:
-            hint = f"remove `given`, and the run makes it; or remove `on {below.label}`"
+            hint = f"remove `given`, and the run creates it; or remove `on {below.label}`"
             yield Code.GIVEN_ON_DEVICE.at(instance.span, name=instance.label, device=below.label, hint=hint)
         under = instance.parent
         if under is not None and under.is_given and not instance.is_given and _may_be_taken(instance, under):
