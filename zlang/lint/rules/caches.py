@@ -498,7 +498,7 @@ def disks_are_virtual(trial: TrialView) -> TrialFinding | None:
     if not (trial.is_cold or trial.run.is_("uncached")) or any(thing.is_("remote") for thing in trial.beneath):
         return None
     message = f"`{machine.name}` is a virtual machine: its hypervisor may cache what is cold in the guest"
-    return TrialFinding(machine, ("virtual",), message, "mention it with the results, or measure on a physical machine")
+    return TrialFinding(machine, ("virtual",), message, "state this with the results, or measure on a physical machine")
 
 
 @RULES.add("ZL051", "no-warmup", WARNING)

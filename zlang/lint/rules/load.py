@@ -269,7 +269,7 @@ def too_full(trial: TrialView) -> TrialFinding | None:
     holding, taken, part = fullest.holding, fullest.taken, share(round(fullest.part, 2))
     message = f"{size(taken)} fills {part} of `{fullest.thing.name}`, and a nearly full one behaves differently"
     most = _FULL * fullest.most * fullest.held / taken
-    hint = f"hold {size(most // _MIB * _MIB)} at most, or make the fill level a factor"
+    hint = f"store at most {size(most // _MIB * _MIB)}, or make the fill level a factor"
     return TrialFinding(holding, ("holds",), message, hint)
 
 

@@ -407,7 +407,9 @@ def stability_only_assumed(trial: TrialView) -> TrialFinding | None:
     untrue = next((thing for thing in trial.beneath if thing.is_("ignores_sync")), None)
     if untrue is not None:
         message = f"`{untrue.name}` reports writes as stable before they are, so do not compare it with one that waits"
-        return TrialFinding(untrue, ("ignores_sync",), message, "make it wait, or compare it only with its like")
+        return TrialFinding(
+            untrue, ("ignores_sync",), message, "make it wait, or compare it only with what does the same"
+        )
     log = trial.having("log_device")
     if log is None or not log.is_not("log_device") or not is_stable:
         return None

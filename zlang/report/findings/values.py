@@ -91,8 +91,8 @@ def values_are_in_two_groups(results: Results) -> Iterator[str]:
     The same trial has two outcomes: on a fast and a slow part of a disk, with a good and a bad layout of the file, or
     with and without a cache. Neither their median nor their mean is typical, and an interval over both says little.
     zlang reports two groups if they are more than five times their own spread apart and the smaller one has at least
-    a fifth of the values. The two halves of a normal distribution are 2.6 times their spread apart. Two groups cannot
-    be told with fewer than 16 trials.
+    a fifth of the values. The two halves of a normal distribution are 2.6 times their spread apart. With fewer than
+    16 trials, zlang does not look for groups.
 
     ```csv found
     bs,read_iops
