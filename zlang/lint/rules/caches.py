@@ -49,7 +49,7 @@ def working_set_in_cache(trial: TrialView) -> TrialFinding | None:
     measure, say `cache = hot`.
 
     This is a warning and not an error, because a cold pass that reads each block once is sound at any size. So is a
-    load at a rate that is over before it comes to a block for the second time.
+    load at a fixed rate that ends before it reads any block for the second time.
 
     ```zexp wrong
     import fio

@@ -152,9 +152,10 @@ def small_transfers(trial: TrialView) -> TrialFinding | None:
 def over_capacity(trial: TrialView) -> TrialFinding | None:
     """The data do not fit.
 
-    The layout would fail half-way, and so would the run. zlang does not know how much space a file system uses for
+    The run would fail while it writes the data. zlang does not know how much space a file system uses for
     itself, so a file that barely fits may not fit either. It does know how much space some file systems need at
-    least: xfs needs 300 MiB. The quota of a dataset is room, too, and each of several `copies` of a block takes some.
+    least: xfs needs 300 MiB. The quota of a dataset limits the room, too, and each of
+    several `copies` of a block needs its own.
 
     ```zexp wrong
     import fio
@@ -345,13 +346,13 @@ def closed_loop(trial: TrialView) -> TrialFinding | None:
 
     If you know the rate that users need, use it. If you do not, measure the highest rate of the device without a rate
     limit, and then use shares of it, such as 25, 50, 75 and 90 %. Below the knee, latencies hardly change with the
-    rate. At 100 % and above, the queue grows for as long as you measure, and the percentiles only show for how long
-    that was.
+    rate. At 100 % and above, the queue grows for as long as you measure, and the percentiles only show how
+    long you measured.
 
     A job of fio starts no operation while it waits for a slow one. So use many jobs with a small rate each: while one
     waits, the others go on. fio applies the rate to each job: with `numjobs = 16`, set a sixteenth of it. With
-    `io_submit_mode = offload`, fio does not wait for slow operations at all. But fio 3.33 sometimes hangs when it
-    starts with this option, in 5 of 20 starts on a busy machine, and later releases fixed other hangs of it. zlang
+    `io_submit_mode = offload`, fio does not wait for slow operations at all. But with this option, fio 3.33 sometimes
+    hangs when it starts: in 5 of 20 starts on a busy machine. Later releases fixed other hangs of this option. zlang
     ends such a trial at its timeout, and it does not count.
 
     ```zexp wrong
@@ -399,7 +400,7 @@ def closed_loop(trial: TrialView) -> TrialFinding | None:
 
 @RULES.add("ZL084", "regular-arrivals", NOTE)
 def regular_arrivals(trial: TrialView) -> TrialFinding | None:
-    """Operations that start at equal intervals never come together.
+    """Operations that start at equal intervals do not queue.
 
     By default, a load at a fixed rate starts its operations at equal intervals. Requests of independent users arrive at
     random, sometimes several at once, and then wait in a queue. A regular load of the same rate never waits like that,
