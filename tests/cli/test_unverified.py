@@ -9,6 +9,8 @@ import pytest
 from command_line import Zlang
 from run_folders import RunBuilder, factor
 
+from zlang.run import seal
+
 WHY = "its results cannot be verified: it has no seal, or a damaged one"
 QUERY = "select count(*) as trials from trials"
 
@@ -55,3 +57,13 @@ def test_a_query_cannot_hide_the_warning(tmp_path: Path) -> None:
     assert WHY in zlang("sql", "--write", "delete from problems").err
     zlang("sql", "--write", "drop table problems")
     assert zlang("sql", QUERY, "--format", "csv").out == "trials\n1\n"
+
+
+def test_ingest_notices_a_new_seal_and_another_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The journal is the same, so nothing else would make `ingest` read the run again."""
+    zlang = _runs(tmp_path, 1)
+    assert WHY in zlang("ingest", "runs").err
+    seal.write(tmp_path / "runs" / "run0", "run0")
+    assert WHY not in zlang("ingest", "runs").err
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "of another user"))
+    assert "it was sealed by another user or on another machine" in zlang("ingest", "runs").err

@@ -24,6 +24,8 @@ from zlang.run import findings
 
 FILE = "seal"
 _SEALED = ("plan.jsonl", "directory", "armed", "machines", findings.FILE)
+FILES = (*_SEALED, FILE)
+"""The seal of a folder, and the files that it covers."""
 _NEWER = _SEALED[3:]
 """Files that folders of earlier releases do not have; the seal does not cover absent ones."""
 _KEY_BYTES = 32
@@ -65,6 +67,14 @@ def _read_key(path: Path) -> bytes:
         message = f"the key {path} is damaged: it has to have {_KEY_BYTES} bytes"
         raise RunError(message, f"delete it; folders that it sealed then need --trust: rm {path}")
     return key
+
+
+def key_name() -> str:
+    """Identify this user's key without revealing it; empty if there is no key that can be used."""
+    try:
+        return _name_of(_read_key(key_file()))
+    except (RunError, OSError):
+        return ""
 
 
 def authenticate(key: bytes, parts: Iterable[bytes]) -> str:

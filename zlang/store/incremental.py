@@ -1,8 +1,9 @@
 """The runs in an existing database that need not be read again.
 
 In: the database that will be replaced, and the run folders. Out: the unchanged runs, and SQL that copies their rows.
-Rule: a run is kept only if its journal, plan and findings are unchanged, and were read by the same readers into the
-same tables. Otherwise it is read again, so the result is the same as if everything had been read.
+Rule: a run is kept only if its journal and what its seal covers are unchanged, and were read by the same readers into
+the same tables, for a user with the same key. Otherwise it is read again, so the result is the same as if everything
+had been read.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import orjson
 from zlang import own_code
 from zlang.errors import RunError
 from zlang.metrics import Metric
-from zlang.run import findings
+from zlang.run import seal
 from zlang.store import store
 from zlang.store.columns import Column, Role, RunColumns, RunFactor
 from zlang.store.folders import FolderSource
@@ -45,10 +46,10 @@ class UnchangedRun:
 
 
 def mark(source: FolderSource, code: str) -> str:
-    """A fingerprint that changes with a run folder's journal, plan or findings, and with the code that reads them."""
+    """A fingerprint that changes with a run's journal, seal and sealed files, and with the code that reads them."""
     shown = []
     folders = (source.folder, *source.others)
-    for path in (path for each in folders for path in (each.journal, each.plan, each.path / findings.FILE)):
+    for path in (path for each in folders for path in (each.journal, *(each.path / name for name in seal.FILES))):
         try:
             status = path.stat()
         except OSError:

@@ -22,6 +22,7 @@ import orjson
 from zlang.errors import RunError, reason_of
 from zlang.files import copy_attributes, scratch
 from zlang.metrics import Metric
+from zlang.run import seal
 from zlang.run.journal import Lines
 from zlang.run.unverified import UNVERIFIED
 from zlang.store import incremental, joining, load, query, store
@@ -141,7 +142,7 @@ def _build(
     ingested = Ingested()
     experiments: dict[str, StoredExperiment] = {}
     copied = {copy.run for copy in copies}
-    code = incremental.code(look.code if look else ())
+    code = f"{incremental.code(look.code if look else ())} {seal.key_name()}"
     marks = {source.run: incremental.mark(source, code) for source in sources if source.run not in copied}
     unchanged_runs, ingested.dropped = incremental.unchanged(target, marks, {source.run for source in sources})
     with Staging(built.parent) as staging:
