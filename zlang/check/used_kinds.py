@@ -24,8 +24,7 @@ def resolve_used_kinds(program: Program, experiment: Experiment) -> tuple[Kind, 
     kinds = tuple(_with_parents(program, names | {_MACHINE}))
     has_machines = any(kind.role == "machine" and kind.name in names for kind in kinds)
     platforms = {"", *(PLATFORMS if has_machines else PLATFORMS[:1])}
-    protocols = [experiment.protocols[word.name] for word in experiment.cache.type.words]
-    for kind in (*kinds, *protocols):
+    for kind in (*kinds, *_protocols(experiment)):
         for action in kind.actions.values():
             if action.platform in platforms:
                 _ = action.commands
@@ -34,6 +33,16 @@ def resolve_used_kinds(program: Program, experiment: Experiment) -> tuple[Kind, 
         for name in {*kind.own_traits, *(_PLANNED & kind.traits.keys())}:
             _ = kind.traits[name]
     return kinds
+
+
+def has_own_kinds(program: Program, experiment: Experiment) -> bool:
+    """Whether the experiment can use kinds of a user: their commands may have no value at some points."""
+    return any(kind.is_own for kind in (*_with_parents(program, _names(experiment)), *_protocols(experiment)))
+
+
+def _protocols(experiment: Experiment) -> list[Kind]:
+    """Return the protocols that the experiment names by a word."""
+    return [experiment.protocols[word.name] for word in experiment.cache.type.words]
 
 
 def _names(experiment: Experiment) -> set[str]:

@@ -163,6 +163,8 @@ def _without_commands(checked: Checked, work: Afresh) -> Iterator[Diagnostic]:
     for experiment in checked.program.experiments.values():
 
         def find(experiment: Experiment = experiment) -> SubjectResult:
+            if not used_kinds.has_own_kinds(checked.program, experiment):
+                return (), ""
             used_kinds.resolve_used_kinds(checked.program, experiment)
             findings: dict[tuple[object, object], Diagnostic] = {}
             for finding in build.unplanned(experiment):

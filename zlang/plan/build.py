@@ -32,6 +32,8 @@ from zlang.space.trial_config import Surroundings, TrialConfig, trial_config
 _PLOTS_LOOKED_AT = 64
 _MANY = 1000
 _POINTS_TRIED = 100
+_STREAMS_TRIED = 10_000
+"""The most streams whose commands `unplanned` builds: those of 10,000 take about a second."""
 T = TypeVar("T")
 
 
@@ -69,12 +71,18 @@ def setups_by_branch(builder: Builder) -> Iterator[Setup]:
 
 
 def unplanned(experiment: Experiment) -> Iterator[Diagnostic]:
-    """Find points whose commands cannot be built: those that differ from the first in one choice, and some others."""
-    builder = Builder(Schedule(experiment, 1))
-    points = chain_of(hosts.each_choice(experiment, experiment.axes), builder.schedule.space.sample(_POINTS_TRIED, 1))
+    """Find points whose commands cannot be built, among drawn ones and those that differ from the first in one choice.
+
+    It tries fewer points if their trials have many streams.
+    """
+    builder, streams_left = Builder(Schedule(experiment, 1)), _STREAMS_TRIED
+    points = chain_of(builder.schedule.space.sample(_POINTS_TRIED, 1), hosts.each_choice(experiment, experiment.axes))
     for point in points:
+        if streams_left <= 0:
+            return
         try:
             config = trial_config(experiment, point)
+            streams_left -= len(config.streams)
             _, protocol = builder.trial_steps.prepared(config)
             builder.trial_steps.steps(config, protocol, builder.trial_steps.frames(config, "1", ""))
         except ProgramError as error:

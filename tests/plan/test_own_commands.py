@@ -1,0 +1,47 @@
+"""`check` builds the commands of a user's own kinds at some points, within a limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from zlang.check import check
+from zlang.check.afresh import AFRESH
+from zlang.pipeline import plans
+from zlang.plan import build
+from zlang.source import Source
+from zlang.space.trial_config import trial_config
+
+PROGRAM = """import fio
+kind count_up: workload {{
+  doc = "Print a number."
+  needs dir as at
+  property n: count {{ required = on  allow = 0..9999  doc = "the number" }}
+  writes = off
+  run {{ sh "echo {{n}}" }}
+}}
+dir here {{ path = "." }}
+file data on here {{ size = 64MiB }}
+count_up steps on here {{ n = 1..900 }}
+fio reads {{ rw = randread  copies = 400  time_based = on  runtime = 60s }}
+experiment e {{ on = data  run = {run}  repeat = 5  }}
+"""
+
+
+@pytest.mark.parametrize(("run", "fewest", "most"), [("reads", 0, 0), ("[reads, steps]", 20, 30), ("steps", 900, 1100)])
+def test_few_points_are_tried_where_trials_have_many_streams(
+    run: str, fewest: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = list[int]()
+
+    def config(*args: Any) -> Any:
+        made = trial_config(*args)
+        tried.append(len(made.streams))
+        return made
+
+    monkeypatch.setattr(build, "trial_config", config)
+    checked = check.program(Source("p.zexp", PROGRAM.format(run=run)), lambda _: "", None)
+    assert checked.is_sound
+    assert not list(plans._without_commands(checked, AFRESH))
+    assert fewest <= len(tried) <= most
