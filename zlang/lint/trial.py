@@ -279,6 +279,14 @@ class TrialView:
         return tuple(thing for i, thing in enumerate(self._workloads) if i != self._stream)
 
     @property
+    def may_read(self) -> bool:
+        """Whether the workload reads, or says only that it does not write, as a command does where there are data."""
+        if self.run.trait("reads") is not None:
+            return self.run.is_("reads")
+        has_data = any(thing.trait("holds") is not None or thing.instance.is_given for thing in self.beneath)
+        return self.run.is_not("modifies") and has_data
+
+    @property
     def later_on_target(self) -> tuple[Thing, ...]:
         """The workloads on the same target that are declared after this one, without its copies."""
         if len(self.streams) == 1:

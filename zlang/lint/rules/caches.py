@@ -26,14 +26,6 @@ def _is_cached(trial: TrialView) -> bool:
     return not trial.run.is_("uncached")
 
 
-def _may_read(trial: TrialView) -> bool:
-    """Whether the workload reads, or says only that it does not write, as a command does where there are data."""
-    if trial.run.trait("reads") is not None:
-        return trial.run.is_("reads")
-    has_data = any(thing.trait("holds") is not None or thing.instance.is_given for thing in trial.beneath)
-    return trial.run.is_not("modifies") and has_data
-
-
 def _has_other_cache(trial: TrialView) -> bool:
     """Whether a cache other than this machine's page cache keeps the data."""
     return any(thing.is_(trait) for thing in trial.beneath for trait in _CACHES)
@@ -132,7 +124,7 @@ def replicates_warm_the_cache(trial: TrialView) -> TrialFinding | None:
     ```
     """
     run, repeat = trial.run, trial.repeat
-    if repeat == 1 or trial.phases or not _may_read(trial) or run.is_("modifies") or run.instance.replays:
+    if repeat == 1 or trial.phases or not trial.may_read or run.is_("modifies") or run.instance.replays:
         return None
     if not _is_cached(trial) or (
         run.is_("invalidates") and (run.is_stated("invalidates") or not _has_other_cache(trial))
@@ -217,7 +209,7 @@ def flush_is_not_verified(trial: TrialView) -> TrialFinding | None:
         return None
     caching = next((thing for thing in trial.beneath if any(map(thing.is_, _CACHES))), None)
     if "flush" not in trial.phases:
-        if caching is None or not set(trial.phases) - _PHASES or not _may_read(trial) or not _is_cached(trial):
+        if caching is None or not set(trial.phases) - _PHASES or not trial.may_read or not _is_cached(trial):
             return None
         message = f"`{caching.name}` has a cache of its own, and nothing verifies what the protocol does to it"
         hint = "begin the phases of the protocol with `flush`, and end them with `verify_cold`; or write `cache = cold`"
@@ -329,7 +321,7 @@ def change_without_flush(trial: TrialView) -> TrialFinding | None:
     experiment caching { on = data  run = reads  repeat = 3  cache = cold }
     ```
     """
-    if "flush" in trial.phases or not _may_read(trial):
+    if "flush" in trial.phases or not trial.may_read:
         return None
     for thing in trial.beneath:
         for trait in ("keeps_data", "feeds_second"):

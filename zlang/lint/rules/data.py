@@ -102,7 +102,7 @@ def constant_data(trial: TrialView) -> TrialFinding | None:
     if run.is_("modifies") and run.is_("constant"):
         return TrialFinding(run, ("constant",), f"`{run.name}` writes identical blocks, which are {lost}")
     holding = trial.having("constant")
-    if holding is None or not holding.is_("constant") or not run.is_("reads"):
+    if holding is None or not holding.is_("constant") or not trial.may_read:
         return None
     held = holding.number("holds")
     subject = f"{size(held)} of identical blocks" if held else "identical blocks"
@@ -276,7 +276,7 @@ def device_compresses(trial: TrialView) -> TrialFinding | None:
     """
     device = next((thing for thing in trial.beneath if thing.is_("controller_compresses")), None)
     thing, done = (trial.run, "written") if trial.run.is_("modifies") else (trial.having("saves"), "read")
-    if device is None or thing is None or (done == "read" and not trial.run.is_("reads")):
+    if device is None or thing is None or (done == "read" and not trial.may_read):
         return None
     part = thing.number("saves")
     if thing.is_("constant") or thing.is_not("fresh"):
@@ -424,8 +424,8 @@ def data_do_not_compress(trial: TrialView) -> TrialFinding | None:
     run = trial.run
     written = [(run, "writes")] if run.is_("modifies") else []
     holding = trial.having("saves")
-    read = [(holding, "reads")] if run.is_("reads") and holding and not holding.instance.is_given else []
-    if run.is_("reads") and not read:
+    read = [(holding, "reads")] if trial.may_read and holding and not holding.instance.is_given else []
+    if trial.may_read and not read:
         return None
     for setting, share_of, lack, moved in (
         ("compresses", "saves", "cannot be compressed", [*written, *read]),
