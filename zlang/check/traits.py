@@ -27,7 +27,7 @@ TRAITS = {
     "reads": KnownTrait(BOOL, "whether it reads data", is_kept=True),
     "modifies": KnownTrait(BOOL, "whether it writes or discards data", is_kept=True),
     "random": KnownTrait(BOOL, "whether it draws offsets at random", is_kept=True),
-    "block": KnownTrait(SIZE, "the smallest amount that one operation transfers"),
+    "block": KnownTrait(SIZE, "the smallest amount that one operation transfers; 0 if not known"),
     "workers": KnownTrait(COUNT, "how many workers run at the same time", is_kept=True),
     "depth": KnownTrait(COUNT, "how many operations a worker has in flight, if it does not wait", is_kept=True),
     "waits": KnownTrait(BOOL, "whether it waits for each operation, whatever its depth"),
