@@ -11,7 +11,7 @@ from zlang.source import Source
 
 PROGRAM = """
 import fio
-param n: count = 7
+let n = 7
 dir here { path = "." }
 let target = file on here { size = 1MiB }
            | file on here { size = 1MiB  content = zeros | random  label = "filled" }

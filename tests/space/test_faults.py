@@ -87,10 +87,10 @@ CASES = {
         ["`iodepth` cannot be -49, in 50 of 100 trials, such as where `n` is 1"],
     ),
     "a text": (
-        'let n = 0.5 | 1  dir sub { path = "d{n}" }',
+        'let n = 0 | 1  dir sub { path = "d{1 / n}" }',
         'shell w { command = "true" }',
         "on = sub  run = w",
-        ["0.5 is not a whole number, in 1 of 2 trials, where `n` is 0.5"],
+        ["division by zero, in 1 of 2 trials, where `n` is 0"],
     ),
     "what is run on something else": (
         "let target = here | data",
