@@ -307,7 +307,7 @@ def write_below_stripe(trial: TrialView) -> TrialFinding | None:
     """Writes that do not fill a stripe read before they write.
 
     An array with parity (RAID 4, 5 or 6) computes the parity of a stripe from all of its data. To write a part of a
-    stripe at random, it reads the old data and the old parity, and then writes both: one write becomes four
+    stripe at random, it reads the old data and the old parity, and then writes both. So one write becomes four
     operations, or six with two parities. A stripe holds `chunk` bytes on each device that has data. ZFS has no such
     writes: the stripes of raidz are as long as the record.
 

@@ -66,9 +66,9 @@ def read_of_unwritten_blocks(trial: TrialView) -> TrialFinding | None:
 def constant_data(trial: TrialView) -> TrialFinding | None:
     """Zeros take no space where data are compressed or deduplicated.
 
-    A file system that compresses stores almost nothing of a file of zeros, and one that deduplicates stores one
-    block: 48 MiB of zeros took 1 KiB, and the deduplication ratio was 384 (measured on zfs-fuse). Reads of zeros
-    reach no device, and writes send almost nothing to it. A study of 2009 measured deduplication with zeros.
+    A file system that compresses stores almost nothing of a file of zeros, and one that deduplicates stores one block.
+    Measured on zfs-fuse: 48 MiB of zeros took 1 KiB, and the deduplication ratio was 384. Reads of zeros reach no
+    device, and writes send almost nothing to it. A study of 2009 measured deduplication with zeros.
 
     ```zexp wrong
     import fio
@@ -114,10 +114,9 @@ def constant_data(trial: TrialView) -> TrialFinding | None:
 def stale_buffers(trial: TrialView) -> TrialFinding | None:
     """Buffers that are written again and again compress well.
 
-    A workload that fills its buffer only once writes the same block many times. A record that holds several such
-    blocks compresses well. Measured with gzip-1: by a factor of 10.6 with blocks of 4 KiB in records of 128 KiB, by a
-    factor of 6.2 with 8 KiB, and not at all with 128 KiB. zlang makes fio refill its buffers; `refill_buffers = off`
-    turns that off.
+    A workload that fills its buffer only once writes the same block many times. A record that holds several such blocks
+    compresses well. Measured with gzip-1 in records of 128 KiB: by a factor of 10.6 with blocks of 4 KiB, by 6.2 with 8
+    KiB, and not at all with 128 KiB. zlang makes fio refill its buffers; `refill_buffers = off` turns that off.
 
     ```zexp wrong
     import fio

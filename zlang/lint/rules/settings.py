@@ -71,11 +71,11 @@ def second_level_is_starved(trial: TrialView) -> TrialFinding | None:
 def direct_means_two_things(trial: TrialView) -> TrialFinding | None:
     """`direct = on` does not bypass the cache on every file system.
 
-    On ext4 and xfs, `direct = on` bypasses the page cache and reaches the disk. ZFS has its own cache: up to 0.7 it
-    rejects direct I/O, up to 2.2 it ignores the flag, and from 2.3 on it honours the flag if the blocks fill whole
-    records. With `direct = on`, a comparison of the two compares a disk with a cache, as a study of 2017 did. Empty
-    the caches instead, in the same way for all. On a volume (`zvol`), it bypasses the page cache above the volume, but
-    not the ARC.
+    On ext4 and xfs, `direct = on` bypasses the page cache and reaches the disk. ZFS has its own cache. Up to 0.7 it
+    rejects direct I/O, and up to 2.2 it ignores the flag. From 2.3 on it honours the flag if the blocks fill whole
+    records. With `direct = on`, a comparison of the two compares a disk with a cache, as a study of 2017 did. Empty the
+    caches instead, in the same way for all. On a volume (`zvol`), it bypasses the page cache above the volume, but not
+    the ARC.
 
     Since Linux 6.14, and in later releases of 6.12, btrfs copies direct writes to the page cache if it stores checksums
     of data, and each waits for the one before. Measured on Linux 6.18 with `iodepth = 16`: 0.6 writes were in flight,
