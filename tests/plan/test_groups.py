@@ -83,7 +83,8 @@ def test_each_machine_of_a_group_has_a_copy_of_the_target() -> None:
 @pytest.mark.parametrize("shell", ["dash", "bash", "busybox sh"])
 def test_machines_begin_at_their_given_instant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: str) -> None:
     """No process starts between the instant and the moment that is recorded: it would delay the load."""
-    monkeypatch.setattr("zlang.plan.streams._EARLY", (1_000_000_000, 0))  # on a busy machine a script takes a while to start
+    # On a busy machine a script takes a while to start.
+    monkeypatch.setattr("zlang.plan.streams._EARLY", (1_000_000_000, 0))
     starts, own = tmp_path / "starts", tmp_path / "bin"
     own.mkdir()
     for tool in ("date", "sleep"):
