@@ -78,7 +78,9 @@ def resolve_form(context: Context, node: tree.Expr, expected: Type | None, path:
         case tree.Choice() | tree.Range() | tree.Anonymous() | tree.Amend():
             if path is not None:
                 return _resolve_factors(context, node, expected, path)
-            context.report(Code.CHOICE_HERE.at(node.span, hint="give it a name first: `let x = …`, then use `x` here"))
+            finding = Code.CHOICE_HERE.at(node.span, hint="give it a name first: `let x = …`, then use `x` here")
+            is_thing = isinstance(node, tree.Anonymous | tree.Amend)
+            context.report(finding.saying("a thing inside an expression needs a name") if is_thing else finding)
             return unknown(node.span)
 
 
