@@ -43,7 +43,7 @@ def trials_of(plan: Plan) -> list[Trial]:
 
 
 def test_a_thing_is_built_on_what_its_properties_name() -> None:
-    setups = setups_of(planned("mirror(fast)"))
+    setups = setups_of(planned("stripe(fast)"))
     assert [setup.key for setup in setups] == ["here", "fast", "slow", "tank", "volume", "data"]
     (tank,) = (setup for setup in setups if setup.key == "tank")
     assert (tank.parent, tank.parts, tank.beneath) == ("slow", ("fast",), ("fast", "slow"))
