@@ -249,6 +249,22 @@ class TrialView:
             self._of_streams[key] = list(compute())
         return self._of_streams[key]
 
+    @property
+    def prefix(self) -> str:
+        """The words before METRIC in a metric of this stream alone: `STREAM.`."""
+        return f"{self.streams[self._stream].group}."
+
+    def requested(self, terms: Iterable[Term]) -> dict[str, Metric]:
+        """The metrics that formulas read, by name; a metric of this stream alone means what METRIC means."""
+        requested = metrics_of(self.experiment, terms)
+        if any(name.startswith(self.prefix) for name in requested):
+            every = (*self.experiment.metrics, *in_trials(self.experiment.metrics))
+            declared = {f"{self.prefix}{metric.name}": metric.means for metric in every}
+            requested = {
+                name: metric.replace(means=declared.get(name, metric.means)) for name, metric in requested.items()
+            }
+        return requested
+
     @cached_property
     def streams(self) -> Sequence[Stream]:
         """All workloads that run at the same time."""

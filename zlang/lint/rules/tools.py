@@ -58,7 +58,7 @@ def latency_is_not_measured(trial: TrialView) -> TrialFinding | None:
     run = trial.run
     if not run.is_("no_latencies"):
         return None
-    if not any(map(_is_latency, metrics_of(trial.experiment, formulas(trial.experiment)).values())):
+    if not any(map(_is_latency, trial.requested(formulas(trial.experiment)).values())):
         return None
     message = "the program asks for latencies, but this option turns their measurement off"
     return TrialFinding(run, ("no_latencies",), message, "remove it")
@@ -226,9 +226,7 @@ def one_direction_is_hidden(trial: TrialView) -> TrialFinding | None:
     run = trial.run
     if not run.is_("reads") or not run.is_("modifies"):
         return None
-    latencies = [
-        item for item in metrics_of(trial.experiment, formulas(trial.experiment)).values() if _is_latency(item)
-    ]
+    latencies = [item for item in trial.requested(formulas(trial.experiment)).values() if _is_latency(item)]
     requested = {direction for latency in latencies if (direction := latency.means.partition(".")[0]) in _OTHER}
     if len(requested) != 1:
         return None
@@ -238,9 +236,13 @@ def one_direction_is_hidden(trial: TrialView) -> TrialFinding | None:
     declared = trial.experiment.metrics
     other = next((metric for metric in (*declared, *in_trials(declared)) if metric.means == meaning), None)
     message = f"the workload mixes reads and writes, but the program asks only for the latency of {direction}s"
-    return TrialFinding(
-        run, ("read_share",), message, f"ask for both: `{item.name}` and `{other.name}`" if other else ""
-    )
+    hint = f"ask for both: `{item.name}` and `{_beside(trial, item, other)}`" if other else ""
+    return TrialFinding(run, ("read_share",), message, hint)
+
+
+def _beside(trial: TrialView, metric: Metric, other: Metric) -> str:
+    """The name of another metric, of this stream alone if the first one is."""
+    return f"{trial.prefix}{other.name}" if metric.name.startswith(trial.prefix) else other.name
 
 
 _OTHER = {"read": "write", "write": "read"}
@@ -286,15 +288,18 @@ def sync_is_not_in_the_latency(trial: TrialView) -> TrialFinding | None:
     run = trial.run
     if not run.is_("syncs") or not run.is_("modifies"):
         return None
-    requested = [metrics_of(trial.experiment, clause).values() for clause in formulas_by_clause(trial.experiment)]
+    requested = [trial.requested(clause).values() for clause in formulas_by_clause(trial.experiment)]
     written = next((latency for metrics in requested if (latency := _write_without_sync(metrics))), None)
     if written is None:
         return None
     other = next((metric for metric in trial.experiment.metrics if _means_one_of(metric, (_SYNC,))), None)
     message = f"`{written.name}` ends when the write does and does not include the sync that follows"
-    hint = f"ask for `{other.name}` in the same clause too" if other else "measure the syncs too"
-    if other and other.is_distribution:
-        hint += f", such as `p99({other.name})`"
+    hint = "measure the syncs too"
+    if other:
+        name = _beside(trial, written, other)
+        hint = f"ask for `{name}` in the same clause too"
+        if other.is_distribution:
+            hint += f", such as `p99({name})`"
     return TrialFinding(run, ("syncs",), message, hint)
 
 
