@@ -95,7 +95,7 @@ def depth_was_not_reached(results: Results) -> Iterator[str]:
 def _depths(trial: MeasuredTrial) -> tuple[float, float] | None:
     """The number of operations in flight, and the queue depth of all workers."""
     depth, workers = trial.traits.get("depth"), trial.traits.get("workers")
-    each = [rate * took / _NS for rate, took in trial.pairs("operations", "latency.mean")]
+    each = [rate * took / _NS for rate, took, _ in trial.pairs("operations", "latency.mean")]
     if depth is None or workers is None or not math.fsum(each) > 0:
         return None
     return math.fsum(each), depth * workers
@@ -133,18 +133,18 @@ def slow_operations_hide_others(results: Results) -> Iterator[str]:
     ]
     result = [pair for pair in requested if pair[2] > _HIDDEN * pair[1] and not _is_paced(pair[0])]
     if result:
-        worst, text, lived = max(result, key=lambda pair: pair[2] / pair[1])
+        worst, seen, lived, direction = max(result, key=lambda item: item[2] / item[1])
         shown = in_trials([trial for trial, *_ in result], worst, [trial for trial, *_ in requested])
         yield (
-            f"p99 is {wording.measured(text, 'ns')}, but a fixed-rate load would see "
+            f"p99 of {direction}s is {wording.measured(seen, 'ns')}, but a fixed-rate load would see "
             f"{wording.measured(lived, 'ns')} or more, {shown}: 1 % of the time was spent in operations that slow"
         )
 
 
-def _tail_latencies(trial: MeasuredTrial) -> tuple[float, float] | None:
-    """p99 of operations and of time, in ns, of the direction in which they differ most."""
-    latencies = [pair for pair in trial.pairs("completion.p99", "completion.p99" + OF_TIME) if pair[0] > 0]
-    return max(latencies, key=lambda pair: pair[1] / pair[0], default=None)
+def _tail_latencies(trial: MeasuredTrial) -> tuple[float, float, str] | None:
+    """p99 of operations and of time, in ns, of the direction in which they differ most, and that direction."""
+    latencies = [item for item in trial.pairs("completion.p99", "completion.p99" + OF_TIME) if item[0] > 0]
+    return max(latencies, key=lambda item: item[1] / item[0], default=None)
 
 
 @RULES.add("generator-limited")

@@ -42,10 +42,10 @@ class MeasuredTrial:
         """The metrics of a meaning for all directions: reads, writes and others."""
         return (self.metrics[name] for _, name in _of_meaning(tuple(self.metrics), meaning))
 
-    def pairs(self, item: str, other: str) -> list[tuple[float, float]]:
-        """The metrics of two meanings, paired by direction."""
-        both = [(name, f"{way}.{other}") for way, name in _of_meaning(tuple(self.metrics), item)]
-        return [(self.metrics[a], self.metrics[b]) for a, b in both if b in self.metrics]
+    def pairs(self, item: str, other: str) -> list[tuple[float, float, str]]:
+        """The metrics of two meanings, paired by direction, and the direction."""
+        both = [(name, f"{way}.{other}", way) for way, name in _of_meaning(tuple(self.metrics), item)]
+        return [(self.metrics[a], self.metrics[b], way) for a, b, way in both if b in self.metrics]
 
 
 @lru_cache(maxsize=1024)
