@@ -26,6 +26,7 @@ UNSEALED = "its results cannot be verified: it has no seal, or a damaged one"
 def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("measured")
     plain(directory)
+    Zlang(directory)(*COMMANDS[0])
     return directory
 
 
