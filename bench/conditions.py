@@ -7,8 +7,6 @@ Usage: python bench/conditions.py [ROUNDS]
 from __future__ import annotations
 
 import sys
-import tempfile
-from pathlib import Path
 
 import measure
 
@@ -26,20 +24,11 @@ experiment many {{ on = here  run = work  where {condition} }}
 
 def main() -> int:
     """Write a program for each condition, measure, print."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
-    with tempfile.TemporaryDirectory() as name:
-        commands = []
-        for word, condition in CONDITIONS.items():
-            path = Path(name, f"{word}.zexp")
-            path.write_text(PROGRAM.format(condition=condition), "utf-8")
-            commands.append(measure.Command(measure.zlang("plan", str(path))))
-        costs = measure.in_turn(commands, rounds)
-    return measure.verdict(
-        [
-            measure.Check(f"plan of a million combinations that a `where` {word}", cost.cpu, "s", "limit", MOST, 1)
-            for word, cost in zip(CONDITIONS, costs, strict=True)
-        ]
-    )
+    programs = {
+        f"a million combinations that a `where` {word}": PROGRAM.format(condition=condition)
+        for word, condition in CONDITIONS.items()
+    }
+    return measure.plans(programs, MOST, int(sys.argv[1]) if len(sys.argv) > 1 else 5)
 
 
 if __name__ == "__main__":

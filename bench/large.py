@@ -7,8 +7,6 @@ Usage: python bench/large.py [ROUNDS]
 from __future__ import annotations
 
 import sys
-import tempfile
-from pathlib import Path
 
 import measure
 
@@ -73,20 +71,7 @@ PROGRAMS = {
 
 def main() -> int:
     """Write the programs, measure, print."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
-    with tempfile.TemporaryDirectory() as name:
-        commands = []
-        for number, text in enumerate(PROGRAMS.values()):
-            path = Path(name, f"{number}.zexp")
-            path.write_text(text, "utf-8")
-            commands.append(measure.Command(measure.zlang("plan", str(path))))
-        costs = measure.in_turn(commands, rounds)
-    return measure.verdict(
-        [
-            measure.Check(f"plan of {shape}", cost.cpu, "s", "limit", MOST, 1)
-            for shape, cost in zip(PROGRAMS, costs, strict=True)
-        ]
-    )
+    return measure.plans(PROGRAMS, MOST, int(sys.argv[1]) if len(sys.argv) > 1 else 3)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 import venv
 from collections.abc import Mapping, Sequence
@@ -126,6 +127,19 @@ class Check:
     def is_met(self) -> bool:
         """Whether the target is met."""
         return (self.most is None or self.ratio <= self.most) and (self.least is None or self.ratio >= self.least)
+
+
+def plans(programs: Mapping[str, str], most: float, rounds: int) -> int:
+    """Measure `zlang plan` of programs, by what they show, against CPU seconds, and print the table."""
+    with tempfile.TemporaryDirectory() as name:
+        commands = []
+        for number, text in enumerate(programs.values()):
+            path = Path(name, f"{number}.zexp")
+            path.write_text(text, "utf-8")
+            commands.append(Command(zlang("plan", str(path))))
+        costs = in_turn(commands, rounds)
+    limits = zip(programs, costs, strict=True)
+    return verdict([Check(f"plan of {shown}", cost.cpu, "s", "limit", most, 1) for shown, cost in limits])
 
 
 def verdict(checks: Sequence[Check]) -> int:
