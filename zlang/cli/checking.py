@@ -84,7 +84,7 @@ def check(
         if form == TEXT and not diff:
             report(new, hint="" if fix else "`zlang check --fix` fixes {}")
             if fix and new:
-                print("not fixed: there is no unambiguous fix", file=sys.stderr)
+                print("there is no unambiguous fix for the findings above", file=sys.stderr)
             if not is_wrong and not (fix and file == STANDARD):
                 print(f"{render.visible(file)}: {counts}")
     for problem in unread:
