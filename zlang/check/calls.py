@@ -106,6 +106,9 @@ def _report_unknown(context: Context, node: tree.Call, expected: Type | None) ->
         hint: str = Hint(f"write a function before its value: `{meant}`", node.span.text, meant)
         context.report(Code.UNKNOWN_FUNCTION.at(node.function.span, name=name, hint=hint))
         return
+    if listed := _as_list(node, expected):
+        context.report(Code.UNKNOWN_FUNCTION.at(node.span, name=name, hint=listed))
+        return
     hint = (
         FOREIGN.get(name)
         or _of_kind(context, node)
@@ -129,6 +132,14 @@ def _of_kind(context: Context, node: tree.Call) -> str:
             f"`{node.function}` is a kind: write `{name}`, a thing of that kind", node.span.text, name, is_safe=False
         )
     return f"`{node.function}` is a kind: write properties in braces, `{node.function} {{ NAME = VALUE }}`"
+
+
+def _as_list(node: tree.Call, expected: Type | None) -> str:
+    """Return the hint for one item of a list that is written without brackets."""
+    if expected is None or expected.element is None or not expected.element.variants(str(node.function)):
+        return ""
+    meant = f"[{node.span.text}]"
+    return Hint(f"write a list: `{meant}`", node.span.text, meant)
 
 
 def _as_one_word(node: tree.Call, expected: Type | None) -> str:
