@@ -103,7 +103,7 @@ def read(trials: Trials, metric: str | None = None) -> Design:
         factors=tuple(factors[i] for i in varied),
         levels=levels,
         rows=tuple(row for row in kept if row.log > -math.inf),
-        others=tuple(others),
+        others=tuple(_in_clauses(trials, units[each][0]) if each in units else each for each in others),
         not_positive=tuple(row for row in kept if row.log == -math.inf),
         better=_better(trials, column),
     )
