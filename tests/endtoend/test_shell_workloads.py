@@ -121,7 +121,7 @@ dir here { path = "." }
 loop disk on here { size = 320MiB }
 ext4 volume on disk {}
 file data on volume { size = 64MiB }
-fio reads { rw = randread  bs = 64KiB  direct = on  ramp_time = 2s  runtime = 3s  time_based = on  rate = 40MiB/s }
+fio reads { rw = randread  bs = 64KiB  direct = on  ramp_time = 3s  runtime = 3s  time_based = on  rate = 40MiB/s }
 experiment ramped {
   on      = data
   run     = reads
@@ -150,6 +150,7 @@ def test_collectors_leave_the_ramp_out(zlang: Zlang, tmp_path: Path) -> None:
     # fio paces itself, and the second in which the ramp ends is split as if the rate were constant.
     nearest = min(in_window, key=lambda name: abs(in_window[name] - read))
     assert in_window[nearest] == pytest.approx(read, rel=0.25)
+    # The ramp reads as much as the window, and less on a machine that is slow to begin.
     assert in_all[nearest] > 1.5 * read
 
 
