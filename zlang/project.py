@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ _LONGEST = 1 << 20
 
 def find(directory: Path) -> Path | None:
     """Find the project file that applies to programs in a directory."""
-    return next((place / FILE for place in (directory, *directory.parents) if (place / FILE).is_file()), None)
+    start = Path(os.path.abspath(directory))  # noqa: PTH100 - `Path.absolute` keeps `..`, whose parents are not above it
+    return next((place / FILE for place in (start, *start.parents) if (place / FILE).is_file()), None)
 
 
 def table(path: Path, name: str) -> dict[str, Any]:

@@ -99,6 +99,13 @@ def test_a_host_may_have_the_name_of_a_setting(tmp_path: Path) -> None:
         reach.engine(tmp_path)
 
 
+def test_a_project_file_beside_the_working_directory_is_not_above_another_one(tmp_path: Path) -> None:
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "here/zlang.toml").write_text('[hosts.a]\nlocal = true\n')
+    assert reach.read(tmp_path / "here/../there") == {}
+
+
 def test_the_name_of_this_machine_is_of_no_other() -> None:
     with pytest.raises(RunError, match="`local` is this machine, and --reach says that it is at root@x"):
         reach.require_different_machines(reach.changed({}, ["a=b", "local=root@x"]).values())
