@@ -39,6 +39,7 @@ def test_the_command_line_wins_over_the_project_file(tmp_path: Path) -> None:
         "$(id)",
         "a@-b",
         "a@b:99999",
+        "a@b:0",
         "a@b@c",
         "ssh://a",
         "`id`",
@@ -119,6 +120,26 @@ def test_two_hosts_are_two_machines() -> None:
     both_here = reach.changed({}, ["a=local", "b=local"])
     with pytest.raises(RunError, match="`a` and `b` are both this machine"):
         reach.require_different_machines(both_here.values())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "place"),
+    [
+        ("a", "root@A.:22", "at a and root@A.:22, which is one server"),
+        ("ann@a:2222", "bob@a:2222", "at ann@a:2222 and bob@a:2222, which is one server"),
+        ("[fe80::1%e0]", "[FE80:0::1%e0]:22", r"at \[fe80::1%e0\] and \[FE80:0::1%e0\]:22, which is one server"),
+        ("localhost", "local", r"this machine \(localhost\)"),
+        ("127.0.0.1", "[::1]", r"this machine \(127.0.0.1 and \[::1\]\)"),
+    ],
+)
+def test_two_ways_to_write_an_address_are_one_machine(first: str, second: str, place: str) -> None:
+    with pytest.raises(RunError, match=f"`a` and `b` are both {place}"):
+        reach.require_different_machines(reach.changed({}, [f"a={first}", f"b={second}"]).values())
+
+
+@pytest.mark.parametrize(("first", "second"), [("a:2201", "a:2202"), ("localhost:2201", "local"), ("a", "b")])
+def test_two_ports_of_a_gateway_or_tunnel_are_two_machines(first: str, second: str) -> None:
+    reach.require_different_machines(reach.changed({}, [f"a={first}", f"b={second}"]).values())
 
 
 def test_machines_saved_in_a_run_folder_are_loaded(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from zlang import project
@@ -36,13 +37,14 @@ KEPT = "machines"
 _LONGEST = 1 << 20
 _KEYS = ("ssh", "directory", "local", "wait", "sudo")
 _LOCAL = "local"
+_LOOPBACK, _SSH_PORT = "localhost", 22
 _ENGINE = "engine"
 SLURM = "slurm"
 _MOST_SECONDS = 86_400
 _ADDRESS = (
     r"(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9._+-]*)@)?"
     r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._-]+)?)\]|(?P<host>[A-Za-z0-9_][A-Za-z0-9._-]*))"
-    r"(?::(?P<port>[0-9]{1,5}))?"
+    r"(?::(?P<port>[1-9][0-9]{0,4}))?"
 )
 """`USER@HOST:PORT`. A name may reach the command of a jump host, so it has letters, digits, `.`, `_` and `-` only."""
 _PLACE = r"/[^\0\n\r]*"
@@ -170,16 +172,34 @@ def _address_hint(text: str) -> str:
 
 def require_different_machines(reached: Iterable[Reach]) -> None:
     """Raise RunError if two hosts have the address of one machine, or another host has the name of this one."""
-    seen: dict[Address | None, Reach] = {}
+    seen: dict[Address, Reach] = {}
     for reach in reached:
         if reach.name == LOCAL and not reach.is_local:
             message = f"`{LOCAL}` is this machine, and {reach.source} says that it is at {reach.address}"
             raise RunError(message, "give the host another name in the program")
-        other = seen.setdefault(reach.address, reach)
+        other = seen.setdefault(_server(reach.address), reach)
         if other is not reach:
-            place = f"at {reach.address}" if reach.address else "this machine"
-            message = f"`{other.name}` and `{reach.name}` are both {place}"
+            message = f"`{other.name}` and `{reach.name}` are both {_common_place(other, reach)}"
             raise RunError(message, f"{reach.source}: each host of a program must be a different machine")
+
+
+def _server(address: Address | None) -> Address:
+    """The ssh server of an address, in one of the ways to write it; without an address, that of this machine."""
+    if address is None:
+        return Address(_LOOPBACK, port=_SSH_PORT)
+    name, port = address.host.casefold().rstrip("."), address.port or _SSH_PORT
+    with suppress(ValueError):
+        ip = ipaddress.ip_address(name)
+        name = _LOOPBACK if ip.is_loopback else str(ip)
+    return Address(name, port=port)
+
+
+def _common_place(first: Reach, second: Reach) -> str:
+    """The machine that two hosts have in common, in words."""
+    addresses = dict.fromkeys(str(reach.address) for reach in (first, second) if reach.address)
+    if _server(first.address) == _server(None):
+        return "this machine" + (f" ({' and '.join(addresses)})" if addresses else "")
+    return f"at {' and '.join(addresses)}" + (", which is one server" if len(addresses) > 1 else "")
 
 
 def _of_table(where: str, name: str, entry: object) -> Reach:
