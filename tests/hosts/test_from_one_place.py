@@ -150,6 +150,19 @@ def test_unreachable_hosts_are_reported_before_anything_is_created(zlang: Zlang)
     assert not (zlang.at / "runs").exists()
 
 
+def test_a_host_over_ssh_that_is_this_machine_is_refused(zlang: Zlang, bed: Bed) -> None:
+    """Only the boot id shows it: the name in ssh's configuration may be any."""
+    (zlang.at / "zlang.toml").write_text('[hosts.san1]\nlocal = true\n[hosts.san2]\nssh = "host2"\n')
+    boot = "/proc/sys/kernel/random/boot_id"
+    bed.on("host2", f"umount {boot}")
+    try:
+        refused = zlang("run", zlang.program(PROGRAM), "--yes", code=1).err
+    finally:
+        bed.on("host2", f"mount --bind /run/boot_id {boot}")
+    assert "`san1` and `san2` are the same machine" in refused
+    assert not (zlang.at / "runs").exists()
+
+
 @pytest.fixture
 def ann(bed: Bed) -> Iterator[str]:
     """Let an ordinary user log in, whose connections may outlast the test."""

@@ -70,7 +70,8 @@ class Machines:
         variables: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._folder, self._local = folder, local
-        self._here = {LOCAL, *(reach.name for reach in reached if reach.is_local)}
+        self._local_hosts = [reach.name for reach in reached if reach.is_local]
+        self._here = {LOCAL, *self._local_hosts}
         self._machines = {reach.name: Machine(reach, run, variables) for reach in reached if not reach.is_local}
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="machines", daemon=True)
@@ -109,17 +110,18 @@ class Machines:
         machines = list(self._machines.values())
         results = await asyncio.gather(*(machine.connect() for machine in machines), return_exceptions=True)
         problems: list[MachineLost] = []
-        boots: dict[str, Machine] = {}
+        boots = {here.boot(): self._local_hosts[0]} if self._local_hosts else dict[str, str]()
         for machine, result in zip(machines, results, strict=True):
             if isinstance(result, MachineLost):
                 machine.given_up = result
                 problems.append(result)
             elif isinstance(result, BaseException):
                 raise result
-            elif machine.boot != "-" and (other := boots.setdefault(machine.boot, machine)) is not machine:
-                message = f"`{other.name}` and `{machine.name}` are the same machine"
+            elif machine.boot != "-" and (other := boots.setdefault(machine.boot, machine.name)) != machine.name:
+                message = f"`{other}` and `{machine.name}` are the same machine"
                 problem = MachineLost(message, "each host of a program must be a different machine")
-                machine.given_up = other.given_up = problem
+                for name in {other, machine.name} & self._machines.keys():
+                    self._machines[name].given_up = problem
                 problems.append(problem)
         return problems
 
