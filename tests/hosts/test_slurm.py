@@ -108,6 +108,9 @@ def test_nodes_of_an_allocation_are_the_machines_of_a_group(zlang: Zlang) -> Non
     program = zlang.program(GROUP)
     outside = json.loads(zlang("hosts", program, "--json", code=1).out)
     assert [row["reached"] for row in outside] == [True, False, False]
+    assert "no node of Slurm is allocated for `c2`, `c3`" in (refused := zlang("run", program, code=1).err)
+    assert f"type: salloc --nodes=2 zlang run {program}" in refused
+    assert "c3  no node of Slurm: begin the command with `salloc --nodes=2`" in zlang("hosts", program, code=1).out
     zlang.prefix = (*zlang.prefix, "salloc", "--quiet", "--nodes=2")
     inside = json.loads(zlang("hosts", program, "--json").out)
     assert [row["host"] for row in inside] == ["c1", "c2", "c3"]

@@ -73,8 +73,10 @@ def run(
     for item in experiments:
         name = experiment if len(experiments) == 1 else item.name
         reached = machines.reached(checked, item, reach) if host is None else {}
-        planned = plans.plan(checked, item, seed_used, overrides, host, order, reached)
         program = words.program(file, settings, profile, name, seed, host, order, reach=reach)
+        if host is None:
+            machines.require_nodes(checked, item, reached, f"zlang run {program}")
+        planned = plans.plan(checked, item, seed_used, overrides, host, order, reached)
         findings = (*plans.findings_of(checked, item, here), *_warn_of_machines(planned, reached))
         prepared.append(_Prepared(planned, reached, findings, f"zlang run {program}", armed))
     if len(prepared) > 1:

@@ -39,9 +39,11 @@ class VisitedHost:
 def visit(checked: Checked, reach: list[str], *, as_json: bool) -> int | None:
     """Visit the machines of a program; return the exit code, or None if none of its hosts is reached."""
     visited: dict[str, VisitedHost] = {}
+    nodes = 0
     for experiment in checked.program.experiments.values():
         reached = machines.reached(checked, experiment, reach)
         visited |= {name: VisitedHost(name) for name in machines.hosts_of(experiment) if name not in reached}
+        nodes = max(nodes, machines.wanted_nodes(checked, experiment, reached))
         if reached:
             planned = plans.plan(checked, experiment, plans.DEFAULT_SEED, Overrides(), reached=reached)
             header, untried = planned.plan.header, arming.own_commands(checked.program)
@@ -49,13 +51,15 @@ def visit(checked: Checked, reach: list[str], *, as_json: bool) -> int | None:
             for each in machines.visit(replace(header, machines=needed), reached, is_strict=False):
                 visited[each.host] = VisitedHost(each.host, reached[each.host], each, _contradictions(planned, each))
     if not any(host.reach for host in visited.values()):
+        if len(visited) > 1 and not as_json:
+            print("".join(f"{name}  {reached_text(name, None, nodes)}\n" for name in visited) + "\nthis machine")
         return None
     lacking = sum(not host.is_ready for host in visited.values())
     if as_json:
         print(json.dumps({"machines": [_row(host) for host in visited.values()]}))
     else:
         for host in visited.values():
-            _show(host)
+            _show(host, nodes)
         verb = "is" if lacking == 1 else "are"
         unready = f"{lacking} of {len(visited)} machines {verb} not ready for this program"
         print(unready if lacking else "nothing is missing")
@@ -76,14 +80,14 @@ def _row(host: VisitedHost) -> dict[str, object]:
     visit = host.visit
     row: dict[str, object] = {"host": host.name, "reached": not visit.problem, "problem": visit.problem}
     if visit.problem:
-        return {**row, "hint": visit.hint}
+        return {**row, "hint": visit.hint or reached_text(host.name, host.reach)}
     tools = [{"tool": t.name, "path": t.path, "version": t.version, "hint": t.hint} for t in visit.tools]
     row |= {"clock": {"ahead": visit.offset, "error": visit.error}, "tools": tools}
     return {**row, "missing": [tool.name for tool in host.missing], "contradictions": list(host.contradictions)}
 
 
-def _show(host: VisitedHost) -> None:
-    print(f"{host.name}  {render.visible(reached_text(host.name, host.reach))}")
+def _show(host: VisitedHost, nodes: int) -> None:
+    print(f"{host.name}  {render.visible(reached_text(host.name, host.reach, nodes))}")
     visit = host.visit
     if visit.problem:
         if host.reach:

@@ -49,6 +49,24 @@ def reached(checked: Checked, experiment: Experiment, options: Iterable[str] = (
     return result
 
 
+def wanted_nodes(checked: Checked, experiment: Experiment, reached_hosts: Mapping[str, Reach]) -> int:
+    """The nodes that an allocation must have, if Slurm assigns hosts and some are not reached; otherwise 0."""
+    from zlang.run.transport import reach
+
+    names = hosts_of(experiment)
+    if all(name in reached_hosts for name in names) or reach.engine(programs.directory(checked)) != reach.SLURM:
+        return 0
+    return sum(name not in reached_hosts or reached_hosts[name].source == reach.NODES for name in names)
+
+
+def require_nodes(checked: Checked, experiment: Experiment, reached_hosts: Mapping[str, Reach], command: str) -> None:
+    """Raise RunError if Slurm assigns hosts, and this is not an allocation with enough nodes."""
+    if count := wanted_nodes(checked, experiment, reached_hosts):
+        names = [name for name in hosts_of(experiment) if name not in reached_hosts]
+        message = "no node of Slurm is allocated for " + ", ".join(f"`{name}`" for name in names)
+        raise RunError(message, f"type: salloc --nodes={count} {command}")
+
+
 def require_reached(planned: Planned, reached_hosts: Mapping[str, Reach]) -> None:
     """Raise RunError if hosts have trials but no address."""
     names = [name for name in planned.schedule.hosts if name and name not in reached_hosts]

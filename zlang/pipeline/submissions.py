@@ -27,7 +27,10 @@ def require_parts(planned: Planned) -> None:
     if len(planned.schedule.hosts) > 1:
         count = len(planned.schedule.hosts)
         message = f"the trials are on {count} hosts: {', '.join(filter(None, planned.schedule.hosts))}"
-        hint = f"a task can run on any node; to use certain nodes, type: salloc --nodes={count} zlang run FILE"
+        hint = (
+            'a task can run on any node; for one trial on several nodes, write `engine = "slurm"` below [hosts] '
+            f"in zlang.toml, then type: salloc --nodes={count} zlang run FILE"
+        )
         raise RunError(message, hint)
     plans.require_distinct(planned)
     if header.is_sequential:

@@ -40,6 +40,8 @@ _LOCAL = "local"
 _LOOPBACK, _SSH_PORT = "localhost", 22
 _ENGINE = "engine"
 SLURM = "slurm"
+NODES = "the nodes of this job of Slurm"
+"""The source of the hosts that Slurm assigns."""
 _MOST_SECONDS = 86_400
 _ADDRESS = (
     r"(?:(?P<user>[A-Za-z0-9_][A-Za-z0-9._+-]*)@)?"
@@ -111,7 +113,7 @@ def with_nodes(reached: Mapping[str, Reach], names: Iterable[str], nodes: Sequen
     result = dict(reached)
     for name, node in zip((name for name in names if name not in reached), nodes, strict=False):
         address = None if node == here else parse(node, f"the node of `{name}`")
-        result[name] = Reach(name, address, source="the nodes of this job of Slurm")
+        result[name] = Reach(name, address, source=NODES)
     return result
 
 
