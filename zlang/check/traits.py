@@ -44,6 +44,7 @@ TRAITS = {
     "rereads": KnownTrait(BOOL, "whether it reads data more than once, whatever its size and time"),
     "runtime": KnownTrait(DURATION, "how long it runs", is_planned=True),
     "ramp": KnownTrait(DURATION, "how long it runs before anything counts", is_planned=True),
+    "skips_ramp": KnownTrait(BOOL, "whether it measures at once, although a ramp is set"),
     "bounded": KnownTrait(BOOL, "whether it ends after a stated amount of data"),
     "rounds": KnownTrait(DURATION, "the interval over which it averages the values of a log"),
     "synced": KnownTrait(BOOL, "whether its writes are on the device when it ends"),

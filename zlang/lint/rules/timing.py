@@ -500,5 +500,40 @@ def event_finds_no_redundancy(trial: TrialView) -> TrialFinding | None:
     return None
 
 
+@RULES.add("ZL090", "ramp-is-ignored", WARNING)
+def ramp_is_ignored(trial: TrialView) -> TrialFinding | None:
+    """A workload ignores its ramp and measures at once.
+
+    A load generator may start the clocks of the ramp and of the runtime at the same time. A load with a set rate whose
+    ramp is longer than its runtime then measures at once: with `rate = 40MiB/s`, a ramp of 4 s and a runtime of 3 s, it
+    ended after 3 s. What the ramp was to leave out is in the figures.
+
+    ```zexp wrong
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread  rate_iops = 500/s  time_based = on  ramp_time = 60s  runtime = 30s }
+    experiment steady { on = data  run = reads  cache = cold  repeat = 3 }
+    ```
+
+    ```zexp
+    import fio
+
+    dir here { path = "." }
+    file data on here { size = 1GiB }
+    fio reads { rw = randread  rate_iops = 500/s  time_based = on  ramp_time = 60s  runtime = 60s }
+    experiment steady { on = data  run = reads  cache = cold  repeat = 3 }
+    ```
+    """
+    run = trial.run
+    ramp = run.number("ramp")
+    if not ramp or not run.is_("skips_ramp"):
+        return None
+    message = f"`{run.name}` sets a rate, and its ramp of {time(ramp)} is longer than its runtime: it would be ignored"
+    hint = f"write `{run.word('runtime')} = {time(ramp)}`, or more, or a shorter `{run.word('ramp')}`"
+    return TrialFinding(run, ("ramp",), message, hint)
+
+
 def _lengths(run: Thing) -> tuple[object, object]:
     return run.number("runtime"), run.number("ramp") or 0
