@@ -103,10 +103,10 @@ class Code(Enum):
     TOO_OLD = ("E330", "`{name}` requires {tool} {since}, but {host} has {has}")
     NO_PLATFORM = ("E331", "`{kind}` has no `{action}` for {platform}")
     SET_TWICE = ("E332", "`{one}` and `{other}` both set {what}")
-    NOT_TAKEN = ("E333", "`{name}` is named here, but the experiment does not use it")
+    NOT_TAKEN = ("E333", "`{name}` is used here, but it is not part of the experiment")
     NOT_BENEATH = ("E334", "`{name}` names `{other}`, but is not built on it")
-    GIVEN_ON_DEVICE = ("E335", "`{name}` is given, so `{device}` beneath it cannot be guarded")
-    UNGUARDED = ("E336", "a command names `{device}`, and nothing guards it there")
+    GIVEN_ON_DEVICE = ("E335", "`{name}` is `given`, so its disk `{device}` is in use and cannot be guarded")
+    UNGUARDED = ("E336", "a command contains the path of `{device}`, but the trial does not guard that disk")
 
     ASSERTED = ("E337", "{message}")
     STREAMS_CLASH = ("E339", "{message}")

@@ -11,6 +11,12 @@ def with_article(noun: str) -> str:
     return f"{'an' if noun.strip('`')[:1] in 'aeiou' else 'a'} {noun}"
 
 
+def quoted_list(words: Iterable[str]) -> str:
+    """The words in backticks as a phrase, such as `a`, `b` and `c`."""
+    *first, last = (f"`{word}`" for word in words)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def nearest(word: str, candidates: Iterable[str], most: int = 3) -> list[str]:
     """At most `most` candidates that the user may have meant, the likeliest first."""
     import difflib

@@ -96,7 +96,7 @@ CASES = {
         "let target = here | data",
         "fio w { rw = read }",
         "on = target  run = w  where target is data or w.rw == read",
-        ["`fio` needs a file or a block, but `dir` offers a dir, in 1 of 2 trials, where `target` is here"],
+        ["`fio` needs a `file` or a `block`, but `dir` offers only `dir`, in 1 of 2 trials, where `target` is here"],
     ),
     "a condition that cannot be worked out": (
         "let n = 0 | 1",

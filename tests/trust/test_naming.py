@@ -549,8 +549,8 @@ def test_given_things_get_no_children_whose_name_may_be_taken(tmp_path: Path, wa
 
 PLACE = 'property d: path { required = on  doc = "a place" }  offers blocks = d  offers block = d'
 MESSAGES = [
-    (*REFUSED["not taken in"][:2], ["`fast` is named here, but the experiment does not use it"]),
-    (*REFUSED["beneath what is given"][:2], ["`v` is given, so `fast` beneath it cannot be guarded"]),
+    (*REFUSED["not taken in"][:2], ["`fast` is used here, but it is not part of the experiment"]),
+    (*REFUSED["beneath what is given"][:2], ["`v` is `given`, so its disk `fast` is in use and cannot be guarded"]),
     (*REFUSED["handed on by a kind"][:2], ["`h` names `fast`, but is not built on it"]),
 ]
 PARENTS = [("resource on host | dir", "a `host` or a `dir`"), ("resource", "nothing")]

@@ -29,6 +29,7 @@ from zlang.check.types import NOTHING
 from zlang.diagnostics import Code
 from zlang.metrics import Metric
 from zlang.source import Span
+from zlang.suggest import quoted_list, with_article
 from zlang.syntax import tree
 
 if TYPE_CHECKING:
@@ -337,7 +338,7 @@ class Experiments:
             workload = self._modules.kind_by_name(workload_name)
             if workload is None or workload.needs is None:
                 continue
-            needs = " or ".join(f"a {need}" for need in workload.needs[0])
+            needs = " or ".join(with_article(f"`{need}`") for need in workload.needs[0])
             if on is None and has_foreign_field(node, "on"):
                 return
             if on is None:
@@ -350,7 +351,7 @@ class Experiments:
                     if wheres:
                         self._names.risks.add(run.reads | on.reads)
                         continue
-                    offers = " and ".join(f"a {offer}" for offer in target.offers) or "nothing"
+                    offers = f"only {quoted_list(target.offers)}" if target.offers else "nothing"
                     words = {"needs": needs, "target": f"`{target_name}`", "offers": offers}
                     hint = _kinds_between(workload, target, on, scope)
                     finding = Code.NOTHING_OFFERED.at(run.span, workload=workload_name, hint=hint, **words)

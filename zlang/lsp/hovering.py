@@ -173,7 +173,7 @@ def metrics(analysis: Analysis | None) -> dict[str, Metric]:
 
 def kind_page(kind: Kind) -> str:
     """Describe a kind and its properties, as Markdown."""
-    needs = f"\n\nneeds a {' or a '.join(kind.needs[0])}" if kind.needs else ""
+    needs = f"\n\nneeds: {' or '.join(kind.needs[0])}" if kind.needs else ""
     module = "" if kind.module in {library.PRELUDE, ""} or kind.is_own else f"\n\n`import {kind.module}`"
     return f"**{kind.name}**: {kind.role}\n\n{kind.doc}{needs}{module}"
 

@@ -222,9 +222,9 @@ def screen(kind: Described) -> Iterator[str]:
     if kind.module != library.PRELUDE:
         yield f"  import {kind.module}"
     if kind.needs:
-        yield f"  needs a {' or a '.join(kind.needs)}"
+        yield f"  needs: {' or '.join(kind.needs)}"
     if kind.offers:
-        yield f"  offers a {' and a '.join(kind.offers)}"
+        yield f"  offers: {', '.join(kind.offers)}"
     if kind.phases:
         yield f"  phases: {', '.join(kind.phases)}, in this order"
     if kind.properties:

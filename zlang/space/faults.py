@@ -38,7 +38,7 @@ from zlang.record import Record
 from zlang.space import bisection, points, space, twins
 from zlang.space.space import Space, TooConnected
 from zlang.space.trial_config import AS_IS, trial_config
-from zlang.suggest import with_article
+from zlang.suggest import quoted_list, with_article
 from zlang.units import Quantity
 
 MOST = 4096
@@ -196,8 +196,8 @@ def _asserted(thing: Instance, at: Instance | None) -> Iterator[Diagnostic]:
 
 
 def _nothing_offered(experiment: Experiment, kind: Kind, needs: Sequence[str], on: Instance | None) -> Diagnostic:
-    wanted = " or ".join(map(with_article, needs))
-    offers = " and ".join(map(with_article, on.kind.offers)) if on else "nothing"
+    wanted = " or ".join(with_article(f"`{need}`") for need in needs)
+    offers = f"only {quoted_list(on.kind.offers)}" if on and on.kind.offers else "nothing"
     target = f"`{on.kind.name}`" if on else "an empty list"
     fields = {
         "collector": experiment.collect,
