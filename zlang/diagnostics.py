@@ -111,12 +111,13 @@ class Code(Enum):
     ASSERTED = ("E337", "{message}")
     STREAMS_CLASH = ("E339", "{message}")
     LOST_PATH = ("E341", "`{path}` is not relative to the directory in which `{name}` runs")
-    EVENT_ON_GIVEN = ("E340", "`{event}` would act on `{name}`, which is given")
-    SHARED_CACHE = ("E338", "`{name}` is given, so `{protocol}` must not empty its cache")
+    CHANGES_GIVEN = ("E340", "{message}")
+    SHARED_CACHE = ("E338", "`{name}` is `given`, so `{protocol}` must not empty its cache")
+    NOT_MEASURABLE = ("E342", "{message}")
 
     BAD_KIND = ("E401", "{message}")
     NOT_IN_JOBFILE = ("E402", "`{name}` cannot be written in a job file: it contains {what}")
-    NOT_SHOWN = ("E403", "{message}")
+    NO_VALUE = ("E403", "{message}")
     KIND_LACKS = ("E404", "{what} needs `{lacks}`")
     UNUSED_IN_KIND = ("E405", "nothing uses `{name}`")
 

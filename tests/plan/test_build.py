@@ -297,7 +297,7 @@ def test_cold_is_refused_where_nothing_can_empty_the_cache() -> None:
     """
     with pytest.raises(ProgramError) as error:
         trials(plan_of(text))
-    assert error.value.diagnostic.code is Code.NOT_SHOWN
+    assert error.value.diagnostic.code is Code.NOT_MEASURABLE
     assert "cold" in error.value.diagnostic.message
 
 

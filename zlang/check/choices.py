@@ -202,7 +202,7 @@ def _report_none(context: Context, node: tree.ListOf) -> None:
     event = others[0] if len(others) == 1 else f"[{', '.join(others)}]"
     hint = f"for trials with and without, write `none | {event}`"
     place = next(part.span for part in node.items if part.span.text == "none")
-    context.report(Code.NOT_SHOWN.at(place, message="`none` adds nothing to a list", hint=hint))
+    context.report(Code.NO_VALUE.at(place, message="`none` adds nothing to a list", hint=hint))
 
 
 def resolve_zip(

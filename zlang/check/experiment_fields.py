@@ -242,6 +242,6 @@ def _required_field(field: Expr) -> Expr:
         result = field.value(at)
         if not isinstance(result, Absent) or (isinstance(at, FaultPoint) and at.faults):
             return result
-        return failed(at, Code.NOT_SHOWN.at(field.span, message="this value is absent here"))
+        return failed(at, Code.NO_VALUE.at(field.span, message="this value is absent here"))
 
     return field.giving(value)

@@ -165,7 +165,7 @@ def guarded(span: Span, parts: Iterable[Expr] = ()) -> Callable[[ValueAt], Value
             except ZeroDivisionError:
                 result = Code.DIVISION.at(span, hint="handle that case: `if n == 0 then … else … / n`")
             except values.ValueProblem as problem:
-                result = Code.NOT_SHOWN.at(span, message=str(problem))
+                result = Code.NO_VALUE.at(span, message=str(problem))
             return failed(at, with_values(result, at, parts))
 
         return value

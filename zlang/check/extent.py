@@ -92,7 +92,7 @@ def _times(
         return None
     if not isinstance(expr.value({}), Quantity):
         hint = "no trial uses what it names"
-        names.report(Code.NOT_SHOWN.at(expr.span, message="`repeat` has no value", hint=hint))
+        names.report(Code.NO_VALUE.at(expr.span, message="`repeat` has no value", hint=hint))
         return None
     if _amount(expr) < least:
         hint = f"it must be at least {least}" + (
@@ -139,7 +139,7 @@ def kept(names: ProgramNames, experiment: tree.ExperimentDef, expr: Expr | None)
             word = "find" if isinstance(item, tree.Find) else "until"
             message = f"`{word}` skips trials, but with kept data each trial needs what the trials before it leave"
             hint = f"remove `{word}`, or remove `layout`: then data are written again before each trial"
-            finding = Code.NOT_SHOWN.at(item.span, message=message, hint=hint)
+            finding = Code.NOT_MEASURABLE.at(item.span, message=message, hint=hint)
             names.report(finding.also(expr.span, "the data are kept here"))
             return None
     return Kept(path_of_pass(experiment.name.text), int(layout.argument.amount), expr.span)

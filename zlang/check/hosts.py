@@ -157,7 +157,7 @@ def lacking(thing: Instance, host: Instance | None) -> Iterator[Diagnostic]:
     if host is not None and host.members:
         message = f"`{thing.label}` needs one machine, and `{host.label}` is a group of {len(host.members)}"
         hint = f"write `first({host.label})` for the first of them; only `on` and `run` take all"
-        yield Code.NOT_SHOWN.at(thing.span, message=message, hint=hint)
+        yield Code.NOT_MEASURABLE.at(thing.span, message=message, hint=hint)
         return
     platform = platform_of(host)
     unused = _OF_MADE if thing.is_given else _OF_GIVEN
@@ -189,7 +189,7 @@ def rehearsal_findings(experiment: Experiment, every: Sequence[Stream], protocol
         reason = "streams of this trial share a machine" if len(machines) > 1 else "this trial has several streams"
         message = f"`{protocol.name}` rehearses one workload on each machine, and {reason}"
         hint = "choose another cache protocol, and let the workloads run unmeasured at first"
-        yield Code.NOT_SHOWN.at(experiment.cache.span, message=message, hint=hint)
+        yield Code.NOT_MEASURABLE.at(experiment.cache.span, message=message, hint=hint)
 
 
 def of_one_machine(things: Iterable[Instance], every: Sequence[Stream]) -> Iterator[Diagnostic]:
@@ -202,7 +202,7 @@ def of_one_machine(things: Iterable[Instance], every: Sequence[Stream]) -> Itera
             assert thing.span is not None, f"BUG: {thing.key} was declared nowhere"
             message = f"`{thing.kind.name}` needs one machine, and a trial has several"
             hint = f"say what it runs on: `{thing.kind.name} NAME on THING {{ … }}`"
-            yield Code.NOT_SHOWN.at(thing.span, message=message, hint=hint)
+            yield Code.NOT_MEASURABLE.at(thing.span, message=message, hint=hint)
 
 
 @cache

@@ -363,7 +363,7 @@ class InstanceBuilder:
             if place is not None and is_place and isinstance(place.value(point), Absent):
                 message = f"the place of `{self.label}` depends on something that has no value"
                 hint = "give each fact of a host a value on which this depends"
-                yield Code.NOT_SHOWN.at(place.span, message=message, hint=hint)
+                yield Code.NO_VALUE.at(place.span, message=message, hint=hint)
 
     def _problems_of_parts(self, made: Instance) -> Iterator[Diagnostic]:
         """Report things in the properties of a resource that cannot be beneath it."""
@@ -375,7 +375,7 @@ class InstanceBuilder:
                 message = f"`{made.label}` uses `{part.label}` twice"
             if message:
                 holders = (self.places[name] for name, value in made.values.items() if part in _things_in(value))
-                yield Code.NOT_SHOWN.at(next(holders, self.span), message=message)
+                yield Code.NOT_MEASURABLE.at(next(holders, self.span), message=message)
 
     def _broken_assertions(self, made: Instance) -> Iterator[Diagnostic]:
         """Report the assertions of the thing's kind that do not hold."""

@@ -138,7 +138,7 @@ def findings_of_made(experiment: Experiment, trial: TrialThings) -> Iterator[Dia
             if (below := _never_written_anew(top)) is not None:
                 message = f"the data on `{below.label}` would not be fresh in pass 1: nothing writes them again"
                 hint = "add a treatment of the device (`before = …`), which each history begins with, or measure a file"
-                yield Code.NOT_SHOWN.at(experiment.kept.span, message=message, hint=hint)
+                yield Code.NOT_MEASURABLE.at(experiment.kept.span, message=message, hint=hint)
                 break
     for instance in trial.made:
         below = next((under for under in chain(instance)[:-1] if under.kind.armed), None)
@@ -151,7 +151,7 @@ def findings_of_made(experiment: Experiment, trial: TrialThings) -> Iterator[Dia
                 f"`{instance.label}` would be made in `{under.label}`, which is `given`, where its name may be taken"
             )
             hint = "make it in a directory that belongs to the run: `dir NAME { path = … }`"
-            yield Code.NOT_SHOWN.at(instance.span or experiment.run.span, message=message, hint=hint)
+            yield Code.NOT_MEASURABLE.at(instance.span or experiment.run.span, message=message, hint=hint)
 
 
 def _never_written_anew(top: Instance) -> Instance | None:

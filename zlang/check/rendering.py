@@ -52,7 +52,7 @@ def shell_value(part: Expr, value: Value) -> str:
     try:
         return values.shell_words(value)
     except values.ValueProblem as problem:
-        raise ProgramError(Code.NOT_SHOWN.at(part.span, message=str(problem))) from None
+        raise ProgramError(Code.NO_VALUE.at(part.span, message=str(problem))) from None
 
 
 def option_word(form: tuple[str | Expr, ...], definition: PropertyDef, given: Value) -> Value:

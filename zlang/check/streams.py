@@ -164,7 +164,7 @@ def changes_given(span: Span, workload: Instance, on: Instance) -> Diagnostic:
     if workload.kind.writes is None:
         message = f"`{workload.kind.name}` may write, and `{on.label}` is `given`"
         hint = f"write `writes = off` in `kind {workload.kind.name}`, if it only reads"
-    return Code.NOT_SHOWN.at(span, message=message, hint=hint)
+    return Code.CHANGES_GIVEN.at(span, message=message, hint=hint)
 
 
 def may_differ(experiment: Experiment) -> bool:
@@ -242,8 +242,9 @@ def event_findings(
                 yield changes_given(experiment.during.span, event, site)
         elif event.kind.role == "event" and event.kind.needs is not None and (given := _given(site)) is not None:
             assert experiment.during is not None, "BUG: an event that nobody asked for"
+            message = f"`{event.kind.name}` would act on `{given.label}`, which is `given`"
             hint = "let the run create it: remove `given`"
-            yield Code.EVENT_ON_GIVEN.at(experiment.during.span, event=event.kind.name, name=given.label, hint=hint)
+            yield Code.CHANGES_GIVEN.at(experiment.during.span, message=message, hint=hint)
 
 
 def _writes_too(event: Instance, on: Instance | None, streams: Sequence[Stream]) -> bool:
@@ -317,7 +318,7 @@ def _require_few(run: Value, on: Value) -> None:
             assert workload.span is not None, "BUG: a workload that was declared nowhere"
             message = f"a trial can have at most {MOST_STREAMS:,} streams, and this one would have more"
             hint = "`copies` of a workload and of what it runs on multiply: give only one of them `copies`"
-            raise ProgramError(Code.NOT_SHOWN.at(workload.span, message=message, hint=hint))
+            raise ProgramError(Code.NOT_MEASURABLE.at(workload.span, message=message, hint=hint))
 
 
 def _number_of(thing: Instance | None) -> int:

@@ -187,7 +187,7 @@ def _unquoted(part: Expr, frame: Frame) -> str:
     try:
         return _text_lines(part.value(frame))
     except values.ValueProblem as problem:
-        raise ProgramError(Code.NOT_SHOWN.at(part.span, message=str(problem))) from None
+        raise ProgramError(Code.NO_VALUE.at(part.span, message=str(problem))) from None
 
 
 def _text_lines(value: Value) -> str:

@@ -248,7 +248,7 @@ def _require_short(experiment: Experiment, text: str, streams: int) -> None:
     if size > _LONGEST:
         message = f"the command of {streams} streams has {size:,} bytes, and Linux takes {_LONGEST:,} at most"
         hint = f"run fewer at the same time: about {streams * _LONGEST // size} of them are possible"
-        raise ProgramError(Code.NOT_SHOWN.at(experiment.run.span, message=message, hint=hint))
+        raise ProgramError(Code.NOT_MEASURABLE.at(experiment.run.span, message=message, hint=hint))
 
 
 def _lasting(stream: Stream) -> dict[str, object]:
@@ -350,7 +350,7 @@ def _require_together(experiment: Experiment, streams: Sequence[Stream], process
                 name = streams[number].workload.label
                 message = f"`{name}` cannot begin together with the other streams: a person would have to start it"
                 hint = "reach all machines of such a trial, or write a script for each: `plan --emit sh --out DIR`"
-                raise ProgramError(Code.NOT_SHOWN.at(experiment.run.span, message=message, hint=hint))
+                raise ProgramError(Code.NOT_MEASURABLE.at(experiment.run.span, message=message, hint=hint))
 
 
 def _require_reached(experiment: Experiment, events: Sequence[Frame], here: Here) -> None:
@@ -362,7 +362,7 @@ def _require_reached(experiment: Experiment, events: Sequence[Frame], here: Here
             place = step.why.partition(":")[0]
             message = f"an event would happen {place}, which this run does not reach"
             hint = "reach all machines of such a trial, or write a script for each: `plan --emit sh --out DIR`"
-            raise ProgramError(Code.NOT_SHOWN.at(experiment.during.span, message=message, hint=hint))
+            raise ProgramError(Code.NOT_MEASURABLE.at(experiment.during.span, message=message, hint=hint))
 
 
 def _host_of(frame: Frame, here: Here) -> str:

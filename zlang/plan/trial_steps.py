@@ -282,7 +282,7 @@ class TrialSteps:
                 if states.setdefault(thing.key, state) != state:
                     message = f"two streams need `{thing.label}` in different states at the same time"
                     hint = "give each stream a target of its own"
-                    raise ProgramError(Code.NOT_SHOWN.at(self._experiment.run.span, message=message, hint=hint))
+                    raise ProgramError(Code.NOT_MEASURABLE.at(self._experiment.run.span, message=message, hint=hint))
 
     def _join(self, workload: Instance, on: Instance | None) -> None:
         lacking = faults.unmet_need(self._experiment, workload, on)
@@ -381,7 +381,7 @@ def _require_reached(collector: Instance, steps: Iterable[Step]) -> None:
         host = collector.origin.label
         message = f"`{collector.label}` observes `{host}`, which this run does not reach"
         hint = f"write [hosts.{host}] in zlang.toml, or add --reach {host}=USER@ADDRESS"
-        raise ProgramError(Code.NOT_SHOWN.at(collector.span, message=message, hint=hint))
+        raise ProgramError(Code.NOT_MEASURABLE.at(collector.span, message=message, hint=hint))
 
 
 def _target(thing: Instance, config: TrialConfig) -> Instance | None:

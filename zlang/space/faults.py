@@ -137,7 +137,7 @@ def _kept_unchanged(experiment: Experiment, built: Space) -> Iterator[Diagnostic
                 return
     message = "no workload writes, so its data are always kept"
     hint = "remove `layout`, or run a workload that writes, too"
-    yield Code.NOT_SHOWN.at(experiment.kept.span, message=message, hint=hint)
+    yield Code.NOT_MEASURABLE.at(experiment.kept.span, message=message, hint=hint)
 
 
 def _counted(count: int, noun: str) -> str:
@@ -218,13 +218,13 @@ def changed_given(experiment: Experiment, treatment: Instance, on: Instance) -> 
     assert experiment.before is not None, "BUG: a treatment that nobody asked for"
     message = f"`{treatment.label}` would change `{at.label}`, which is `given`"
     hint = "apply it to something that the run creates"
-    return Code.NOT_SHOWN.at(experiment.before.span, message=message, hint=hint)
+    return Code.CHANGES_GIVEN.at(experiment.before.span, message=message, hint=hint)
 
 
 def unverifiable(experiment: Experiment, on: Instance, state: str) -> Diagnostic:
     """Return the finding if nothing beneath a target can verify the state of its cache."""
     message = f"nothing beneath `{on.key}` can verify that its cache is {state}"
-    return Code.NOT_SHOWN.at(experiment.cache.span, message=message, hint=f"write `cache = {AS_IS}`")
+    return Code.NOT_MEASURABLE.at(experiment.cache.span, message=message, hint=f"write `cache = {AS_IS}`")
 
 
 # -- which points are tried
@@ -313,7 +313,7 @@ def _without_value_in(experiment: Experiment, workload: Instance, on: Instance |
             if on and (name := _missing_name(part, workload, on)):
                 message = f"`{on.kind.name}` has no `{name}`, which `{workload.kind.name}` needs"
                 hint = f"measure something on it that has `{name}`, such as a `file` on a file system"
-            finding = Code.NOT_SHOWN.at(experiment.run.span, message=message, hint=hint)
+            finding = Code.NO_VALUE.at(experiment.run.span, message=message, hint=hint)
             yield finding.also(part.span, "this has no value")
 
 

@@ -144,7 +144,7 @@ def repeat_at(experiment: Experiment, point: Point) -> int:
     if isinstance(times, Quantity) and times.amount >= 1 and times.amount.denominator == 1:
         return int(times.amount)
     if isinstance(times, Absent):
-        finding = Code.NOT_SHOWN.at(repeat.span, message="`repeat` has no value", hint=_SAYS_WHERE)
+        finding = Code.NO_VALUE.at(repeat.span, message="`repeat` has no value", hint=_SAYS_WHERE)
     else:
         finding = Code.NOT_ALLOWED.at(repeat.span, name="repeat", value=values.show(times), hint=_AT_LEAST_ONCE)
     raise ProgramError(finding)
