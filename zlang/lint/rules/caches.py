@@ -226,8 +226,8 @@ def jobs_share_one_file(trial: TrialView) -> TrialFinding | None:
     each block once, and the other jobs get it from memory. Measured: four jobs read 1,024 MiB in total, and the
     device read 256 MiB. A study of 2017 reported 2.7 GB/s from six disks in this way.
 
-    Different workloads that read the same part of a target at the same time also read for each other, if a cache keeps
-    what they read. This is also true of a workload in `during`.
+    Two workloads that read the same part of a target at the same time also find in the cache what the other has read.
+    One of them may be an event (`during`).
 
     ```zexp wrong
     import fio
@@ -256,7 +256,7 @@ def jobs_share_one_file(trial: TrialView) -> TrialFinding | None:
     if target is not None and other is not None:
         event = "the event " if other in events else ""
         both = f"`{run.name}` and {event}`{other.name}` read the same part of `{target.name}`"
-        message = f"{both}: what one reads, the other gets from the cache"
+        message = f"{both}, so each finds in the cache what the other has read"
         return TrialFinding(run, (), message, "give each a target of its own, or another part of this one")
     if not run.is_not("random"):
         return None
@@ -264,13 +264,14 @@ def jobs_share_one_file(trial: TrialView) -> TrialFinding | None:
     workers = 1 if run.is_("splits_target") else run.number("workers")
     if target is not None and copies > 1 and workers is not None:
         message = f"{copies * workers} jobs read the same offsets of `{target.name}` in lock-step, most from the cache"
-        return TrialFinding(run, ("workers",), message, f"give each a target of its own: `copies = {copies}` of that")
+        hint = f"give each a target of its own: `copies = {copies}` in `{target.name}`"
+        return TrialFinding(run, ("workers",), message, hint)
     if workers is None or workers == 1:
         return None
     reach = run.number("reach")
     word = run.advice("to_split")
     apart = f"give each job its own part: `{word} = {size(reach / workers)}`" if reach and word else ""
-    message = f"{workers} jobs read the same offsets in lock-step: one reads from the device, the others from the cache"
+    message = f"{workers} jobs read the same offsets in lock-step, so only one of them reads from the device"
     return TrialFinding(run, ("workers",), message, apart)
 
 

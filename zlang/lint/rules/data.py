@@ -328,7 +328,7 @@ def compression_not_set(trial: TrialView) -> TrialFinding | None:
     can = held or (holding and holding.is_("constant")) or run.number("saves") or run.is_("constant")
     if not can:
         return None
-    message = f"`{unset.name}` does not set whether it compresses, and the default differs between versions"
+    message = f"`{unset.name}` does not say whether it compresses, and the default depends on the version"
     return TrialFinding(unset, ("compresses",), message, f"write `{unset.word('compresses')} = off` or `on`")
 
 

@@ -100,8 +100,8 @@ def _to_overlap(run: Thing, *forms: str) -> str:
 def small_transfers(trial: TrialView) -> TrialFinding | None:
     """Small requests over a network measure the network.
 
-    A mount with `rsize = 8192` sends 16 requests to the server for 128 KiB. A study of 2017 compared file systems
-    behind such a mount. The mount limits what each file system can show.
+    A mount with `rsize = 8192` splits a read of 128 KiB into 16 requests. A study of 2017 compared file systems behind
+    such a mount, and saw mostly the network.
 
     ```zexp wrong
     import fio
@@ -144,7 +144,7 @@ def small_transfers(trial: TrialView) -> TrialFinding | None:
     transfer = behind.number(trait) if behind else None
     if behind is None or transfer is None or block is None or block <= transfer or transfer >= _SMALL:
         return None
-    message = f"each operation of {size(block)} takes {times(block / transfer)} network requests of {size(transfer)}"
+    message = f"each operation of {size(block)} is split into {times(block / transfer)} network requests of {size(transfer)}"
     return TrialFinding(behind, (trait,), message, "use larger requests, or make their size a factor")
 
 

@@ -107,7 +107,7 @@ def direct_means_two_things(trial: TrialView) -> TrialFinding | None:
     """
     run, own, machine, keeping = trial.run, trial.having("own_cache"), trial.machine, trial.having("record")
     first = trial.on_first_target
-    message = "some targets use direct I/O and others the page cache, so the comparison includes that"
+    message = "some targets use direct I/O and others the page cache, so the comparison includes the effect of that cache"
     if first is not None and run.trait("uncached") != first.run.trait("uncached"):
         return TrialFinding(run, ("uncached",), message, "treat all targets alike, or make it a factor of its own")
     if trial.is_tied_to_target("uncached"):
@@ -362,8 +362,8 @@ def differs_in_other_settings(trial: TrialView) -> TrialFinding | None:
         if here.trait(trait) == other.trait(trait) or here.is_stated(trait) or other.is_stated(trait):
             continue
         item, another = (here, other) if here.is_(trait) else (other, here)
-        message = f"`{item.name}` {does} and `{another.name}` does not, so the comparison includes that difference"
-        return TrialFinding(here, (trait,), message, f"set it if the kind allows: `{item.word(trait)} = …`")
+        message = f"`{item.name}` {does}, but `{another.name}` does not"
+        return TrialFinding(here, (trait,), message, f"make both alike, if the kind allows: `{item.word(trait)} = …`")
     return None
 
 

@@ -494,7 +494,7 @@ def event_finds_no_redundancy(trial: TrialView) -> TrialFinding | None:
     for event, _ in trial.events:
         below = trial.redundant_below(event) if event.is_("uses_redundancy") else None
         if below is not None and (below.number("redundancy") or 0) < 1:
-            message = f"`{event.name}` needs copies or parity, and `{below.name}` has none to spare"
+            message = f"`{event.name}` needs redundancy, but `{below.name}` has none left"
             hint = f"give `{below.name}` another `{below.word('redundancy')}`, or leave these trials out with `where`"
             return TrialFinding(event, (), message, hint)
     return None

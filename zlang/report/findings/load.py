@@ -107,7 +107,7 @@ def _is_paced(trial: MeasuredTrial) -> bool:
 
 @RULES.add("coordinated-omission")
 def slow_operations_hide_others(results: Results) -> Iterator[str]:
-    """Slow operations delay others that would have been slow too.
+    """While an operation is slow, no other is measured.
 
     A load that waits for its answers submits nothing while an operation is slow. A stall of one second is then a
     single slow operation among thousands of fast ones, and no percentile shows it. A load at a fixed rate would have
@@ -136,8 +136,8 @@ def slow_operations_hide_others(results: Results) -> Iterator[str]:
         worst, seen, lived, direction = max(result, key=lambda item: item[2] / item[1])
         shown = in_trials([trial for trial, *_ in result], worst, [trial for trial, *_ in requested])
         yield (
-            f"p99 of {direction}s is {wording.measured(seen, 'ns')}, but a fixed-rate load would see "
-            f"{wording.measured(lived, 'ns')} or more, {shown}: 1 % of the time was spent in operations that slow"
+            f"p99 of {direction}s is {wording.measured(seen, 'ns')}, but at a fixed rate it would be "
+            f"{wording.measured(lived, 'ns')} or more, {shown}"
         )
 
 
