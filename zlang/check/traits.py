@@ -35,11 +35,11 @@ TRAITS = {
     "uncached": KnownTrait(BOOL, "whether it bypasses the page cache"),
     "splits_target": KnownTrait(BOOL, "whether it gives each worker a part of the target to itself"),
     "reach": KnownTrait(SIZE, "how many bytes of the target it can touch"),
-    "beyond": KnownTrait(SIZE, "how many bytes past the end of its target it goes; 0 if it stays within"),
-    "distinct": KnownTrait(
-        SIZE, "how many bytes each worker can read before it may read any of them again; 0 if unknown", is_planned=True
+    "overrun": KnownTrait(SIZE, "how many bytes past the end of its target it goes; 0 if it stays within"),
+    "reuse_distance": KnownTrait(
+        SIZE, "how many bytes each worker reads before it may read any of them again; 0 if unknown", is_planned=True
     ),
-    "transfers_most": KnownTrait(SIZE, "how many bytes each worker can transfer because of its rate; 0 if not limited"),
+    "max_transfer": KnownTrait(SIZE, "how many bytes each worker can transfer at its rate; 0 if that is not limited"),
     "timed": KnownTrait(BOOL, "whether it runs until its time is over", is_planned=True),
     "rereads": KnownTrait(BOOL, "whether it reads data more than once, whatever its size and time"),
     "runtime": KnownTrait(DURATION, "how long it runs", is_planned=True),

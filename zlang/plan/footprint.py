@@ -16,7 +16,7 @@ from zlang.record import Record
 from zlang.units import Quantity
 
 _OF_DEVICES = {"bandwidth", "endurance"}
-OF_WORKLOADS, OF_READS = ("timed", "written", "runtime", "ramp"), ("workers", "distinct")
+OF_WORKLOADS, OF_READS = ("timed", "written", "runtime", "ramp"), ("workers", "reuse_distance")
 """The traits that decide the footprint of a workload, and the data that it must read from devices."""
 
 
@@ -92,10 +92,10 @@ def of_reads(thing: Instance, on: TargetTraits, frame: Frame) -> Fetch | None:
 
     Data that may be compressed or deduplicated are counted at the size that is kept.
     """
-    workers, distinct = _number(thing, "workers", frame), _number(thing, "distinct", frame)
-    if not workers or not distinct or distinct < 0 or on.kept <= 0:
+    workers, distance = _number(thing, "workers", frame), _number(thing, "reuse_distance", frame)
+    if not workers or not distance or distance < 0 or on.kept <= 0:
         return None
-    return Fetch(on.kept / workers, on.kept * distinct)
+    return Fetch(on.kept / workers, on.kept * distance)
 
 
 def _nearest(on: Instance, trait: str) -> object:

@@ -83,9 +83,9 @@ def _rate_prevents_rereads(run: Thing) -> bool:
     """Whether its time is over before any block can be read twice."""
     most = None
     with suppress(ProgramError):  # of a rate that changes
-        most = run.number("transfers_most")
-    distinct = run.number("distinct")
-    return (run.is_("splits_target") or run.number("workers") == 1) and bool(most and distinct and most <= distinct)
+        most = run.number("max_transfer")
+    distance = run.number("reuse_distance")
+    return (run.is_("splits_target") or run.number("workers") == 1) and bool(most and distance and most <= distance)
 
 
 @RULES.add("ZL002", "replicates-warm-the-cache", WARNING)

@@ -144,7 +144,7 @@ def small_transfers(trial: TrialView) -> TrialFinding | None:
     transfer = behind.number(trait) if behind else None
     if behind is None or transfer is None or block is None or block <= transfer or transfer >= _SMALL:
         return None
-    message = f"each operation of {size(block)} is split into {times(block / transfer)} network requests of {size(transfer)}"
+    message = f"each operation of {size(block)} is split into {times(block / transfer)} requests of {size(transfer)}"
     return TrialFinding(behind, (trait,), message, "use larger requests, or make their size a factor")
 
 
@@ -225,11 +225,11 @@ def beyond_the_target(trial: TrialView) -> TrialFinding | None:
     ```
     """
     run, target = trial.run, trial.target
-    beyond = run.number("beyond")
-    if not beyond or target is None:
+    overrun = run.number("overrun")
+    if not overrun or target is None:
         return None
-    message = f"it goes {size(beyond)} past the end of `{target.name}`"
-    return TrialFinding(run, ("beyond",), message, f"make `{target.name}` larger, or the part that is used smaller")
+    message = f"it goes {size(overrun)} past the end of `{target.name}`"
+    return TrialFinding(run, ("overrun",), message, f"make `{target.name}` larger, or the part that is used smaller")
 
 
 @RULES.add("ZL058", "pool-too-full", WARNING)

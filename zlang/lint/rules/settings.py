@@ -107,7 +107,7 @@ def direct_means_two_things(trial: TrialView) -> TrialFinding | None:
     """
     run, own, machine, keeping = trial.run, trial.having("own_cache"), trial.machine, trial.having("record")
     first = trial.on_first_target
-    message = "some targets use direct I/O and others the page cache, so the comparison includes the effect of that cache"
+    message = "some targets use direct I/O and others the page cache, so the comparison includes that cache"
     if first is not None and run.trait("uncached") != first.run.trait("uncached"):
         return TrialFinding(run, ("uncached",), message, "treat all targets alike, or make it a factor of its own")
     if trial.is_tied_to_target("uncached"):
