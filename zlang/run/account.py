@@ -26,7 +26,7 @@ V = TypeVar("V", bound=TrialVerdict)
 NOT_CARRIED_OUT = "it was not run"
 PLAN_CHANGED = "the plan was changed after the run had begun"
 FILES_CHANGED = "its output was changed after the measurement"
-LOST = "the journal is damaged and does not mention an attempt"
+LOST = "the journal is damaged: an attempt of this trial is missing"
 
 UNREAD = "the output of the tools cannot be read"
 PERHAPS_UNREAD = (PLAN_CHANGED, FILES_CHANGED, UNREAD)
