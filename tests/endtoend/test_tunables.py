@@ -14,7 +14,7 @@ from command_line import Zlang
 
 from zlang.run.events import Made
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="the values of the kernel are root's")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may set parameters of the kernel")
 
 FACTOR = """
 import linux

@@ -178,7 +178,7 @@ def test_an_ordinary_user_measures_files_and_sees_what_needs_root(zlang: Zlang, 
     assert zlang.rows("select cache_state, valid from all_trials") == [{"cache_state": "cold", "valid": True}]
     refused = zlang("run", zlang.program(MOUNTED, "mounted.zexp"), "--yes", code=1).err
     assert "on `box`, zlang must run as root" in refused
-    assert "log in as `root@host1`" in refused
+    assert "loop devices and mounting need it: log in as `root@host1`" in refused
 
 
 WHO = """

@@ -177,7 +177,8 @@ def _print_order(planned: Planned, estimates: dict[str, PlanEstimate]) -> None:
         plots = schedule.plots.count
         factors = ", ".join(map(visible, header.whole_plot_factors))
         whole_plots = words.counted(plots, "whole plot") + (f" of {factors}" if factors else "")
-        print(f"  {whole_plots}; {words.counted(schedule.blocks, 'block')}, each in a new random order")
+        orders = "in random order" if schedule.blocks == 1 else "each in a new random order"
+        print(f"  {whole_plots}; {words.counted(schedule.blocks, 'block')}, {orders}")
     about = "" if header.at_most <= EXACT else "about "
     own = estimates[header.order]
     if all((item.made, item.altered) == (own.made, own.altered) for item in estimates.values()):

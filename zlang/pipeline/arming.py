@@ -52,7 +52,7 @@ def require_tools(tools: Mapping[str, str]) -> None:
 
     missing = missing_tools(tools)
     if ROOT in missing:
-        raise RunError("this plan must be run by root", missing[ROOT])
+        raise RunError("this plan must be run by root", f"{missing[ROOT]}: type `sudo zlang …`")
     for tool, hint in missing.items():
         raise RunError(lack(tool), f"{hint}; `zlang doctor` lists everything that is missing")
 

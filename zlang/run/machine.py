@@ -31,7 +31,7 @@ def tools(wanted: Mapping[str, str]) -> list[Tool]:
     result = []
     for name, hint in sorted(wanted.items()):
         if name == ROOT:
-            result.append(Tool(name, "yes" if is_root() else None, "", hint))
+            result.append(Tool(name, "yes" if is_root() else None, "", f"{hint}: type `sudo zlang …`"))
             continue
         if is_command(name):
             result.append(Tool(name, "succeeds" if has(name) else None, "", hint))

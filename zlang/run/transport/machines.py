@@ -379,9 +379,9 @@ async def _tool(machine: Machine, name: str, hint: str) -> here.Tool:
     if name == ROOT:
         is_root = await machine.answer("id -u") == "0"
         address = machine.reach.address
-        reason, login = hint.partition(": ")[0], f"root@{address.host}" if address else "root"
+        login = f"root@{address.host}" if address else "root"
         how = f"log in as `{login}`, or write `sudo = true` in [hosts.{machine.name}]"
-        return here.Tool(name, "yes" if is_root else None, "", f"{reason}: {how}")
+        return here.Tool(name, "yes" if is_root else None, "", f"{hint}: {how}")
     if here.is_command(name):
         is_well = await machine.answer(f"({name}) >/dev/null 2>&1 && echo yes") == "yes"
         return here.Tool(name, "succeeds" if is_well else None, "", hint)
