@@ -280,7 +280,7 @@ def test_a_missing_tool_is_named_before_anything_is_made(tmp_path: Path) -> None
     script = write(tmp_path, plan(trial(1), tools={"no-such-tool": "apt install it"}))
     done = subprocess.run(["dash", script], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "no-such-tool is needed and is not there: apt install it" in done.stderr
+    assert "no-such-tool is missing: apt install it" in done.stderr
     assert list(tmp_path.iterdir()) == [script]
 
 

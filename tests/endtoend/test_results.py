@@ -62,7 +62,7 @@ experiment asks { on = here  run = work }
     script = zlang("plan", "program.zexp", "--emit", "sh").out
     (zlang.at / "script.sh").write_text(script, "utf-8")
     refused = subprocess.run(["dash", "script.sh"], cwd=zlang.at, capture_output=True, text=True, check=False)
-    assert "`test -e daemon` has to succeed, and fails: start it with: touch daemon" in refused.stderr
+    assert "`test -e daemon` must succeed, but it fails: start it with: touch daemon" in refused.stderr
     assert zlang.names() == {"program.zexp", "script.sh"}, "nothing was begun"
     (zlang.at / "daemon").touch()
     zlang("run", "-y", "program.zexp")

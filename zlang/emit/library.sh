@@ -1,5 +1,5 @@
-# ---- How a plan is carried out. What is particular to this plan stands below. ----
-# Everything of ours is called z_* so that no variable of the user's is changed for the commands.
+# ---- How a plan is carried out. What is particular to this plan is at the end. ----
+# All names of zlang begin with z_, so the commands find the user's variables unchanged.
 
 z_say() { printf '%s\n' "$*" >&2; }
 
@@ -33,9 +33,9 @@ z_pick_clock() {
   fi
 }
 
-# The moment by the wall clock, z_t, and by the clock that nobody sets, z_uptime, where the machine tells it.
-# A machine whose date knows whole seconds only does not tell the second one: the two would seem to disagree. On a machine
-# that has much to do time goes by between them: z_apart has the hundredths of a second, if they are more than 10.
+# The time by the wall clock (z_t) and by the monotonic clock (z_uptime), if the machine has one. Where date prints only
+# whole seconds, the monotonic clock is not read, because the two would seem to disagree. On a busy machine, time passes
+# between the two readings: z_apart is that time in hundredths of a second, if it is more than 10.
 z_now() {
   z_read_uptime
   z_before=${z_uptime%.*}${z_uptime#*.}
@@ -47,7 +47,7 @@ z_now() {
   [ "$z_apart" -gt 10 ] || z_apart=
 }
 
-# Ctrl-C reaches date and cksum, too, when they happen to run: hence the second try, here and below.
+# Ctrl-C also interrupts date or cksum if one of them is running: hence the second try, here and below.
 z_read_wall_clock() {
   case $z_clock in
     shell)
@@ -68,7 +68,7 @@ z_read_uptime() {
   if [ "$z_clock" != seconds ] && [ -r /proc/uptime ]; then read -r z_uptime z_idle </proc/uptime; fi
 }
 
-# Since any moment, for durations: by the clock that nobody sets, where there is one.
+# Milliseconds since some moment, for durations: by the monotonic clock, if the machine has one.
 z_milliseconds() {
   if [ -r /proc/uptime ]; then
     read -r z_ms z_idle </proc/uptime
@@ -86,7 +86,7 @@ z_checksum() {
   z_crc=${z_crc%% *}
 }
 
-# An event at the moment z_t.
+# Write an event, with the time z_t.
 z_write() {
   [ -z "$z_lost" ] || return 0
   z_lines=$((z_lines + 1))
@@ -94,7 +94,7 @@ z_write() {
   if ! z_checksum "$z_line" || ! printf '%s,"crc":%s}\n' "$z_line" "$z_crc" >>"$z_dir/journal.jsonl"; then z_lose; fi
 }
 
-# The same, and it is on the disk, with all before it, when we go on.
+# Write an event, and wait until it and all lines before it are on the disk.
 z_write_through() {
   z_write "$1"
   [ -n "$z_lost" ] || sync "$z_dir/journal.jsonl" 2>/dev/null || sync
@@ -107,11 +107,11 @@ z_lose() {
   settle
   z_tear_down
   z_sweep
-  z_say "what the journal holds is safe; free some space or mend the disk and start this script again"
+  z_say "the journal is intact: free some space, or repair the disk, and start this script again"
   exit 1
 }
 
-# The value of member $1 of z_line; values of ours hold no commas and no quotes.
+# The value of member $1 of z_line; values that zlang writes contain no commas and no quotes.
 z_field() {
   z_value=${z_line#*"\"$1\":"}
   z_value=${z_value%%,*}
@@ -119,7 +119,7 @@ z_field() {
   z_value=${z_value%\"}
 }
 
-# The number of the last line of the journal: one of the last lines has it, as no more than one was torn.
+# The number of the last line of the journal: one of the last lines has it, because at most one is incomplete.
 z_count_lines() {
   z_lines=0
   tail -n 3 "$z_dir/journal.jsonl" | tr '\0' '?' >"$z_dir/.done/lines"
@@ -171,7 +171,7 @@ z_note_left() {
   esac
 }
 
-# What happened in earlier sessions: z_left (setups that may be there), z_known_facts, and a file a done trial.
+# Read what earlier sessions did: z_left (setups that may exist), z_known_facts, and a file for each trial that is done.
 z_recall() {
   z_left='' z_known_facts='' z_done=0 z_failed=0
   rm -rf "$z_dir/.done"
@@ -187,7 +187,7 @@ z_recall() {
   rm -f "$z_dir/.done/lines"
 }
 
-# A line that was torn must not swallow the next.
+# End an incomplete last line, so the next line does not become part of it.
 z_mend_journal() {
   [ -e "$z_dir/journal.jsonl" ] || return 0
   case $(tail -c 1 "$z_dir/journal.jsonl" | tr '\n\0' '+x') in
@@ -241,7 +241,7 @@ z_recall_trial() {
   printf '%s\n' "$1" >"$z_mark" || z_die "cannot write in $z_dir"
 }
 
-# ---- Hashes of what the run folder holds ----
+# ---- Hashes of the files in the run folder ----
 
 z_pick_hash() {
   if command -v sha256sum >/dev/null; then z_hasher=sha256sum z_method=sha256; else z_hasher=cksum z_method=cksum; fi
@@ -253,7 +253,7 @@ z_hash_file() {
   z_hash=$z_method-${z_hash%% *}
 }
 
-# Of the names and contents of all files of at most 256 MiB in and under a directory.
+# The hash of the names and contents of all files of at most 256 MiB in a directory and below it.
 z_hash_files() {
   z_list_files "$1" || z_list_files "$1" || z_lose
   z_hash=$($z_hasher <"$z_dir/.line") || z_hash=$($z_hasher <"$z_dir/.line") || z_lose
@@ -282,7 +282,7 @@ z_open() {
         shift
         break
         ;;
-      -*) z_usage "there is no option $1" ;;
+      -*) z_usage "unknown option $1" ;;
       *) break ;;
     esac
     shift
@@ -310,26 +310,26 @@ z_require() {
 need() {
   [ "$z_mode" = run ] || return 0
   if [ "$1" = root ]; then
-    [ "$(id -u)" = 0 ] || z_die "this plan has to be carried out by root: $2"
+    [ "$(id -u)" = 0 ] || z_die "this plan must be run by root: $2"
     return 0
   fi
   case $1 in
-    *' '*) sh -c "$1" >/dev/null 2>&1 </dev/null || z_die "\`$1\` has to succeed, and fails: $2" ;;
-    *) command -v "$1" >/dev/null || z_die "$1 is needed and is not there: $2" ;;
+    *' '*) sh -c "$1" >/dev/null 2>&1 </dev/null || z_die "\`$1\` must succeed, but it fails: $2" ;;
+    *) command -v "$1" >/dev/null || z_die "$1 is missing: $2" ;;
   esac
 }
 
-# What is not the run's own is written to only if just that is said, for this plan and until the machine starts again.
+# Devices that the run did not create are written to only if the user names them, for this plan and until the next boot.
 armed() { # NAME…
   [ "$z_mode" = run ] || return 0
   read -r z_boot </proc/sys/kernel/random/boot_id
   z_each="$z_plan $z_boot $*"
   [ "${ZLANG_ARM:-}" != "$z_each" ] || return 0
-  z_say "$0: this plan writes to what the run did not make:"
+  z_say "$0: this plan writes to devices that the run did not create:"
   for z_name in "$@"; do
     z_say "  $z_name"
   done
-  z_die "say so: ZLANG_ARM='$z_each' sh $0 (and ZLANG_WIPE=NAME to overwrite what is on it)"
+  z_die "to permit this, type: ZLANG_ARM='$z_each' sh $0 (add ZLANG_WIPE=NAME to overwrite the data on it)"
 }
 
 z_enter_folder() {
@@ -343,7 +343,7 @@ z_enter_folder() {
   z_here=${z_here%??}
   case $z_here$z_runs in
     *"
-"*) z_die 'the path of the working directory, or of the runs, has a newline: choose another one' ;;
+"*) z_die 'the path of the working directory, or of the runs, has a newline in it: choose another one' ;;
   esac
   mkdir -p "$z_runs" || exit 1
   z_runs=$(cd "$z_runs" && pwd -P && printf x) || exit 1
@@ -360,7 +360,7 @@ z_enter_folder() {
   z_recall
 }
 
-# The latest folder that holds this very plan and is not finished.
+# The newest folder of this same plan that is not finished.
 z_find_folder() {
   z_dir='' z_is_new=''
   for z_each in "$z_runs"/*/plan.jsonl; do
@@ -388,7 +388,7 @@ z_new_folder() {
   z_count=0
   until z_dir=$z_stem-$(z_four_digits) && mkdir "$z_dir" 2>/dev/null; do
     z_count=$((z_count + 1))
-    [ "$z_count" -lt 20 ] || z_die "cannot make a folder in $z_runs"
+    [ "$z_count" -lt 20 ] || z_die "cannot create a folder in $z_runs"
   done
   mkdir "$z_dir/source" || exit 1
   printf '%s' "$z_here" >"$z_dir/directory" || z_die "cannot write in $z_dir"
@@ -403,7 +403,7 @@ z_four_digits() {
   od -An -N2 -tx1 /dev/urandom | tr -d ' \n'
 }
 
-# What we start has descriptor 9 closed, so the kernel frees the lock when we die, however we die.
+# Processes that the script starts have descriptor 9 closed, so the kernel frees the lock however the script ends.
 z_lock() {
   exec 9>>"$z_dir/lock" || exit 1
   z_each=
@@ -411,14 +411,14 @@ z_lock() {
   if ! z_hold "$z_each"; then
     z_die "process ${z_each:-of another user} is already running ${z_dir##*/}"
   fi
-  # zlang has a file of this name in memory while it carries out a copy of this folder.
+  # While zlang carries out a copy of this folder, it has a file of this name in memory.
   if find /proc/[0-9]*/fd -type l -exec ls -l {} + 2>/dev/null | grep -q -F -e "/memfd:zlang-run-${z_dir##*/} "; then
     z_die "the run ${z_dir##*/} is being carried out by zlang, from a copy of this folder"
   fi
   printf '%s\n' "$$" >"$z_dir/lock"
 }
 
-# FreeBSD and illumos have no flock(1): there the process that wrote its number must be gone.
+# FreeBSD and illumos have no flock(1): there, the process that wrote its number must have ended.
 z_hold() {
   if command -v flock >/dev/null; then
     flock -n 9
@@ -427,7 +427,7 @@ z_hold() {
   fi
 }
 
-# Commands are relative to where the run was begun.
+# Commands run in the directory in which the run was started.
 z_return() {
   [ -f "$z_dir/directory" ] || return 0
   z_here=$(cat "$z_dir/directory" && printf x)
@@ -440,7 +440,7 @@ source_file() {
   printf '%s' "$2" >"$z_dir/source/$1" || z_die "cannot write in $z_dir"
 }
 
-# Keeps the lines of the plan that stand on its standard input.
+# Keeps the lines of the plan that are on its standard input.
 keep() {
   [ "$z_mode" = run ] && [ -n "$z_is_new" ] || return 0
   cat >>"$z_dir/.plan.jsonl" || z_die "cannot write in $z_dir"
@@ -462,7 +462,7 @@ begin_run() {
   z_boot=
   if [ -r /proc/sys/kernel/random/boot_id ]; then read -r z_boot </proc/sys/kernel/random/boot_id; fi
   z_say "$z_title"
-  if [ -n "$z_is_new" ]; then z_say "begin $z_dir"; else z_say "go on in $z_dir: $z_done of $z_trials trials are done"; fi
+  if [ -n "$z_is_new" ]; then z_say "starting $z_dir"; else z_say "continuing $z_dir: $z_done of $z_trials trials are done"; fi
   z_pick_hash
   z_hash_file "$z_dir/plan.jsonl"
   z_mend_journal
@@ -501,20 +501,20 @@ end_run() {
   if [ "$z_done" -ge "$z_trials" ] && [ -z "${z_standing# }" ]; then z_write_through '"finish"'; fi
   trap '' INT QUIT TERM HUP
   rm -rf "$z_dir/.done" "$z_dir/.line" "$z_dir/.files"
-  z_say "$z_done of $z_trials trials are done, $z_failed of them failed; their output is in $z_dir"
+  z_say "$z_done of $z_trials trials are done, $z_failed of them failed; the output is in $z_dir"
   z_say "to read the results: zlang ingest $z_shown_runs"
   [ "$z_failed" -eq 0 ] && [ -z "${z_standing# }" ] || exit 1
   exit 0
 }
 
-# A signal interrupts nothing by itself, but ends the command that runs; z_check does the rest between two commands.
+# A signal ends only the command that is running; z_check does the rest between two commands.
 z_hear() {
   z_signals=$((z_signals + 1))
   if [ -r /proc/uptime ]; then read -r z_heard z_heard_rest </proc/uptime; else z_heard=$(date +%s).00; fi
   z_heard=${z_heard%.*}${z_heard#*.}
   if [ -z "$z_stop" ]; then
     z_stop=$1 z_first=$z_heard
-    z_say 'stopping; once more to stop without tidying up'
+    z_say 'stopping; press Ctrl-C again to stop without removing anything'
     if [ -n "$z_running" ]; then kill -TERM "${!-}" 2>/dev/null; fi
   elif [ $((z_heard - z_first)) -gt 30 ]; then # else it is the same wish: timeout(1) signals a process and its group
     if [ -n "$z_running" ]; then kill -KILL "${!-}" 2>/dev/null; fi
@@ -535,7 +535,7 @@ z_interrupted() {
   z_now
   z_write_through '"interrupt"'
   rm -rf "$z_dir/.done" "$z_dir/.line" "$z_dir/.files"
-  z_say "interrupted: $z_done of $z_trials trials are done; start this script again to go on"
+  z_say "interrupted: $z_done of $z_trials trials are done; start this script again to continue"
   exit "$z_stop"
 }
 
@@ -549,13 +549,13 @@ z_sweep() {
   while z_strays "$@"; do
     z_count=$((z_count + 1))
     [ "$z_count" -le 50 ] || kill -KILL $z_found_pids 2>/dev/null
-    [ "$z_count" -le 150 ] || z_die "processes$z_found_pids do not die; they wait for a device"
+    [ "$z_count" -le 150 ] || z_die "processes$z_found_pids cannot be ended: they wait for a device"
     sleep 0.1 2>/dev/null || sleep 1
   done
 }
 
-# Starts command $3 of step $1 for at most $2 seconds, in the background, so that a signal is heard at once.
-# coreutils' timeout gives it a process group and the usual meaning of SIGINT, which the shell took away by `&`.
+# Start command $3 of step $1 for at most $2 seconds, in the background, so the script notices a signal at once. timeout
+# of coreutils gives it a process group and makes it react to SIGINT again, which the shell ignores after `&`.
 z_launch() {
   z_log_out=$z_dir/$z_out/$1.out z_log_err=$z_dir/$z_out/$1.err
   if [ -n "$z_lost" ]; then z_log_out=/dev/null z_log_err=/dev/null; fi
@@ -563,7 +563,7 @@ z_launch() {
     timeout -k 5 "$2" sh -c "$3" </dev/null >"$z_log_out" 2>"$z_log_err" 9>&- &
 }
 
-# The exit code of process z_pid; a signal to us ends `wait`, not the process.
+# The exit code of process z_pid. A signal to the script ends `wait`, not the process.
 z_wait() {
   z_seen=$z_signals
   wait "$z_pid" 2>/dev/null
@@ -576,7 +576,7 @@ z_wait() {
   done
 }
 
-# 124 if the time of $1 seconds that began at $2 was over: busybox's timeout does not say so, nor any when it has to kill.
+# Make the code 124 if the $1 seconds from $2 are over: timeout of busybox does not, nor does any after SIGKILL.
 z_name_timeout() {
   [ -z "$z_is_coreutils" ] || [ "$z_rc" -eq 137 ] || return 0
   [ -z "$z_stop" ] || return 0
@@ -584,7 +584,7 @@ z_name_timeout() {
   [ $((z_ms - $2)) -lt $(($1 * 1000)) ] || z_rc=124
 }
 
-# A setup that stands on nothing of the run leaves in `made` the inode and the path of the directory that it made.
+# A setup without parents writes the inode and the path of the directory that it created to the file `made`.
 z_is_replaced() {
   for z_maker in $z_standing; do
     eval "z_made=\${z_made_$z_maker:-}"
@@ -610,7 +610,7 @@ step() { # NAME TIMEOUT COMMAND, in the directory z_out
   fi
   z_launch "$@"
   z_pid=$!
-  # A signal that came before the command had been started did not end it.
+  # A signal that arrived before the command was started has not ended it.
   if [ -n "$z_stop" ] && [ -z "$z_tidying" ]; then kill -TERM "$z_pid" 2>/dev/null; fi
   z_wait
   z_running=
@@ -633,7 +633,7 @@ step() { # NAME TIMEOUT COMMAND, in the directory z_out
   return 1
 }
 
-# What somebody can type for it, on another machine than this.
+# Show the commands that a person can type on another machine.
 z_show_typed() {
   [ -z "$1" ] || z_say "  RUN=$z_run; OUT=.; export RUN OUT
 $1"
@@ -689,11 +689,11 @@ settle() {
   done
 }
 
-# ---- Setups: z_standing are the numbers of those that are there, in order of making; z_stale are keys ----
+# ---- Setups: z_standing has the numbers of those that exist, in the order of creation; z_stale has keys ----
 
 # NUMBER SIGNATURE KEY PARENTS KEY-IN-JSON WHAT BASE SETTINGS; keys by number, 0 = no parents; bases by number, 0 = none;
-# settings as VALUE:COMMANDS:NUMBER, with an r if what stands on it has to be laid out again; a word more, if it holds for
-# the machine.
+# settings as VALUE:COMMANDS:NUMBER, with an r if it invalidates what is built on it; one more word if it applies to the
+# whole machine.
 setup() {
   eval "z_sig_$1=\$2 z_key_$1=\$3 z_parent_$1=\$4 z_json_$1=\$5 z_what_$1=\$6 z_base_$1=\$7 z_settings_$1=\$8 z_ambient_$1=\${9:-}"
   eval "z_place_$1='' z_tries_$1=0"
@@ -730,7 +730,7 @@ z_reverse() {
   done
 }
 
-# A new directory for attempt number $2 + 1 or later in $1.
+# Create a directory in $1 for the next attempt, from number $2 + 1 on.
 z_attempt() {
   z_try=$2
   while :; do
@@ -745,7 +745,7 @@ z_setup_attempt() {
   eval "z_attempt \"setups/\$z_sig_$1\" \"\$z_tries_$1\"; z_tries_$1=\$z_try"
 }
 
-# Make what setups $@ (parents first) stand for, and nothing that is there as it is needed.
+# Create the setups $@ (parents first), except those that exist in the required state.
 z_bring() {
   z_keys=' '
   for z_needed in "$@"; do
@@ -782,7 +782,7 @@ z_bring() {
   done
 }
 
-# What stands under a key, and all that stands on it, latest first: the numbers in z_found_upon.
+# z_found_upon: the setup of a key, and all that are built on it, the newest first.
 z_upon() {
   z_doomed=" $1 " z_found_upon=
   for z_each in $z_standing; do
@@ -814,7 +814,7 @@ z_can_alter() {
   return 1
 }
 
-# Make a setting, unless its commands have run, and note whether what stands on it has to be laid out again.
+# Apply a setting, unless its commands have run, and note whether it invalidates what is built on it.
 z_set() {
   z_to_do=${1#*:}
   case $z_have_run in
@@ -832,10 +832,10 @@ z_set() {
 
 z_alter() { # WAS NUMBER
   eval "z_altered=\$z_key_$2 z_is_set=\" \$z_settings_$1 \" z_to_set=\$z_settings_$2"
-  z_invalidate "$z_altered" # neither the one nor the other: if this fails, it is made anew
+  z_invalidate "$z_altered" # its state is now unknown: if this fails, it is created again
   z_setup_attempt "$1"
   z_is_rewritten='' z_have_run=' '
-  # First those with another value, then those whose commands are others since they read one. What several share runs once.
+  # First the settings with another value, then those whose commands use such a value. Shared commands run once.
   for z_setting in $z_to_set; do
     case $z_is_set in
       *" ${z_setting%%:*}:"*) continue ;;
@@ -865,7 +865,7 @@ z_alter() { # WAS NUMBER
   done
 }
 
-# Unmake what is there under a key, and all that stands on it, latest first.
+# Remove the setup of a key, and all that is built on it, the newest first.
 z_clear() {
   z_upon "$1"
   z_clearing=$z_found_upon
@@ -893,7 +893,7 @@ z_make() {
   z_find_made "$1"
 }
 
-# Where the latest attempt at making setup $1 left what it made.
+# The file in which the latest attempt noted what setup $1 created.
 z_find_made() {
   eval "z_try=\$z_tries_$1 z_place=\$z_dir/setups/\$z_sig_$1; z_made_$1="
   [ "$(eval "echo \$z_parent_$1")" = 0 ] || return 0
@@ -906,7 +906,7 @@ z_find_made() {
   done
 }
 
-# At the moment at which the last command ended.
+# Write the event for the moment at which the last command ended.
 z_now_is() {
   z_write "\"$1\",\"key\":$2,\"signature\":\"$3\""
 }
@@ -924,7 +924,7 @@ z_unmake() {
   z_take_from_standing "$1"
 }
 
-# Unmake everything, latest first, but nothing on which something stands that would not go.
+# Remove everything, the newest first, except what is beneath something that could not be removed.
 z_tear_down() {
   z_held=' '
   # shellcheck disable=SC2086
@@ -937,7 +937,7 @@ z_tear_down() {
         if ! z_unmake "$z_unmaking"; then
           z_held="$z_held$z_parent "
           z_why=$(tail -n 1 "$z_dir/$z_bad_out/$z_bad_step.err" 2>/dev/null)
-          eval "z_say \"still there: \$z_what_$z_unmaking (\$z_bad_step exited with \$z_bad_rc, see \$z_bad_out): \$z_why\""
+          eval "z_say \"not removed: \$z_what_$z_unmaking (\$z_bad_step exited with \$z_bad_rc, see \$z_bad_out): \$z_why\""
         fi
         ;;
     esac
@@ -956,7 +956,7 @@ fact() { # NAME TIMEOUT COMMAND
   step "$@" || :
 }
 
-# NUMBER IDENTITY REPLICATE WHAT SETUPS SPOILED-KEYS; says no if there is nothing to be done.
+# NUMBER IDENTITY REPLICATE WHAT SETUPS INVALIDATED-KEYS; fails if there is nothing to do.
 # shellcheck disable=SC2086
 trial() {
   if [ "$z_mode" = list ]; then
@@ -980,7 +980,7 @@ trial() {
 }
 
 ended() {
-  # What is tidied up after a failure may fail, too: the trial failed before that.
+  # Removal after a failure may fail, too: the first failure is the reason.
   [ -z "$z_first_step" ] || z_bad_step=$z_first_step z_bad_out=$z_first_out z_bad_rc=$z_first_rc
   if [ -n "$z_bad_step" ]; then
     z_outcome=fail
@@ -1005,7 +1005,7 @@ ended() {
   z_say "[$z_number/$z_of] $z_label: $z_said ($((z_ms / 1000)).$((z_ms % 1000 / 100)) s)"
 }
 
-# What the tools left is on the disk, and so are the names that lead to it.
+# Wait until the output of the tools and its directories are on the disk.
 z_sync_out() {
   for z_each in "$z_dir/$z_out"/*/; do
     [ ! -d "$z_each" ] || {

@@ -2,7 +2,7 @@
 
 z_meets=1
 
-# The run has the same name on all machines, because what one creates is used by others under that name.
+# The run has the same name on all machines, because they use the resources of each other by this name.
 z_stamp() {
   date -u -d "@$z_first" +%Y%m%d-%H%M%S 2>/dev/null || date -u -r "$z_first" +%Y%m%d-%H%M%S
 }
@@ -17,10 +17,10 @@ z_set_meetings() {
   z_prepare=${PREPARE:-$((z_every / 2))}
   for z_each in "$z_first" "$z_every" "$z_prepare"; do
     case $z_each in
-      '' | *[!0-9]* | 0*) z_usage "say when all machines begin, in seconds: MEET=$(($(date +%s) + 300)) EVERY=600 PREPARE=300 sh $0" ;;
+      '' | *[!0-9]* | 0*) z_usage "say when all machines begin, in seconds since 1970: MEET=$(($(date +%s) + 300)) EVERY=600 PREPARE=300 sh $0" ;;
     esac
   done
-  [ "$z_prepare" -lt "$z_every" ] || z_usage 'PREPARE, the time before a trial, has to be less than EVERY, the time from one to the next'
+  [ "$z_prepare" -lt "$z_every" ] || z_usage 'PREPARE (the time before a trial) must be less than EVERY (the time from one trial to the next)'
 }
 
 z_await() { # SECONDS of the wall clock
@@ -30,34 +30,34 @@ z_await() { # SECONDS of the wall clock
   done
 }
 
-# NUMBER IDENTITY REPLICATE; wait until the trial may be prepared; says no if its instant has passed.
+# NUMBER IDENTITY REPLICATE; wait until the trial may be prepared; fails if its start time has passed.
 meeting() {
   [ "$z_mode" = run ] || return 0
   [ ! -e "$z_dir/.done/$2.$3" ] || return 1
   z_instant=$((z_first + ($1 - 1) * z_every)) z_number=$1
   if [ "$(date +%s)" -ge "$z_instant" ]; then
-    z_say "trial $1 of $2 was to begin before now: it is left out; start all scripts again with a later MEET"
+    z_say "trial $1 of $2 should have begun before now, so it is skipped: start all scripts again with a later MEET"
     return 1
   fi
   z_await $((z_instant - z_prepare))
 }
 
-# What stands on other machines is there when half of the time has passed.
+# The resources on other machines exist when half of the time has passed.
 prepared() {
   printf '%s\n' "$z_instant" >"$z_dir/$z_out/instant" || z_lose
   if [ "$(date +%s)" -gt $((z_instant - z_prepare / 2)) ]; then
-    step meeting 60 'echo "this machine was not ready in time: let PREPARE be longer" >&2; exit 1'
+    step meeting 60 'echo "this machine was not ready in time: make PREPARE longer" >&2; exit 1'
     return 1
   fi
   z_await $((z_instant - z_prepare / 2))
 }
 
-# Writes the instant for a step that waits for it, once that is ready.
+# Write the start time for a step that waits for it, when the step is ready.
 z_tell_instant() { # DIRECTORY OVER
   until [ -e "$1/gate/met" ]; do sleep 0.05 2>/dev/null || sleep 1; done
   if [ "$(date +%s)" -ge "$z_instant" ]; then : >"$1/late"; fi
   printf '%s\n' "${z_instant}000000000" >"$1/gate/instant"
-  # Where only events happen, nobody says when the workloads have ended on other machines.
+  # A machine that has only events does not learn when the workloads on other machines have ended.
   [ "$2" = over ] || return 0
   while [ "$(date +%s)" -lt $((z_instant + (z_every - z_prepare) * 3 / 4)) ]; do sleep 1; done
   : >"$1/gate/over"
@@ -84,12 +84,12 @@ meet() { # NAME TIMEOUT COMMAND; measure from the instant on
   [ -z "$z_teller" ] || kill "$z_teller" 2>/dev/null
   [ "$z_met" -eq 0 ] || return 1
   [ -e "$z_dir/$z_out/late" ] || return 0
-  echo 'this machine was ready after the instant at which all begin: let PREPARE be longer' >>"$z_dir/$z_out/$1.err"
+  echo 'this machine was ready only after the common start: make PREPARE longer' >>"$z_dir/$z_out/$1.err"
   z_bad_step=$1 z_bad_out=$z_out z_bad_rc=1
   return 1
 }
 
-# Other machines may measure until then.
+# Wait until the measurements on other machines must have ended.
 all_ended() {
   z_await $((z_instant + z_every - z_prepare))
 }

@@ -301,7 +301,7 @@ def _word(text: str) -> str:
 def _quote(text: str) -> str:
     """Quote text as one word; printf makes characters that would be invisible in the script."""
     if "\0" in text:
-        message = f"a NUL character cannot stand in a shell script: {one_line(text)[:60]}"
+        message = f"a shell script cannot contain a NUL character: {one_line(text)[:60]}"
         raise RunError(message, "write it as \\0 and let printf make it")
     if is_visible(text.translate(_SEEN)):
         return quote(text)

@@ -19,7 +19,7 @@ from zlang.metrics import Metric
 from zlang.space import bisection
 
 ROOT = "root"
-"""The entry among the tools of a plan that has to be carried out by root."""
+"""The entry among the tools of a plan that must be run by root."""
 
 LOCAL = "local"
 """The host of a step that runs on the machine that carries the plan out."""
