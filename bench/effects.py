@@ -32,7 +32,7 @@ Designs = Callable[[int, float, int], Iterator[Design]]
 
 
 def reads_after_writes(repeat: int, noise: float, count: int) -> Iterator[Design]:
-    """Experiments in which no level differs; a read stands on the file that was laid out after the last write."""
+    """Experiments in which no level differs; a read uses the file that was laid out after the last write."""
     draw = np.random.default_rng([repeat, int(10 * noise)])
     columns = tuple(TableColumn(name, "word", "") for name in FILES)
     trials = list(product((True, False), FILES["bs"], FILES["iodepth"]))

@@ -283,7 +283,7 @@ BOMBS = {
     "twice the same list": "let a0 = [1]\n" + _lines("let a{j} = [a{i}, a{i}]", 60),
     "squares": "let a0 = 9999\n" + _lines("let a{j} = a{i} * a{i}", 60),
     "squares of fractions": "let a0 = 0.3333\n" + _lines("let a{j} = a{i} * a{i}", 60),
-    "what stands on what": "kind k: resource on k { }\nk k0 { }\n" + _lines("k k{j} on k{i} {{ }}", 2_000),
+    "what is built on what": "kind k: resource on k { }\nk k0 { }\n" + _lines("k k{j} on k{i} {{ }}", 2_000),
     "properties by each other": "kind k: workload {\n" + _lines("property p{i}: count {{ default = p{j} }}", 900) + "}",
     "a circle of properties": "kind k: resource { property a: size { default = b }  property b: size { default = a } }",
     "a long range": "let a = 1.." + "9" * 200,

@@ -30,7 +30,7 @@ def nearest(word: str, candidates: Iterable[str], most: int = 3) -> list[str]:
 
 
 _CLOSE = 0.08
-"""Names less similar than the best by this much would only distract: `iodepth` stands alone for `iodpeth`."""
+"""Names less similar than the best by this much would only distract: for `iodpeth`, only `iodepth` is suggested."""
 
 
 _SAFE = 0.75

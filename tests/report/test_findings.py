@@ -112,7 +112,7 @@ def blocks_differ(seed: int, *, is_blocked: bool = False) -> Design:
 
 
 def test_trials_that_were_measured_again_later_are_not_in_the_trend() -> None:
-    """They stand on setups of their own, which may be slower than those of their block."""
+    """They have setups of their own, which may be slower than those of their block."""
     run = simulated([("pool", ["a", "b"]), ("bs", [4, 64])], 5, lambda *_: 0.0, whole=1)
     again = tuple(replace(row, position=row.position + 100, setups=(9,), log=row.log - 1) for row in run.rows[2:6])
     assert order.trend([*run.rows, *again]) == order.trend(run.rows)

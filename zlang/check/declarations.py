@@ -288,7 +288,7 @@ def _default(definition: PropertyDef, where: Span, builder: InstanceBuilder, rea
 
 
 def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span: Span, path: Path) -> Expr | None:
-    """Resolve the parent of a thing, and check that the thing can stand on it."""
+    """Resolve the parent of a thing, and check that the thing can be built on it."""
     if parent is None:
         stated = "on" in context.siblings  # it is among the properties, and is reported there
         if kind.parents and "host" not in kind.parents and kind.role == "resource" and not stated:
@@ -327,7 +327,7 @@ def _possible_parents(context: Context, kind: Kind) -> list[str]:
 
 
 def _can_be_on(context: Context, parent: str, kind: Kind) -> bool:
-    """Whether a kind may stand on another: it names that kind, or something that the kind offers."""
+    """Whether a kind may be built on another: it names that kind, or something that the kind offers."""
     offered = context.scope.kind_called(parent)
     if kind.role == "workload":
         return offered is not None and kind.needs is not None and bool(set(offered.offers) & set(kind.needs[0]))

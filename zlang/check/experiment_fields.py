@@ -57,7 +57,7 @@ _OTHER_WORDS = {
 _ELSEWHERE = {
     **dict.fromkeys(
         ("for_each", "foreach", "matrix", "sweep", "with_items", "params"),
-        "write the choice where the value stands: `NAME = 4KiB | 8KiB`",
+        "write the choice where the value is used: `NAME = 4KiB | 8KiB`",
     ),
     **dict.fromkeys(
         ("order", "random", "randomize", "randomise", "randomized", "shuffle"),

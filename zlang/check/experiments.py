@@ -401,7 +401,7 @@ def _operands(context: Context, condition: tree.Expr) -> tuple[Expr, ...]:
 
 
 def _kinds_between(workload: Kind, target: Kind, on: Expr, scope: ModuleScope) -> str:
-    """List the kinds that can stand on a target and offer what a workload needs."""
+    """List the kinds that can be built on a target and offer what a workload needs."""
     needs = set(workload.needs[0]) if workload.needs else set[str]()
     text = on.span.text
     for kind in scope.kinds_of("resource"):

@@ -1,6 +1,6 @@
 """The declared things that a trial names, and whether the trial makes and guards them.
 
-In: the things of a trial at a point. Out: findings, and the things that are named but that nothing stands on. A thing
+In: the things of a trial at a point. Out: findings, and the things that are named but that nothing is built on. A thing
 is named by its offers, by a text that it was given, or by its literal path. Rule: a thing that a trial names is part of
 the trial, and anything that names a device may write to it.
 """

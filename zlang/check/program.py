@@ -144,7 +144,7 @@ class Instance(Record, is_frequent=True):
     `named` are the things whose places occur in its values, and where.
     `property_texts` are the values that decide what is measured, each with its name, as text. `alias` replaces the
     key in commands that are hashed for identities. There are `copies` of it, and the `placed_by` factors decide
-    what it stands on. `under` are the wrappers that start a workload, the outermost first.
+    what it is built on. `under` are the wrappers that start a workload, the outermost first.
     Points at which a declaration differs only in the values of some `varying` properties share its `family`.
     A machine with `members` is a group of machines with these names. `parts` are the things in its
     values on which it stands besides its parent. The values of `scheduled` properties may change while a workload runs.
@@ -175,7 +175,7 @@ class Instance(Record, is_frequent=True):
 
     @property
     def beneath(self) -> tuple[Instance, ...]:
-        """Everything that it stands on directly, its parent last."""
+        """Everything that it is built on directly, its parent last."""
         return (*self.parts, *([self.parent] if self.parent else []))
 
     __eq__ = object.__eq__
@@ -294,8 +294,8 @@ class Expr(Record, is_frequent=True):
 
 
 COSTS = ("none", "live", "rewrite", "create", "manual")
-"""The cost of changing a property, the cheapest first: nothing, since it decides nothing that is done and is no part of
-what is measured; a command; that and laying out again what stands on the resource; the resource made anew; a person."""
+"""The cost of changing a property, the cheapest first: nothing, because no command and no measurement depends on it; a
+command; a command and new data on the resource; a new resource; a person."""
 
 
 class PropertyDef(Record):

@@ -125,7 +125,7 @@ class Variant(Record):
 class Type(Record, is_frequent=True):
     """A union: scalars, words, declared things (by kind, `*` for any) and lists. `unknown` silences what follows.
 
-    `beneath` are the kinds of everything that declared things stand on, `used` those of other things in their values,
+    `beneath` are the kinds of what declared things are built on, `used` those of other things in their values,
     such as wrappers. If it `is_partial`, some choices are unknown.
     `dimension` is that of a number without a scalar type, such as the product of two sizes. A `schedule` has values of
     that type, each for a duration.
@@ -162,7 +162,7 @@ class Type(Record, is_frequent=True):
 
     @property
     def every_kind(self) -> frozenset[str]:
-        """The kinds of all things that a value is, contains, stands on or uses."""
+        """The kinds of all things that a value is, contains, is built on or uses."""
         own = self.kinds | self.beneath | self.used
         return own if self.element is None else own | self.element.every_kind
 

@@ -55,7 +55,7 @@ def _names(experiment: Experiment) -> set[str]:
 
 
 def _with_parents(program: Program, names: Iterable[str]) -> Iterator[Kind]:
-    """Yield the kinds of these names, and all kinds that they can stand on."""
+    """Yield the kinds of these names, and all kinds that they can be built on."""
     shipped, pending, seen = library.load(), sorted(names), set[str]()
     while pending:
         name = pending.pop(0)

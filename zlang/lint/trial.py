@@ -394,7 +394,7 @@ class TrialView:
     def beneath(self) -> tuple[Thing, ...]:
         """The target and everything below it, down to the machine.
 
-        What stands on another of its kind, as a dataset in a dataset, has what it inherits from that; the settings of
+        What is built on another of its kind, as a dataset in a dataset, inherits from that; the settings of
         the other do not bear upon its data.
         """
         stack = self.target.stack if self.target is not None else ()

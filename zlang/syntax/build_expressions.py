@@ -166,7 +166,7 @@ def _period_between(
     driver: Parsing, span: Span, value: tree.Expr, word: Token, end: tree.Expr, duration: tree.Expr
 ) -> tree.Period:
     if word.text != "to":
-        hint = "`to` stands between two values: `1000/s to 5000/s for 30s`"
+        hint = "write `to` between two values: `1000/s to 5000/s for 30s`"
         place = Span(driver.source, word.start, word.end)
         driver.report(Code.UNEXPECTED.at(place, expected="`to` or `for`", found=f"`{word.text}`", hint=hint))
     return tree.Period(span, value, word_of(driver, word), end, duration)
