@@ -2,8 +2,8 @@
 
 In: each `RULE.zexp` or `RULE.subject.zexp`, called after the pitfall's name in docs/lints, where it is a rule of `zlang
 check`: one experiment with `let way = "wrong" | "right"`, the question as its title, expectations, and a `table … by
-way` of which the first measure is what goes wrong. Where one measurement is answered wrongly and rightly there is no
-`way`, and the first two measures are these answers. The comment at its head is the question, an empty line, and what
+way` of which the first measure is what goes wrong. If the same trials give a wrong and a right answer, there is no
+`way`, and the first two measures are these answers. The comment at its head has the question, an empty line, and what
 is wrong and right. Out: runs and a database in a directory; the page.
 
     python tools/pitfalls.py run DIRECTORY [NAME…]     carry them out, one after the other; needs root
@@ -40,9 +40,9 @@ Each pitfall is a program in `examples/pitfalls`. It measures the same thing in 
 order, and expects them to differ. `make pitfalls` runs all of them, on zfs-fuse, on file systems on loop devices, and
 on files of 256 MiB at most.
 
-If a pitfall has a rule, `zlang check` warns of it, and the program allows the finding with a reason; or the language
-excludes the pitfall. The ratio is wrong to right, with its 95 % interval. The interval is omitted if it has no width in
-these digits, if one of the two values is zero, or if one was measured once.
+If a pitfall has a rule, `zlang check` warns of it, and the program allows the warning with a reason. Some rules are
+about pitfalls that the language excludes. The ratio is `wrong` divided by `right`, with its 95 % interval. The interval
+is omitted if its ends are equal in these digits, if one of the two values is zero, or if one was measured once.
 """
 
 
