@@ -7,6 +7,7 @@ thread writes the journal. Rule: a lost machine fails the steps that it was runn
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
 import os
 import threading
@@ -143,8 +144,10 @@ class Machines:
         if machine.given_up is not None:
             return Visit(host, machine.given_up.message, machine.given_up.hint)
         try:
-            tools = [await _tool(machine, name, hint) for name, hint in sorted(wanted.items())]
-            answers = {name: await machine.answer(command) for name, command in probes.items()}
+            questions = [_questions(name) for name in sorted(wanted)]
+            lines = iter(await machine.answers([*itertools.chain(*questions), *probes.values()]))
+            tools = [_tool(machine.reach, name, wanted[name], next(lines), next(lines)) for name in sorted(wanted)]
+            answers = dict(zip(probes, lines, strict=True))
         except MachineLost as error:
             return Visit(host, error.message, error.hint)
         return Visit(host, tools=tools, answers=answers, offset=machine.offset, error=machine.round_trip / 2)
@@ -375,19 +378,21 @@ class Machines:
         return out.relative_to(self._folder).as_posix()
 
 
-async def _tool(machine: Machine, name: str, hint: str) -> here.Tool:
+def _questions(tool: str) -> tuple[str, str]:
+    """The commands that print where a tool is and its version, or that its requirement is met."""
+    if tool == ROOT:
+        return '[ "$(id -u)" = 0 ] && echo yes', ":"
+    if here.is_command(tool):
+        return f"({tool}) >/dev/null 2>&1 && echo succeeds", ":"
+    return f"command -v {values.quote(tool)}", f"{values.quote(tool)} --version"
+
+
+def _tool(reach: Reach, name: str, hint: str, path: str, version: str) -> here.Tool:
+    """A tool of a machine that answered the questions about it."""
     if name == ROOT:
-        is_root = await machine.answer("id -u") == "0"
-        address = machine.reach.address
-        login = f"root@{address.host}" if address else "root"
-        how = f"log in as `{login}`, or write `sudo = true` in [hosts.{machine.name}]"
-        return here.Tool(name, "yes" if is_root else None, "", f"{hint}: {how}")
-    if here.is_command(name):
-        is_well = await machine.answer(f"({name}) >/dev/null 2>&1 && echo yes") == "yes"
-        return here.Tool(name, "succeeds" if is_well else None, "", hint)
-    path = await machine.answer(f"command -v {values.quote(name)}")
-    version = await machine.answer(f"{values.quote(name)} --version") if path else ""
-    return here.Tool(name, path or None, version, hint)
+        login = f"root@{reach.address.host}" if reach.address else "root"
+        hint = f"{hint}: log in as `{login}`, or write `sudo = true` in [hosts.{reach.name}]"
+    return here.Tool(name, path or None, version if path else "", hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from zlang.check.values import quote
 from zlang.errors import RunError, reason_of
 from zlang.plan.plan import Action, Step
 from zlang.run.journal import LATEST
@@ -44,6 +45,19 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 _BLOCK = 1 << 16
 _FIRST_LINE = b"zlang\n"
 _HAS_READ = "what its login shell runs at the start (such as ~/.bashrc) reads the standard input"
+_ANSWER = 15
+"""Seconds for a command that tells something about a machine."""
+_ASKING = f"""
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin LC_ALL=C
+export PATH LC_ALL
+z_nl='
+'
+z_ask() {{
+  z_text=$(timeout {_ANSWER} sh -c "$1" </dev/null) || z_text=
+  printf '\\n%s %s\\n' "$z_token" "${{z_text%%"$z_nl"*}}"
+}}
+"""
+"""The function that prints the first line of what a command prints."""
 _ROUND_TRIPS = 12
 _CLOCK_SLACK, _CLOCK_DRIFT = 0.25, 0.001
 """Seconds by which the clocks of one machine may disagree, and share of the time, as in `zlang/run/run_state.py`."""
@@ -398,36 +412,32 @@ class Machine:
             self._write(f"{verb} {number}")
         return is_running
 
-    async def answer(self, command: str) -> str:
-        """The first line that a command prints there; empty if it fails. Raises MachineLost."""
+    async def answers(self, commands: Sequence[str]) -> list[str]:
+        """The first line that each command prints there; empty if it fails. Raises MachineLost.
+
+        One shell runs all of them: each login costs 10 ms and more, and seconds where a login shell is slow.
+        """
         import asyncssh
 
         await self.ready()
-        begin = os.urandom(8).hex()  # after the output of a login shell
-        path = "PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin"
-        script = f"{path} LC_ALL=C\nexport PATH LC_ALL\nprintf '\\n{begin}\\n'\n{command}\n".encode()
+        token, result = secrets.token_hex(8), list[str]()
+        script = "\n".join([_ASKING, *(f"z_ask {quote(command)}" for command in commands), ""]).encode()
         try:
-            return await asyncio.wait_for(self._first_line(script, begin), _CONNECT)
+            process = await asyncio.wait_for(self._process(script, asyncssh.DEVNULL, token), _CONNECT)
+            async with process:
+                process.stdin.write(_FIRST_LINE + script)
+                while len(result) < len(commands):
+                    line = await asyncio.wait_for(process.stdout.readline(), _CONNECT + _ANSWER)
+                    if not line:
+                        break
+                    word, _, text = line.decode("utf-8", "replace").strip().partition(" ")
+                    if word == token:
+                        result.append(text)
         except (TimeoutError, asyncssh.TimeoutError):
-            return ""
+            pass
         except (OSError, asyncssh.Error) as error:
             raise MachineLost(f"`{self.name}` was lost: {error}") from None
-
-    async def _first_line(self, script: bytes, begin: str) -> str:
-        """The line after the line `begin`; empty if the script fails. All other output is discarded."""
-        import asyncssh
-
-        process = await self._process(script, asyncssh.DEVNULL, begin)
-        async with process:
-            process.stdin.write(_FIRST_LINE + script)
-            process.stdin.write_eof()
-            while (line := await process.stdout.readline()) and line != f"{begin}\n".encode():
-                pass
-            line = await process.stdout.readline()
-            while await process.stdout.read(_BLOCK):
-                pass
-            await process.wait_closed()
-        return line.decode("utf-8", "replace").strip() if process.exit_status == 0 else ""
+        return result + [""] * (len(commands) - len(result))
 
     async def sweep(self) -> int:
         """End all processes of the run there; return their number. Raises MachineLost."""
