@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from beds import Bed, fill
 from command_line import Zlang
 from waiting import wait_for
@@ -175,6 +176,63 @@ def test_a_login_shell_that_reads_standard_input_is_reported(zlang: Zlang, bed: 
     finally:
         bed.on("host1", ": >/root/.bashrc")
     assert "`san1` (host1) cannot be used: what its login shell runs at the start (such as ~/.bashrc) reads" in refused
+
+
+BANNER = r'echo "#!/bin/dash\necho WELCOME\nexec /bin/dash \"\$@\"" >/bin/new; chmod +x /bin/new; mv /bin/new /bin/sh'
+RELOAD = "kill -HUP $(cat /run/bed/sshd.pid)"
+OTHER_DIRECTORY = '  = help: write directory = "/OTHER/PATH" below [hosts.san1] in zlang.toml\n'
+UNUSABLE = {
+    "its sh prints": (
+        BANNER,
+        "ln -sf dash /bin/sh",
+        "cannot be used: its sh prints `WELCOME` before the output of every command",
+    ),
+    "its directory is read-only": (
+        "mount --bind /data /data; mount -o remount,ro,bind /data",
+        "umount /data",
+        f"the directory /data/zlang cannot be made: Read-only file system\n{OTHER_DIRECTORY}",
+    ),
+    "its directory is below that of another user": (
+        "mkdir -m 777 /data/open; mount --bind /data/open /var/tmp",
+        "umount /var/tmp; rmdir /data/open",
+        f"another user can write to /var/tmp, and replace what is in it\n{OTHER_DIRECTORY}",
+    ),
+    "its ssh server permits no session": (
+        f"cp /run/bed/sshd_config /root/before; echo MaxSessions 0 >>/run/bed/sshd_config; {RELOAD}",
+        f"mv /root/before /run/bed/sshd_config; {RELOAD}",
+        "cannot be reached: its ssh server permits no session",
+    ),
+    "its login shell is restricted": (
+        "sed -i s:/bin/bash:/bin/rbash: /etc/passwd",
+        "sed -i s:/bin/rbash:/bin/bash: /etc/passwd",
+        "exec: restricted\n  = help: `ssh host1 exec sh -c true` has to work\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_a_machine_that_cannot_be_used_is_refused_with_what_to_change(zlang: Zlang, bed: Bed, name: str) -> None:
+    spoil, restore, message = UNUSABLE[name]
+    is_default = "/var/tmp" in spoil
+    (zlang.at / "zlang.toml").write_text(HOSTS.replace('directory = "/data/zlang"', "") if is_default else HOSTS)
+    bed("exec", "host1", "dash", "-c", spoil)
+    try:
+        refused = zlang("run", zlang.program(SLOW), "--yes", code=1).err
+    finally:
+        bed("exec", "host1", "dash", "-c", restore)
+    assert message in refused
+    assert "san2" not in refused
+
+
+def test_a_visit_logs_in_twice(zlang: Zlang, bed: Bed) -> None:
+    """A login shell may take seconds."""
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    bed.on("host1", "echo 'echo once >>/root/logins' >/root/.bashrc")
+    try:
+        zlang("doctor", zlang.program(SLOW))
+        assert bed.on("host1", "cat /root/logins").split() == ["once"] * 2
+    finally:
+        bed.on("host1", ": >/root/.bashrc; rm /root/logins")
 
 
 def _await_measurements(zlang: Zlang, process: subprocess.Popen[bytes], count: int) -> None:

@@ -103,7 +103,7 @@ def test_a_host_may_have_the_name_of_a_setting(tmp_path: Path) -> None:
 def test_a_project_file_beside_the_working_directory_is_not_above_another_one(tmp_path: Path) -> None:
     for name in ("here", "there"):
         (tmp_path / name).mkdir()
-    (tmp_path / "here/zlang.toml").write_text('[hosts.a]\nlocal = true\n')
+    (tmp_path / "here/zlang.toml").write_text("[hosts.a]\nlocal = true\n")
     assert reach.read(tmp_path / "here/../there") == {}
 
 

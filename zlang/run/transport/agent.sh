@@ -16,8 +16,9 @@
 #   sweep                                        end all processes of the run -> swept COUNT, or stuck PIDS
 #   forget                                       remove the run folder, and the directories if we made them -> forgotten;
 #                                                forgotten mounted if something is mounted there: nothing is removed
-# Answers at the start: ready TOKEN BOOT UID, or refused TOKEN REASON, at the beginning of a line. The coordinator chose
-# the token ($z_token), so that nothing that a login shell prints is taken for an answer.
+# Answers at the start: ready TOKEN BOOT UID, refused TOKEN REASON, or unusable TOKEN REASON where another directory is needed,
+# at the beginning of a line. The coordinator chose the token ($z_token), so that nothing that a login shell prints is taken
+# for an answer.
 # Rule: only the coordinator's words become commands, and all other text is quoted. When standard input ends, or nobody
 # writes, all processes of the run are ended.
 # shellcheck shell=sh disable=SC2034,SC2086,SC2317,SC3013
@@ -38,8 +39,15 @@ z_folder=$z_base/$z_run
 z_held=''
 z_is_killed=''
 z_found_pids=''
+z_is_new=''
 
-refuse() { printf '\nrefused %s %s\n' "${z_token?}" "$1"; exit 1; }
+z_refuse() { # WORD REASON
+  [ -z "$z_is_new" ] || z_forget 2>/dev/null
+  printf '\n%s %s %s\n' "$1" "${z_token?}" "$2"
+  exit 1
+}
+refuse() { z_refuse refused "$1"; }
+refuse_directory() { z_refuse unusable "$1"; }
 
 z_read_uptime() {
   z_up=0
@@ -233,30 +241,33 @@ z_watch() {
   z_sweep       # a line that came meanwhile may have started something
 }
 
+for z_tool in sed timeout find grep head sha256sum wc; do
+  command -v "$z_tool" >/dev/null 2>&1 || refuse "it has no $z_tool"
+done
+z_reason=$(sh -c : 2>&1 | head -n 1)
+[ -z "$z_reason" ] || refuse "its sh prints \`$z_reason\` before the output of every command"
 if ! [ -d "$z_base" ]; then
   z_top=$z_base
   while z_above=${z_top%/*} && [ -n "$z_above" ] && ! [ -e "$z_above" ]; do z_top=$z_above; done
-  z_reason=$(mkdir -p -- "$z_base" 2>&1) || refuse "the directory $z_base cannot be made: ${z_reason##*: }"
+  z_reason=$(mkdir -p -- "$z_base" 2>&1) || refuse_directory "the directory $z_base cannot be made: ${z_reason##*: }"
   (cd -P -- "$z_top" && pwd -P) >"$z_base/.made-by-zlang"
+  z_is_new=1
 fi
 z_user=$(id -u)
 [ -n "$(find "$z_base" -prune -type d -user "$z_user" ! -perm -0002 ! -perm -0020 2>/dev/null)" ] ||
-  refuse "$z_base is a link, belongs to another user, or can be written to by others"
+  refuse_directory "$z_base is a link, belongs to another user, or can be written to by others"
 # Whoever owns a directory above, or can write to it, can replace what is in it. Then root would write and remove somewhere else.
 # From here on, the path has no links that others could replace. The group bits of an access list are the most that it permits.
-z_above=$(cd -P -- "$z_base" && pwd -P && echo .) || refuse "the directory $z_base cannot be entered"
+z_above=$(cd -P -- "$z_base" && pwd -P && echo .) || refuse_directory "the directory $z_base cannot be entered"
 z_base=${z_above%??}
 z_folder=$z_base/$z_run z_above=$z_base
 while [ "$z_user" = 0 ] && [ -n "$z_above" ]; do
   z_open=$(find "$z_above" -prune \( ! -user 0 -o ! -perm -1000 \( -perm -0002 -o -perm -0020 ! -group 0 \) \) || echo unknown)
   case $(ls -ld -- "$z_above") in d????w???[!tT]+*) z_open=$z_above ;; esac
-  [ -z "$z_open" ] || refuse "another user can write to $z_above, and replace what is in it"
+  [ -z "$z_open" ] || refuse_directory "another user can write to $z_above, and replace what is in it"
   z_above=${z_above%/*}
 done
-for z_tool in sed timeout find grep head sha256sum wc; do
-  command -v "$z_tool" >/dev/null 2>&1 || refuse "it has no $z_tool"
-done
-z_reason=$(umask 077 && mkdir -p -- "$z_folder" 2>&1) || refuse "the directory $z_folder cannot be made: ${z_reason##*: }"
+z_reason=$(umask 077 && mkdir -p -- "$z_folder" 2>&1) || refuse_directory "the directory $z_folder cannot be made: ${z_reason##*: }"
 
 # The agents of a run share a lock on its folder. A visit measures nothing, so it may be there beside a run.
 z_other_run() {

@@ -44,6 +44,8 @@ _MARGIN = 60.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 15.0
 _BLOCK = 1 << 16
 _FIRST_LINE = b"zlang\n"
+_UNUSABLE = "unusable"
+"""The answer of a machine whose directory cannot be used."""
 _HAS_READ = "what its login shell runs at the start (such as ~/.bashrc) reads the standard input"
 _ANSWER = 15
 """Seconds for a command that tells something about a machine."""
@@ -174,6 +176,8 @@ class Machine:
         except (OSError, asyncssh.Error, asyncio.IncompleteReadError) as error:
             is_silent = isinstance(error, TimeoutError)
             reason, test = "no answer" if is_silent else _reason(error), f"`{_by_hand(self.reach)} true` has to work"
+            if isinstance(error, asyncssh.ChannelOpenError):
+                reason = "its ssh server permits no session (`MaxSessions` in sshd_config)"
             if is_silent and self._connections:
                 reason = f"nothing came from its login shell in {_CONNECT} s"
                 test = f"`{_by_hand(self.reach)} echo ready` has to print `ready`"
@@ -251,12 +255,15 @@ class Machine:
             word, _, rest_of_line = line.strip().partition(f" {token} ")
             if word == "ready" and rest_of_line:
                 break
-            is_refused = word == "refused" and bool(rest_of_line)
+            is_refused = word in {"refused", _UNUSABLE} and bool(rest_of_line)
             if is_refused or not line:
                 reason = rest_of_line if is_refused else heard or "its shell ended"
                 message = f"`{self.name}` ({self.reach.address}) cannot be used: {reason}"
-                command = f"{_by_hand(self.reach)} {_shell(self.reach)} -c true"
-                raise MachineLost(message, "" if is_refused else f"`{command}` has to work")
+                hint = f"`{_by_hand(self.reach)} exec {_shell(self.reach)} -c true` has to work"
+                if is_refused:
+                    other = f'write directory = "/OTHER/PATH" below [hosts.{self.name}] in zlang.toml'
+                    hint = other if word == _UNUSABLE else ""
+                raise MachineLost(message, hint)
             heard = line.strip() or heard  # output of its login shell
         boot = rest_of_line.split()[0]
         self.boot = boot
