@@ -13,8 +13,8 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from importlib import resources
 from itertools import groupby, islice
+from pathlib import Path
 
 import orjson
 
@@ -148,8 +148,7 @@ class _Numbers:
 
 @cache
 def _library(*more: str) -> str:
-    here = resources.files("zlang.emit")
-    return "".join(here.joinpath(name).read_text("utf-8") for name in ("library.sh", "processes.sh", *more))
+    return "".join(Path(__file__).with_name(name).read_text("utf-8") for name in ("library.sh", "processes.sh", *more))
 
 
 def _opening(header: Header, planned: int) -> str:

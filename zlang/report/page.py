@@ -10,10 +10,10 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable, Mapping
-from importlib import resources
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
 
 from zlang import __version__
+from typing import TYPE_CHECKING, NamedTuple
 from zlang.report import drawing, formats, vega
 from zlang.report.document import Cell, Document, DocumentTable, Figure, Listing, Paragraph
 from zlang.text import LAYOUT, visible
@@ -110,7 +110,7 @@ def _visible_value(value: object) -> object:
 
 
 def _text(name: str) -> str:
-    return resources.files("zlang.report").joinpath("templates", name).read_text("utf-8")
+    return (Path(__file__).with_name("templates") / name).read_text("utf-8")
 
 
 def _csv(table: DocumentTable) -> str:

@@ -11,8 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from zlang import units
@@ -69,18 +67,18 @@ def value(text: str) -> object:
     return int(amount) if amount.denominator == 1 else float(amount)
 
 
-def _files() -> Iterator[tuple[str, Traversable]]:
-    places: list[tuple[str, Traversable]] = [("here", Path("queries"))]
+def _files() -> Iterator[tuple[str, Path]]:
+    places: list[tuple[str, Path]] = [("here", Path("queries"))]
     if (home := user_directory("XDG_CONFIG_HOME", ".config")) is not None:
         places.append(("yours", home / "zlang" / "queries"))
-    places.append(("zlang", resources.files(__package__).joinpath("queries")))
+    places.append(("zlang", Path(__file__).with_name("queries")))
     for text, place in places:
         with suppress(PermissionError):
             if place.is_dir():
                 yield from [(text, file) for file in place.iterdir() if file.name.endswith(".sql")]
 
 
-def _read(name: str, place: str, file: Traversable) -> SavedQuery:
+def _read(name: str, place: str, file: Path) -> SavedQuery:
     try:
         text = file.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import shutil
 from contextlib import ExitStack, closing, contextmanager, suppress
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.errors import RunError, reason_of
 from zlang.files import scratch
 from zlang.frozen import frozen
+from typing import TYPE_CHECKING
 from zlang.text import as_unicode
 
 if TYPE_CHECKING:
@@ -59,7 +58,7 @@ def create(path: Path, spill: Path) -> duckdb.DuckDBPyConnection:
     version = "(STORAGE_VERSION 'v1.5.0')"
     connection.execute(f"ATTACH {literal(str(path))} AS {ALIAS} {version}")
     connection.execute(f"USE {ALIAS}")
-    connection.execute(resources.files(__package__).joinpath("schema.sql").read_text("utf-8"))
+    connection.execute(Path(__file__).with_name("schema.sql").read_text("utf-8"))
     connection.execute("INSERT INTO about VALUES ('format', ?)", [VERSION])
     return connection
 
