@@ -27,7 +27,9 @@ HELP_TEXTS = PACKAGE / "cli/commands.py"
 MODULES = sorted(PACKAGE.rglob("*.py"))
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
-HEAVY = {"asyncio", "asyncssh", "covertable", "duckdb", "jinja2", "lark", "numpy", "pydantic", "rich", "scipy"}
+HEAVY = {
+    "asyncio", "asyncssh", "covertable", "duckdb", "jinja2", "lark", "numpy", "pydantic", "rich", "scipy", "typing",
+}  # fmt: skip
 
 OTHER_TOOLS = {
     "arcstat", "blktrace", "dmsetup", "fallocate", "lvm", "mkfs", "nvme", "sar", "sysstat", "vmtouch", "zdb",
@@ -100,6 +102,7 @@ def output_of_start(words: list[str], expression: str) -> tuple[str, str]:
     ("command", "example"), [("check", "quickstart"), ("plan", "quickstart"), ("plan", "filesystems")]
 )
 def test_a_start_imports_nothing_heavy(command: str, example: str) -> None:
+    """`zlang.hints` has the names of `typing`."""
     tables.load()
     library.load()
     out, err = output_of_start([command, f"examples/{example}.zexp"], f"sorted({HEAVY!r} & sys.modules.keys())")
@@ -458,7 +461,7 @@ def test_a_docstring_is_a_sentence_or_a_noun() -> None:
 LATE_LIBRARIES = {
     "asyncssh", "covertable", "csv", "dataclasses", "difflib", "duckdb", "fcntl", "hashlib", "jinja2", "json", "lark",
     "numpy", "orjson", "pydantic", "pydantic_core", "markupsafe", "random", "rich", "scipy", "select", "shutil",
-    "subprocess", "tempfile", "textwrap", "tomllib", "traceback", "typer",
+    "subprocess", "tempfile", "textwrap", "tomllib", "traceback", "typer", "typing",
 }  # fmt: skip
 """What takes long to import, or only some commands need."""
 LATE_STAGES = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+
+from zlang.hints import TypeVar
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO
+
+from zlang.hints import BinaryIO
 
 _HOLE = 1 << 30
 _SPARSE = 1000

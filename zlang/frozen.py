@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any, TypeVar, cast, dataclass_transform
 
+from zlang.hints import Any, TypeVar, dataclass_transform
 from zlang.record import written_out
 
 T = TypeVar("T")
@@ -29,7 +29,8 @@ class _Factory:
 
 def field(*, default_factory: Callable[[], T]) -> T:
     """Give a field a default that is made anew for each object."""
-    return cast("T", _Factory(default_factory))
+    factory: Any = _Factory(default_factory)
+    return factory  # type: ignore[no-any-return]
 
 
 def replace(item: T, **changed: object) -> T:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 from zlang.errors import RunError, reason_of
 from zlang.files import read_regular
+from zlang.hints import Any
 
 FILE = "zlang.toml"
 _LONGEST = 1 << 20

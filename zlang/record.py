@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Self, dataclass_transform, get_type_hints
+
+from zlang.hints import Any, Self, dataclass_transform
 
 
 @dataclass_transform(frozen_default=True)
@@ -86,6 +87,7 @@ class Record(metaclass=_RecordType):
     def __get_pydantic_core_schema__(cls, _source: object, handler: Callable[[Any], Any]) -> Any:
         """Make pydantic read a record as it would read a dataclass with the same fields."""
         from dataclasses import field, make_dataclass
+        from typing import get_type_hints
 
         from pydantic_core import core_schema
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import io
-from typing import TYPE_CHECKING
+
+from zlang.hints import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Self
+
+from zlang.hints import Self
 
 
 def with_article(noun: str) -> str:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from zlang.diagnostics import Diagnostic
+from zlang.hints import TYPE_CHECKING
 from zlang.source import Source, Span
 from zlang.syntax import parse
 from zlang.syntax.parse import Parsed

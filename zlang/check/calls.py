@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from zlang import units
 from zlang.check import types
@@ -14,6 +13,7 @@ from zlang.check.program import Expr, Symbol, Value
 from zlang.check.typed import one_for_several, with_unit
 from zlang.check.types import Type, Variant
 from zlang.diagnostics import Code
+from zlang.hints import Any
 from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
 

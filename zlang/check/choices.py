@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from typing import Any
 
 from zlang.check import arithmetic, whole
 from zlang.check.dependent_ranges import resolve_dependent_range
@@ -17,6 +16,7 @@ from zlang.check.typed import resolve_typed
 from zlang.check.types import NOTHING, STRING, Type
 from zlang.check.values import show
 from zlang.diagnostics import Code
+from zlang.hints import Any
 from zlang.source import Span
 from zlang.suggest import Hint
 from zlang.syntax import tree

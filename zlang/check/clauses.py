@@ -7,7 +7,6 @@ findings. Rule: a measure without an aggregate is the median over the valid tria
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
 
 from zlang.check import phases, questions, ratios_expected, types
 from zlang.check.clause_expressions import ClauseExpressions, is_aggregate, one_line, quoted, which_of
@@ -22,6 +21,7 @@ from zlang.check.values import show
 from zlang.check.vocabulary import Vocabulary
 from zlang.diagnostics import Code, Diagnostic
 from zlang.frozen import replace
+from zlang.hints import TypeVar
 from zlang.metrics import PHASE
 from zlang.record import Record
 from zlang.source import Span

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from zlang.check import types
 from zlang.check.choices import given_label, resolve_zip
@@ -30,6 +29,7 @@ from zlang.check.typed import one_for_several, resolve_typed
 from zlang.check.types import STRING, Type, Variant, is_text
 from zlang.check.values import show
 from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.hints import Any
 from zlang.source import Span
 from zlang.suggest import Hint, did_you_mean, nearest, with_article
 from zlang.syntax import tree

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import Any
 
 from zlang.check import types
 from zlang.check.expressions import Context, constant, unknown
@@ -20,6 +19,7 @@ from zlang.check.scope import Path
 from zlang.check.types import NOTHING
 from zlang.check.values import show
 from zlang.diagnostics import Code, Diagnostic
+from zlang.hints import Any
 from zlang.syntax import tree
 from zlang.units import Quantity
 

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, Generic, TypeVar
 
 from zlang.cache import Cache
 from zlang.check.program import ChangingValue, Instance, Joined, Kind, Symbol, Value
+from zlang.hints import TYPE_CHECKING, Generic, TypeVar
 from zlang.units import Quantity
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ write instead.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from zlang.check import types
 from zlang.check.choices import resolve_zip
@@ -17,6 +16,7 @@ from zlang.check.program_names import ProgramNames
 from zlang.check.typed import resolve_typed
 from zlang.check.types import COUNT, DURATION, NOTHING, Type, Variant
 from zlang.diagnostics import Code
+from zlang.hints import Any
 from zlang.source import Span
 from zlang.suggest import Hint, did_you_mean, nearest, with_article
 from zlang.syntax import tree

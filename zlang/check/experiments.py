@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from zlang import metrics
 from zlang.check import extent, streams
@@ -27,6 +26,7 @@ from zlang.check.scope import Scope
 from zlang.check.typed import resolve_condition, resolve_typed
 from zlang.check.types import NOTHING
 from zlang.diagnostics import Code
+from zlang.hints import TYPE_CHECKING
 from zlang.metrics import Metric
 from zlang.source import Span
 from zlang.suggest import quoted_list, with_article

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from math import prod
-from typing import Any, TypeVar
 
 from zlang import units
 from zlang.check import types, values
@@ -32,6 +31,7 @@ from zlang.check.program import (
 from zlang.check.scope import Path, Scope
 from zlang.check.types import Type
 from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.hints import Any, TypeVar
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.suggest import Hint

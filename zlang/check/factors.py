@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 from zlang.check import whole
 from zlang.check.expressions import Context, limit_size, unknown
@@ -12,6 +11,7 @@ from zlang.check.program import ABSENT, Axis, Expr, FactorDef, FaultPoint, Insta
 from zlang.check.scope import Path
 from zlang.check.types import NOTHING, Type
 from zlang.diagnostics import Code
+from zlang.hints import Any
 from zlang.source import Span
 
 DEEPEST_CHOICE = 50

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from typing import Any, TypeVar
 
 from zlang import units
 from zlang.cache import Cache
@@ -30,6 +29,7 @@ from zlang.check.program import (
 from zlang.check.scope import Path
 from zlang.check.types import Type
 from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.hints import Any, TypeVar
 from zlang.source import Span
 from zlang.units import Quantity
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
 
 from zlang.check import remembered, values
 from zlang.check.expressions import Context, resolve
@@ -13,6 +12,7 @@ from zlang.check.program import PLATFORMS, STATES, Absent, Command, Expr, KindAc
 from zlang.check.texts import resolve_parts, resolve_plain_text, resolve_template
 from zlang.check.types import DURATION, UNKNOWN
 from zlang.diagnostics import Code
+from zlang.hints import Any
 from zlang.metrics import Metric, in_trials, statistics_of
 from zlang.suggest import did_you_mean
 from zlang.syntax import tree

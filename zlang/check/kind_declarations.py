@@ -6,9 +6,9 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from types import MappingProxyType
-from typing import TypeGuard
 
 from zlang.diagnostics import Code, Diagnostic
+from zlang.hints import TypeGuard
 from zlang.record import Record
 from zlang.suggest import did_you_mean
 from zlang.syntax import tree

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import cache
-from typing import Any
 
 from zlang import units
 from zlang.check import digests, values
@@ -24,6 +23,7 @@ from zlang.check.scope import NoScope
 from zlang.check.templates import given_in, of_workload, parent_in, target_in, thing_in, word_argument
 from zlang.check.types import BOOL, DURATION, STRING, UNKNOWN, Type
 from zlang.diagnostics import Code
+from zlang.hints import Any
 from zlang.source import Span
 from zlang.syntax import tree
 from zlang.units import Quantity

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar
+
+from zlang.hints import TypeVar
 
 N = TypeVar("N")
 V = TypeVar("V")

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeGuard
 
 from zlang.check.kind_declarations import Declared, declared_in, extended
 from zlang.check.kinds import kind_of
@@ -23,6 +22,7 @@ from zlang.check.program import Kind
 from zlang.diagnostics import Code, Diagnostic
 from zlang.errors import RunError
 from zlang.files import replace_file
+from zlang.hints import Any, TypeGuard
 from zlang.metrics import Metric
 from zlang.record import Record
 from zlang.source import Source, Span

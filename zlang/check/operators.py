@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
 from zlang import units
 from zlang.cache import Cache
@@ -42,6 +41,7 @@ from zlang.check.typed import resolve_condition
 from zlang.check.types import NOTHING, Type
 from zlang.check.values import known_pieces
 from zlang.diagnostics import Code
+from zlang.hints import Any
 from zlang.source import Span
 from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree

@@ -8,10 +8,10 @@ them (`phase.scrub.METRIC`). Rules: a list is "and", so `phase == [scrub, hog]` 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
 
 from zlang.check.vocabulary import Vocabulary
 from zlang.diagnostics import Code, Diagnostic
+from zlang.hints import TypeVar
 from zlang.metrics import AFTER, PHASE, QUIET, overlap
 from zlang.suggest import did_you_mean
 from zlang.syntax import tree

@@ -7,12 +7,12 @@ Rule: a condition depends only on the factors that decide which things are prese
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
 
 from zlang.check.expressions import constant
 from zlang.check.instances import InstanceBuilder, LazyValues, explored
 from zlang.check.program import ABSENT, Expr, FactorDef, Instance, PartialPoint, Symbol, Value
 from zlang.check.types import NOTHING, Type
+from zlang.hints import Any
 from zlang.source import Span
 
 MOST_POINTS = 10_000

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from fractions import Fraction
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
 
 from zlang.check.types import Type
 from zlang.diagnostics import Diagnostic
+from zlang.hints import TYPE_CHECKING, Any
 from zlang.metrics import Metric
 from zlang.record import Record
 from zlang.source import Source, Span

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from operator import itemgetter
-from typing import Any, Generic, TypeVar
 
 from zlang.cache import Cache
 from zlang.check.program import Expr, Instance
 from zlang.check.rendering import shell_value
+from zlang.hints import Any, Generic, TypeVar
 
 T = TypeVar("T")
 TARGET, PARENT, NAME, GATE, FRAME = (frozenset({f"({part})"}) for part in ("target", "parent", "name", "gate", "frame"))

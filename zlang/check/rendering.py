@@ -7,12 +7,12 @@ command is quoted. Planning calls this module, but none of the modules that reso
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from zlang.check import values
 from zlang.check.instances import Frame
 from zlang.check.program import ABSENT, Absent, Expr, Joined, PropertyDef, Value, Variable
 from zlang.diagnostics import Code, ProgramError
+from zlang.hints import Any
 
 LONGEST_TEXT = 1 << 20
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
 
 from zlang.check.program import Expr, Kind
+from zlang.hints import Protocol
 from zlang.source import Span
 from zlang.syntax import tree
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
 
 from zlang.check import digests, values
 from zlang.check.instances import Frame
@@ -17,6 +16,7 @@ from zlang.check.program import (
 from zlang.check.remembered import FRAME
 from zlang.check.types import DURATION, STRING, UNKNOWN, Type
 from zlang.diagnostics import Code, ProgramError
+from zlang.hints import Any
 from zlang.source import Span
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import Any
 
 from zlang.check.expressions import Context, combine, constant, failed, guarded, note_risk, resolve, unknown
 from zlang.check.program import Expr, Value
 from zlang.check.rendering import check_length, joined, shell_text
 from zlang.check.types import STRING, Type
 from zlang.diagnostics import Code, ProgramError
+from zlang.hints import Any
 from zlang.syntax import tree
 
 

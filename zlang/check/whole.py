@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import operator as operators
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from zlang import units
 from zlang.cache import Cache
 from zlang.check.program import Expr, Value, Whole
+from zlang.hints import Any
 from zlang.units import Quantity
 
 _LIMIT = 1 << units.MOST_BITS

@@ -6,10 +6,10 @@ import json
 import shutil
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.cli import comparing, render, result_notes, streams, words
 from zlang.errors import RunError
+from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import results
 
 if TYPE_CHECKING:

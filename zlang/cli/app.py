@@ -10,11 +10,11 @@ import gc
 import os
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 from zlang import __version__
 from zlang.cli import streams
 from zlang.errors import NotConfirmed, ReportedError, RunError, UsageError, failed_import, is_out_of_memory, reason_of
+from zlang.hints import NoReturn
 from zlang.sink import Unwritable
 
 EXIT_CODES = {

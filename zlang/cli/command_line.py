@@ -86,7 +86,7 @@ def application(arguments: list[str], failure: UsageError | None = None) -> type
 def _readable(command: Callable[..., int], failure: UsageError | None) -> Callable[..., int]:
     """Return a command with evaluated annotations, whose usage errors Typer shows."""
     command.__annotations__ = get_type_hints(
-        command, {**vars(options), **vars(commands), **_NAMES}, include_extras=True
+        command, {**vars(commands), **vars(options), **_NAMES}, include_extras=True
     )
 
     @wraps(command)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
 
 from zlang.cli.words import DATABASE, RUNS
 from zlang.errors import UsageError
+from zlang.hints import TYPE_CHECKING, Annotated
 
 if TYPE_CHECKING:
     import typer

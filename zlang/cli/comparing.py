@@ -6,10 +6,10 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.cli import render, result_notes, streams, tables, words
 from zlang.errors import UsageError
+from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import results
 
 if TYPE_CHECKING:

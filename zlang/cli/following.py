@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from zlang.cli import progress, words
 from zlang.cli.render import visible
+from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import runs
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.check.program import Axis
 from zlang.cli import words
 from zlang.cli.render import visible
+from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import arming, costs, plans, runs, verdicts
 from zlang.pipeline.plans import Planned
 from zlang.plan.estimate import PlanEstimate

@@ -8,9 +8,9 @@ Typer, which reads it in the same way or shows the error.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from zlang.cli.option_table import ARGUMENTS, OPTIONS
+from zlang.hints import Any
 
 
 def read(words: list[str]) -> tuple[str, dict[str, Any]] | None:

@@ -8,7 +8,6 @@ from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
 
 from zlang.cache import by_object
 from zlang.check.check import Checked
@@ -19,6 +18,7 @@ from zlang.cli.render import visible
 from zlang.emit.registry import EMITTERS
 from zlang.errors import RunError, UsageError, reason_of, unwritable
 from zlang.files import write_output
+from zlang.hints import TYPE_CHECKING, NamedTuple
 from zlang.pipeline import arming, costs, machines, plans, programs, runs
 from zlang.pipeline.plans import Planned
 from zlang.plan.plan import LOCAL, Action, Setup, Step

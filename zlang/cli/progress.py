@@ -14,9 +14,9 @@ import sys
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from typing import TYPE_CHECKING
 
 from zlang.cli import render, words
+from zlang.hints import TYPE_CHECKING
 from zlang.plan.pace import Pace
 from zlang.plan.plan import Trial
 from zlang.run.events import Ask, Begin, Event, Fail, Interrupt, LeftBehind, Next, Outcome, Repeat, Skip, Start

@@ -10,10 +10,10 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.check.types import NANOSECONDS, SCALARS
 from zlang.cli import tables, words
+from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import results
 from zlang.report import wording
 

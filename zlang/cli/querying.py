@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.cli import query_results, render, result_notes, streams, words
 from zlang.cli.query_results import QueryOptions
 from zlang.errors import RunError, UsageError, reason_of, unwritable
 from zlang.files import write_output
+from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import results
 
 if TYPE_CHECKING:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TextIO
 
 from zlang import __version__, text
 from zlang.diagnostics import Code, Diagnostic, Lint
 from zlang.errors import RunError
+from zlang.hints import TextIO
 from zlang.source import Span
 
 _COLOURS = {

@@ -10,7 +10,6 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
@@ -22,6 +21,7 @@ from zlang.cli import answering, query_results, render, result_notes
 from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
 from zlang.files import user_directory
+from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import results
 from zlang.suggest import did_you_mean
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.check.reserved import RESERVED
 from zlang.cli import render, tables, words
+from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import results
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.cli import answering, checking, progress, render, result_notes, words
 from zlang.errors import NotConfirmed, RunError, UsageError
+from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import arming, costs, machines, plans, programs, results, runs, submissions, verdicts
 from zlang.run.arming import Armed
 from zlang.run.folder import Folder

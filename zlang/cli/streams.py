@@ -13,8 +13,8 @@ import io
 import os
 import sys
 from contextlib import suppress
-from typing import TextIO
 
+from zlang.hints import TextIO
 from zlang.sink import HUNG_UP, Sink
 
 _LIKE = {"…": "...", "–": "-", "—": "-", "×": "x", "✓": "+", "✗": "x", "µ": "u", "→": "->", "≥": ">=", "≤": "<="}

@@ -7,10 +7,10 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.cli import checking, render, words
 from zlang.errors import RunError
+from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import costs, plans, programs, runs, submissions, verdicts
 
 if TYPE_CHECKING:

@@ -6,12 +6,12 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.check.values import quote
 from zlang.cli import streams
 from zlang.cli.render import visible
 from zlang.errors import UsageError
+from zlang.hints import TYPE_CHECKING
 from zlang.suggest import did_you_mean
 from zlang.text import LAYOUT, is_visible
 

@@ -7,8 +7,8 @@ too long; text from the user is data in the output, never syntax. A RunError ref
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
 
+from zlang.hints import Protocol
 from zlang.plan.plan import Plan, Scalar, Trial
 from zlang.text import visible
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+
+from zlang.hints import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from zlang.emit.base import Emitter

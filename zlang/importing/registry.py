@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Protocol
 
+from zlang.hints import Protocol
 from zlang.importing import bench_fio, elbencho, fio, job_file, vdbench
 
 

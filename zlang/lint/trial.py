@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeVar
 
 from zlang.check import schedules, streams
 from zlang.check.instances import Frame, LazyValues, treatment_site
 from zlang.check.program import Experiment, Instance, PartialPoint, Point, Symbol, Value
 from zlang.check.streams import Stream
+from zlang.hints import TYPE_CHECKING, Any, TypeVar
 from zlang.metrics import Metric, distributions_of_streams, in_trials
 from zlang.source import Span
 from zlang.space import faults, points

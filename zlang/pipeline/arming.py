@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.check.values import quote
 from zlang.errors import RunError
 from zlang.frozen import replace
+from zlang.hints import TYPE_CHECKING
 from zlang.suggest import did_you_mean
 
 if TYPE_CHECKING:

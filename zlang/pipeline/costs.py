@@ -6,12 +6,12 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.check.program import Experiment, Symbol
 from zlang.errors import RunError
 from zlang.files import read_regular
 from zlang.frozen import frozen
+from zlang.hints import TYPE_CHECKING
 from zlang.units import Quantity
 
 if TYPE_CHECKING:

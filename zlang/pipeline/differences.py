@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.check import check as checking
 from zlang.check.check import Checked, Overrides
@@ -13,6 +12,7 @@ from zlang.check.program import Experiment
 from zlang.diagnostics import ProgramError, Severity
 from zlang.errors import RunError, reason_of, unwritable
 from zlang.files import write_output
+from zlang.hints import TYPE_CHECKING
 from zlang.pipeline.plans import plan
 from zlang.pipeline.programs import check, choose, read
 from zlang.source import Source

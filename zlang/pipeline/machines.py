@@ -6,13 +6,13 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.check import hosts
 from zlang.check.check import Checked
 from zlang.check.program import Experiment
 from zlang.errors import RunError, joined
 from zlang.frozen import replace
+from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import plans, programs
 from zlang.suggest import did_you_mean
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.errors import RunError, reason_of
 from zlang.files import Packed, read_regular
+from zlang.hints import TYPE_CHECKING
 from zlang.record import Record
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.errors import RunError, reason_of
+from zlang.hints import TYPE_CHECKING
 from zlang.pipeline.programs import text_of
 from zlang.pipeline.runs import new_folder, seal
 from zlang.record import Record

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import combinations
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from zlang.check import hosts
 from zlang.check.afresh import AFRESH, Afresh, SubjectResult
@@ -14,6 +13,7 @@ from zlang.check.program import Experiment, Instance
 from zlang.check.values import show
 from zlang.diagnostics import Diagnostic, Lint, Severity
 from zlang.errors import RunError
+from zlang.hints import TYPE_CHECKING
 from zlang.pipeline.programs import levels, lint
 from zlang.record import Record
 from zlang.suggest import did_you_mean

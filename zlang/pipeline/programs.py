@@ -6,7 +6,6 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from zlang.check import check as checking
 from zlang.check import hosts
@@ -17,6 +16,7 @@ from zlang.check.settings import listed
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.errors import RunError, reason_of
 from zlang.files import read_regular, write_output
+from zlang.hints import TYPE_CHECKING
 from zlang.source import Source, Span
 from zlang.suggest import did_you_mean, nearest
 

@@ -6,10 +6,10 @@ import os
 import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.errors import unwritable
 from zlang.files import write_output
+from zlang.hints import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from zlang.report.compose import RecordedRun

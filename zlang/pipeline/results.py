@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from zlang.hints import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from zlang.report.compare import Comparison

@@ -8,11 +8,11 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from zlang.errors import RunError, joined, reason_of
 from zlang.files import replace_file
 from zlang.frozen import field, frozen
+from zlang.hints import TYPE_CHECKING
 from zlang.pipeline.arming import require_tools
 from zlang.pipeline.plans import emit, require_distinct, require_one_host
 from zlang.run import places

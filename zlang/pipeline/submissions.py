@@ -6,11 +6,11 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import chdir, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.check.values import quote
 from zlang.diagnostics import ProgramError
 from zlang.errors import RunError
+from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import differences, plans, programs, runs
 from zlang.source import Source
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from itertools import groupby, islice
-from typing import TYPE_CHECKING
+
+from zlang.hints import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

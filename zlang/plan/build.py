@@ -11,7 +11,6 @@ from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import chain as chain_of
-from typing import NamedTuple, TypeVar
 
 from zlang.cache import Cache
 from zlang.check import digests, hosts, remembered, streams
@@ -21,6 +20,7 @@ from zlang.check.remembered import Family, Member
 from zlang.check.traits import TRAITS
 from zlang.diagnostics import Diagnostic, ProgramError
 from zlang.frozen import replace
+from zlang.hints import NamedTuple, TypeVar
 from zlang.lint.trial import Thing, never_written
 from zlang.plan import footprint, header
 from zlang.plan.identities import Identities

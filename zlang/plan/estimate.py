@@ -8,9 +8,9 @@ unknown duration is counted as unknown, never silently left out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 from zlang.frozen import field, frozen, mutable
+from zlang.hints import TYPE_CHECKING
 from zlang.plan.plan import LOCAL, Action, Footprint, Setup, Step, Trial
 from zlang.plan.state import Alter, Change, Make
 

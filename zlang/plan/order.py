@@ -12,9 +12,9 @@ from array import array
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from enum import StrEnum
 from itertools import islice, pairwise
-from typing import NamedTuple, TypeVar
 
 from zlang.frozen import frozen
+from zlang.hints import NamedTuple, TypeVar
 
 LONGEST_SHUFFLE = 1 << 20
 _LEAST_DRAWN = 10

@@ -11,7 +11,6 @@ from contextlib import suppress
 from functools import cached_property
 from itertools import accumulate, groupby, islice, pairwise, product
 from operator import mul
-from typing import NamedTuple, TypeVar
 
 from zlang.cache import Cache
 from zlang.check import digests, hosts, streams, values
@@ -23,6 +22,7 @@ from zlang.check.program import (
 )
 from zlang.diagnostics import ProgramError
 from zlang.frozen import frozen
+from zlang.hints import NamedTuple, TypeVar
 from zlang.plan.order import Layout, Order, Place, Rounds, order, sampled, sampled_neighbours, written
 from zlang.plan.plan import Here, Scalar
 from zlang.plan.setups import Setups

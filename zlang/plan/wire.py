@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
 
 import orjson
 
 from zlang.errors import RunError
+from zlang.hints import TYPE_CHECKING
 from zlang.plan.estimate import Outlook
 from zlang.plan.plan import Header, Plan, Setup, Trial
 from zlang.record import Record

@@ -16,9 +16,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from typing import NamedTuple
 
 from zlang.files import Place
+from zlang.hints import NamedTuple
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.reading import Reading, Sample, Window, text_of

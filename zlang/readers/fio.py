@@ -20,12 +20,12 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain, islice
-from typing import Any
 
 import orjson
 
 from zlang.errors import reason_of
 from zlang.files import Place, read_regular
+from zlang.hints import Any
 from zlang.metrics import PERCENTILES
 from zlang.plan.plan import Reader, Step
 from zlang.readers import fio_figures, fio_intervals, fio_problems

@@ -15,8 +15,8 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, pairwise
 from operator import mul
-from typing import Any
 
+from zlang.hints import Any
 from zlang.readers.reading import percentiles
 
 DIRECTIONS = ("read", "write", "trim", "mixed")

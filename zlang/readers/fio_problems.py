@@ -11,8 +11,8 @@ import errno
 import os
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
+from zlang.hints import Any
 from zlang.readers.fio_figures import DIRECTIONS
 from zlang.readers.reading import Reading
 

@@ -18,8 +18,8 @@ import re
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
 
+from zlang.hints import NamedTuple
 from zlang.metrics import PERCENTILES, Metric, statistics_of
 from zlang.readers.reading import percentiles
 

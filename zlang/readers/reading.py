@@ -16,9 +16,9 @@ from fractions import Fraction
 from itertools import accumulate
 from operator import mul
 from pathlib import Path
-from typing import NamedTuple, Protocol
 
 from zlang.files import Place, read_regular
+from zlang.hints import NamedTuple, Protocol
 from zlang.plan.plan import Reader, Step
 
 LONGEST = 1 << 28

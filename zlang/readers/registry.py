@@ -6,8 +6,8 @@ In: a name. Out: the function. Rule: every reader is listed here explicitly; non
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
+from zlang.hints import Final
 from zlang.readers import (
     arcstats,
     capacity,

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
 
+from zlang.hints import NamedTuple, TypeVar
 from zlang.readers.reading import Reading, Sample, Window, whole_lines
 
 _DAY = 86_400

@@ -27,7 +27,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
 
 from zlang.check.measured import words
 from zlang.check.metric_declarations import (
@@ -41,6 +40,7 @@ from zlang.check.metric_declarations import (
 )
 from zlang.check.types import SCALARS, can_measure
 from zlang.files import Place
+from zlang.hints import NamedTuple
 from zlang.metrics import Metric
 from zlang.plan.plan import Reader, Step
 from zlang.readers import hdr, series

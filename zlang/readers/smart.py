@@ -13,9 +13,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from zlang.files import Place
+from zlang.hints import Any
 from zlang.plan.plan import Reader, Step
 from zlang.readers import series
 from zlang.readers.capacity import twice

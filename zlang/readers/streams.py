@@ -17,12 +17,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
 
 from zlang.check import library
 from zlang.check.measured import declaration
 from zlang.check.metric_declarations import DISTRIBUTION, parse
 from zlang.files import Place
+from zlang.hints import NamedTuple
 from zlang.metrics import AFTER, COMBINED, PHASE, QUIET, Metric, overlap
 from zlang.plan.plan import CLOCKS, Reader, Step
 from zlang.readers import periods, shell

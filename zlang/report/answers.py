@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 from zlang.check import clauses, library
 from zlang.check.questions import (
@@ -27,6 +26,7 @@ from zlang.check.types import DIMENSION_OF, NANOSECONDS, scalar_of
 from zlang.check.vocabulary import Vocabulary, column_of_results
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.errors import RunError
+from zlang.hints import TypeVar
 from zlang.intervals import exp
 from zlang.metrics import ELAPSED, PERCENTILES, Metric, distributions_of_streams, in_trials
 from zlang.report import formulas, margins, series

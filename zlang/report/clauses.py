@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
 
 from zlang.check.questions import (
     AnyExpectation,
@@ -18,6 +17,7 @@ from zlang.check.questions import (
     distribution_of,
     mentioned,
 )
+from zlang.hints import TYPE_CHECKING, Any, TypeVar
 from zlang.metrics import ELAPSED, PERCENTILES, statistic
 from zlang.report.formulas import Trials
 from zlang.report.summary import usual_metrics, varying

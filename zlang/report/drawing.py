@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
 
 from zlang.check.questions import FactorRef, Plot
 from zlang.check.types import SCALARS
 from zlang.errors import RunError
+from zlang.hints import Any
 from zlang.report import wording
 from zlang.report.drawn import WIDEST_BAR, WIDEST_ON_LOG, Drawn, Form
 from zlang.report.formulas import UNITS

@@ -14,9 +14,9 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from zlang.errors import RunError
+from zlang.hints import TYPE_CHECKING
 from zlang.intervals import LEVEL
 from zlang.report import wording
 from zlang.report.design import Design, groups, without_factors

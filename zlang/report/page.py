@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from zlang import __version__
-from typing import TYPE_CHECKING, NamedTuple
+from zlang.hints import TYPE_CHECKING, NamedTuple
 from zlang.report import drawing, formats, vega
 from zlang.report.document import Cell, Document, DocumentTable, Figure, Listing, Paragraph
 from zlang.text import LAYOUT, visible

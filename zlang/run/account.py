@@ -11,10 +11,10 @@ import os
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from zlang.errors import reason_of
 from zlang.files import Place
+from zlang.hints import Generic, TypeVar
 from zlang.plan.plan import Action, Trial
 from zlang.run import failure, hashes, outputs, run_state, seal
 from zlang.run.events import Fail, TrialVerdict

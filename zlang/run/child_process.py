@@ -16,9 +16,9 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import NoReturn, TypeVar
 
 from zlang.errors import RunError, failed_import, is_out_of_memory, reason_of
+from zlang.hints import NoReturn, TypeVar
 from zlang.sink import Sink
 
 T = TypeVar("T")

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from zlang.files import Place
+from zlang.hints import Protocol
 from zlang.plan.plan import Trial
 from zlang.readers.reading import Histogram
 

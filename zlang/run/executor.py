@@ -16,9 +16,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
 
 from zlang.errors import RunError, reason_of
+from zlang.hints import Protocol
 from zlang.plan.plan import Step
 from zlang.run import processes
 from zlang.run.failure import TIMED_OUT

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import orjson
 
 from zlang.errors import RunError, reason_of
 from zlang.files import read_regular, replace_file
+from zlang.hints import TYPE_CHECKING
 from zlang.plan.plan import Finding
 
 if TYPE_CHECKING:

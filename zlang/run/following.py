@@ -6,9 +6,9 @@ Rule: nothing in the run folder is changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
 
 from zlang.files import Place
+from zlang.hints import Generic, TypeVar
 from zlang.plan.pace import Pace
 from zlang.plan.plan import Trial
 from zlang.run.account import Account

@@ -10,9 +10,9 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 from zlang.errors import RunError
+from zlang.hints import Self
 
 
 @dataclass(frozen=True, slots=True)

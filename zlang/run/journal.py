@@ -21,12 +21,12 @@ from functools import lru_cache
 from pathlib import Path
 from sys import intern
 from types import TracebackType
-from typing import Self
 
 import orjson
 
 from zlang.errors import RunError, reason_of
 from zlang.files import open_regular, sync_directory
+from zlang.hints import Self
 from zlang.run.events import FORMER_NAMES, RECORDED, Recorded, Session
 
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))

@@ -13,8 +13,8 @@ import pickle
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import BinaryIO, NamedTuple, NoReturn, TypeVar
 
+from zlang.hints import BinaryIO, NamedTuple, NoReturn, TypeVar
 from zlang.run import child_process
 
 A = TypeVar("A")

@@ -16,11 +16,11 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from pathlib import Path
-from typing import TypeVar
 
 from zlang.cache import Cache
 from zlang.errors import RunError, is_out_of_memory, joined, reason_of
 from zlang.files import Packed, Place, sync_directory, sync_tree
+from zlang.hints import TypeVar
 from zlang.plan.plan import LOCAL, Action, Plan, Setup, Step, Trial
 from zlang.plan.state import Alter, Make, State, Unmake
 from zlang.readers.outside import reader_of
@@ -61,7 +61,7 @@ from zlang.run.stop import Interrupted, Stop
 T = TypeVar("T")
 Doing = Generator[Event | Waiting, None, T]
 """The work of a lane: it yields events, and the steps that it waits for."""
-Work = Doing[None]
+Work = Generator[Event | Waiting, None, None]
 Judge = Callable[[Trial, Place, tuple[float, float] | None], TrialVerdict]
 Clock = Callable[[], float]
 

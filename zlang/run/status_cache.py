@@ -21,11 +21,11 @@ from contextlib import suppress
 from itertools import chain
 from operator import attrgetter
 from pathlib import Path
-from typing import NamedTuple
 
 from zlang import own_code
 from zlang.errors import RunError
 from zlang.files import read_regular, remove_abandoned_files, replace_file
+from zlang.hints import NamedTuple
 from zlang.run import seal
 
 _STEP = 2_000_000_000

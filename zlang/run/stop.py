@@ -11,7 +11,8 @@ import signal
 import time
 from contextlib import suppress
 from types import FrameType, TracebackType
-from typing import Self
+
+from zlang.hints import Self
 
 _SIGNALS = (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP)
 _DOUBLE = 0.3

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
-from typing import Any
 
 from zlang.check.program import Axis, every_axis, merge_axes
 from zlang.diagnostics import ProgramError
+from zlang.hints import Any
 from zlang.record import Record
 from zlang.space.space import Condition, Space
 

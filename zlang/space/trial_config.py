@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Literal
 
 from zlang.cache import Cache
 from zlang.check import digests, hosts, naming, streams
@@ -15,6 +14,7 @@ from zlang.check.instances import Frame, chain, leaves_changed
 from zlang.check.program import Experiment, FaultPoint, Instance, Kind, Point, Symbol
 from zlang.check.streams import Stream
 from zlang.diagnostics import ProgramError
+from zlang.hints import Literal
 from zlang.space import points
 
 AS_IS = "as_is"

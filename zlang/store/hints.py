@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from zlang import units
+from zlang.hints import TYPE_CHECKING
 from zlang.store.saved import value
 from zlang.store.store import literal, quoted
 from zlang.suggest import did_you_mean, did_you_mean_part

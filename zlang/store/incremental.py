@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from zlang import own_code
 from zlang.errors import RunError
+from zlang.hints import TYPE_CHECKING, Any
 from zlang.metrics import Metric
 from zlang.run import seal
 from zlang.store import store

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
 
 import orjson
 
 from zlang.errors import RunError, reason_of
 from zlang.files import copy_attributes, scratch
+from zlang.hints import TYPE_CHECKING, Protocol
 from zlang.metrics import Metric
 from zlang.run import seal
 from zlang.run.journal import Lines

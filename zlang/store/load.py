@@ -6,8 +6,8 @@ Rule: rows keep the order in which they were staged, after those that are copied
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from zlang.hints import TYPE_CHECKING
 from zlang.store import logs
 from zlang.store.columns import Column, Role
 from zlang.store.experiment import StoredExperiment

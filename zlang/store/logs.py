@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from zlang.hints import TYPE_CHECKING
 from zlang.readers.registry import LOGS
 from zlang.store.staging import Row, Staging
 from zlang.store.store import first_line, literal, quoted

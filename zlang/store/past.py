@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
+from zlang.hints import TYPE_CHECKING, Any
 from zlang.plan.estimate import Past
 from zlang.run import child_process, machine, status_cache
 

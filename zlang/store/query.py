@@ -12,11 +12,11 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from zlang.errors import RunError, unwritable
 from zlang.files import scratch
 from zlang.frozen import frozen
+from zlang.hints import TYPE_CHECKING
 from zlang.run.unverified import UNVERIFIED
 from zlang.store import hints, store
 from zlang.text import as_unicode

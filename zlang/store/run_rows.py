@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import orjson
 
@@ -18,6 +17,7 @@ from zlang import metrics
 from zlang.check import library
 from zlang.errors import RunError
 from zlang.files import open_regular
+from zlang.hints import TYPE_CHECKING
 from zlang.metrics import Metric, in_trials
 from zlang.plan.plan import Finding, Header, Setup, Step, Trial
 from zlang.plan.state import Make, Walk

@@ -11,10 +11,10 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Self
 
 import orjson
 
+from zlang.hints import TYPE_CHECKING, BinaryIO, Self
 from zlang.store.store import literal, quoted, timestamp
 
 if TYPE_CHECKING:

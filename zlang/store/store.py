@@ -13,7 +13,7 @@ from pathlib import Path
 from zlang.errors import RunError, reason_of
 from zlang.files import scratch
 from zlang.frozen import frozen
-from typing import TYPE_CHECKING
+from zlang.hints import TYPE_CHECKING
 from zlang.text import as_unicode
 
 if TYPE_CHECKING:

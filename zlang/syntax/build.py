@@ -6,8 +6,8 @@ Rule: a collection in progress is a list, which the parser converts to a tuple b
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from zlang.hints import Any
 from zlang.source import Span
 from zlang.syntax import build_expressions, build_kinds, build_programs, tree
 from zlang.syntax.lexer import Token

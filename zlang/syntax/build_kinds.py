@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from zlang.diagnostics import Code
+from zlang.hints import Any
 from zlang.source import Span
 from zlang.syntax import tree
 from zlang.syntax.lexer import Token

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from itertools import count
-from typing import Protocol
 
 from zlang.diagnostics import Code, Diagnostic
+from zlang.hints import Protocol
 from zlang.source import Source, Span
 from zlang.suggest import Hint
 from zlang.syntax import tree

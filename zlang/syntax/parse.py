@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from zlang.diagnostics import MOST, Code, Diagnostic, Edit, Fix
+from zlang.hints import Any
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.suggest import Hint, did_you_mean

@@ -7,8 +7,7 @@ entry, without an error at it or in the words before it, the rest of the text ha
 
 from __future__ import annotations
 
-from typing import Any
-
+from zlang.hints import Any
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.syntax import lexer, parse, tables, tree

@@ -6,8 +6,7 @@ is a function in `SLIPS`; the first one that recognizes the meaning answers.
 
 from __future__ import annotations
 
-from typing import Any
-
+from zlang.hints import Any
 from zlang.source import Source
 from zlang.syntax import slips_in_declarations as declarations
 from zlang.syntax import slips_in_experiments as experiments

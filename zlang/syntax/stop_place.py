@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from zlang.diagnostics import Edit, Fix
+from zlang.hints import Any
 from zlang.record import Record
 from zlang.source import Source, Span
 from zlang.syntax import tree

@@ -12,8 +12,8 @@ import re
 import sys
 from functools import cache
 from pathlib import Path
-from typing import Any
 
+from zlang.hints import Any
 from zlang.record import Record
 
 _HERE = Path(__file__).parent

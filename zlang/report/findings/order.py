@@ -13,8 +13,8 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
+from zlang.hints import TYPE_CHECKING
 from zlang.report.design import Design, Row, groups
 from zlang.report.findings.rule import ResultRules, Results
 from zlang.report.strata import components

@@ -11,7 +11,8 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+
+from zlang.hints import Protocol
 
 _BLOCK = 1 << 16
 _STALLED = 60.0

@@ -19,11 +19,11 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import Any, Self, TypeVar
 
 from zlang.check import values
 from zlang.errors import RunError
 from zlang.files import sync_tree
+from zlang.hints import Any, Self, TypeVar
 from zlang.plan.plan import CLOCKS, LOCAL, ROOT, Action, Step
 from zlang.run import machine as here
 from zlang.run.executor import LOST, NOT_STARTED, Handle, LocalExecutor

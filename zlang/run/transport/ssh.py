@@ -19,10 +19,10 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
 
 from zlang.check.values import quote
 from zlang.errors import RunError, reason_of
+from zlang.hints import TYPE_CHECKING, Any
 from zlang.plan.plan import Action, Step
 from zlang.run.journal import LATEST
 from zlang.run.transport import fetching
