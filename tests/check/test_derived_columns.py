@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from zlang.check import check
-from zlang.check.questions import LevelsWithValue, Plot, Table
+from zlang.check.questions import Clause, Expectation, LevelsWithValue, Plot, Table, Term
 from zlang.source import Source
 
 PROGRAM = """
@@ -21,12 +23,18 @@ experiment e { on = data  run = RUN  CLAUSE }
 """
 
 
-def by(clause: str, run: str = "queue") -> tuple[tuple[str, ...], str, dict[tuple[object, ...], object]]:
-    """Return the factors that determine a column, its type, and its values by their levels."""
+def resolved(clause: str, run: str) -> Clause:
+    """Return a clause of an experiment with this workload."""
     text = PROGRAM.replace("CLAUSE", clause).replace("RUN", run)
     checked = check.program(Source("program.zexp", text), str)
     assert checked.is_sound, [finding.message for finding in checked.findings]
     (clause_,) = checked.program.experiments["e"].clauses
+    return clause_
+
+
+def by(clause: str, run: str = "queue") -> tuple[tuple[str, ...], str, dict[tuple[object, ...], object]]:
+    """Return the factors that determine a column, its type, and its values by their levels."""
+    clause_ = resolved(clause, run)
     assert isinstance(clause_, Table | Plot)
     item = clause_.by[0] if isinstance(clause_, Table) else clause_.over
     assert all(isinstance(value, LevelsWithValue) for value in item.values)
@@ -63,3 +71,34 @@ def test_a_value_that_is_computed_from_a_factor_is_a_column() -> None:
     paths, sort, values = by("table read_iops by bs", "plain")
     assert (paths, sort) == (("n", "pages"), "size")
     assert {levels: value for levels, value in values.items() if None not in levels} == {(1, 10): 4096, (2, 20): 8192}
+
+
+def parts(term: Term) -> Iterator[Term]:
+    """Yield a formula and all its parts."""
+    yield term
+    for part in term.terms:
+        yield from parts(part)
+
+
+@pytest.mark.parametrize("condition", ["bs == 4KiB", "run.bs < 8KiB", "bs in [4KiB, 8KiB]", "not bs > 4KiB"])
+def test_a_condition_in_an_aggregate_can_use_a_property_that_follows_from_factors(condition: str) -> None:
+    clause = resolved(f"expect median(read_iops where {condition}) > 1000/s", "queue")
+    assert isinstance(clause, Expectation)
+    (column,) = [part for part in parts(clause.term) if part.op == "factor"]
+    assert (column.paths, column.type) == (("queue",), "size")
+    assert {item.levels: item.value for item in column.values} == BLOCKS
+    assert [item.name for item in clause.by] == ["iodepth"]  # the condition decides `queue`
+
+
+def test_a_condition_in_an_aggregate_uses_the_constant_of_the_other_branch_too() -> None:
+    clause = resolved("expect median(read_iops where iodepth == 32) > 1000/s", "queue")
+    assert isinstance(clause, Expectation)
+    (column,) = [part for part in parts(clause.term) if part.op == "factor"]
+    assert {item.value for item in column.values} == {1, 2, 32}
+    assert clause.by == ()
+
+
+def test_a_level_of_a_factor_in_a_condition_stays_a_level() -> None:
+    clause = resolved("expect median(read_iops where queue == reads) > 1000/s", "queue")
+    assert isinstance(clause, Expectation)
+    assert [part.value for part in parts(clause.term) if part.op == "value"] == ["reads", 1000]

@@ -134,7 +134,7 @@ def test_the_ratio_is_that_of_compare(tmp_path: Path) -> None:
             "unknown name `bas.read_iops` (did you mean `base.read_iops`?)",
         ),
         ("expect median(read_iops) > median(base.reads_iops)", "unknown name `reads_iops`"),
-        ("expect median(read_iops) > median(base.read_iops where iodepth == 1)", "unknown name `iodepth`"),
+        ("expect median(read_iops) > median(base.read_iops where depths == 1)", "unknown name `depths`"),
         ("expect median(read_iops) > median(base.elapsed)", "cannot compare"),
         (
             "expect median(read_iops) - median(base.read_iops) > 100/s",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 from zlang.check import types
 from zlang.check.calls import resolve_call
+from zlang.check.derived_columns import DerivedColumn
 from zlang.check.expressions import Context, resolve, unknown
 from zlang.check.functions import FUNCTIONS
 from zlang.check.names import report_unknown_name, resolve_name, resolve_word
@@ -93,6 +94,8 @@ class ClauseExpressions:
             return word
         column = self.column(node)
         if column is None:
+            if isinstance(constant := self.words.derived(node), Expr):
+                return constant
             if self.other_experiment(node) is not None:
                 self._report_misplaced(node)
                 return unknown(node.span)
@@ -262,6 +265,9 @@ class ClauseExpressions:
         if name in self.words.distributions:
             return Expr(node.span, Type(frozenset({"duration"})), lambda _: ABSENT)
         instance = self.words.find(node.path)
+        derived = self.words.derived(node)
+        if isinstance(derived, DerivedColumn) and (self.words.column(node) or derived.ref).values:
+            return Expr(node.span, derived.type, lambda _: ABSENT)
         if not instance:
             return None
         type_ = NOTHING
@@ -312,7 +318,7 @@ class ClauseExpressions:
 
     def is_column(self, node: tree.Name) -> bool:
         """Whether a name refers to a metric, a distribution or a factor."""
-        return str(node) in self.words.measured or bool(self.words.find(node.path))
+        return str(node) in self.words.measured or self.words.column(node) is not None
 
     def may_be_word(self, node: tree.Expr) -> bool:
         """Whether this may be a word of an enumeration; the name of a factor is not."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from zlang.check import phases, questions, ratios_expected, types
 from zlang.check.clause_expressions import ClauseExpressions, is_aggregate, one_line, quoted, which_of
 from zlang.check.expressions import resolve
-from zlang.check.program import FactorDef
+from zlang.check.program import Expr, FactorDef
 from zlang.check.questions import FactorRef, Measure, Term
 from zlang.check.scope import Scope
 from zlang.check.terms import term
@@ -333,19 +333,18 @@ class _Clauses:
             self.expressions.report(Code.NOTHING_MEASURED.at(node.span, hint=hint))
 
     def _factor(self, node: tree.Name, other_words: Iterable[str] = ()) -> FactorRef | None:
-        instance = self.words.find(node.path)
-        derived = self.words.derive(node) if self.words.derive is not None else None
-        if instance:
-            factor = FactorRef(str(node), tuple(column.path for column in instance), instance[0].sort)
-            return derived if isinstance(derived, FactorRef) and _fills_gaps(derived, factor) else factor
+        column = self.words.column(node)
+        if column is not None and not column.values:
+            return column
         if phases.is_phase(node, self.words) and phases.phases_of(self.words):
             return questions.OF_PHASES
         if self.words.is_partial:
             self.expressions.is_wrong = True
             return None
-        if isinstance(derived, FactorRef):
-            return derived
-        if derived is not None and not self.words.ambiguous(node.path):
+        if column is not None:
+            return column
+        derived = self.words.derived(node)
+        if isinstance(derived, Expr) and not self.words.ambiguous(node.path):
             hint = f"it is {show(derived.value({}))} in every trial: leave it out"
             self.expressions.report(Code.NO_FACTOR.at(node.span, name=node, hint=hint))
             return None
@@ -358,11 +357,3 @@ class _Clauses:
         hint = hint or ("its factors are " + ", ".join(f"`{name}`" for name in names) if names else "it has no factors")
         self.expressions.report(Code.NO_FACTOR.at(node.span, name=node, hint=hint))
         return None
-
-
-def _fills_gaps(derived: FactorRef, factor: FactorRef) -> bool:
-    """Whether a derived column also has values where no factor of that name exists."""
-    places = [derived.paths.index(path) for path in factor.paths if path in derived.paths]
-    return len(places) == len(factor.paths) and any(
-        all(item.levels[place] is None for place in places) for item in derived.values
-    )

@@ -236,7 +236,7 @@ class Experiments:
         from zlang.check import vocabulary
 
         is_partial = self._is_partial(node, scope)
-        words = vocabulary.words_of(
+        words = vocabulary.vocabulary_of(
             scope.fields, factors, scope, yields, is_partial=is_partial, conditions=where_context, wheres=wheres
         )
         names, own = list(self._declared), node.name.text

@@ -13,10 +13,19 @@ from zlang.frozen import frozen
 
 
 @frozen
+class LevelsWithValue:
+    """A level of each of the `paths`, None where that factor does not exist, and the value at these levels."""
+
+    levels: tuple[str | int | float | bool | None, ...]
+    value: str | int | float | bool | None
+
+
+@frozen
 class Term:
     """A formula over the columns of trials. The meaning of its parts depends on `op`.
 
-    `value`: the `value`. `metric`: the column `name`. `factor`: the first of the factors `paths` that exists.
+    `value`: the `value`. `metric`: the column `name`. `factor`: the first of the factors `paths` that exists,
+    or, if it has `values`, the value at their levels (in the unit of its `type`).
     `median` and the other aggregates: over `terms[0]` of the trials for which `terms[1]`, if present, is true;
     `name` is its text, `type` its type. `percentile`: the smallest latency below which the share `value` of
     all operations lies, from the histograms of `distribution_of` it, for the trials for which `terms[0]`, if
@@ -30,19 +39,12 @@ class Term:
     value: str | int | float | bool | None = None
     paths: tuple[str, ...] = ()
     type: str = ""
+    values: tuple[LevelsWithValue, ...] = ()
 
 
 def distribution_of(term: Term) -> str:
     """Return the distribution whose histograms a percentile or a plot reads; older plans split its name in two."""
     return "_".join(part for part in term.paths if part)
-
-
-@frozen
-class LevelsWithValue:
-    """A level of each of the `paths`, None where that factor does not exist, and the value at these levels."""
-
-    levels: tuple[str | int | float | bool | None, ...]
-    value: str | int | float | bool | None
 
 
 @frozen

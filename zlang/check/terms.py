@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from zlang.check import types, values
 from zlang.check.clause_expressions import PERCENTILE, ClauseExpressions, is_aggregate, one_line
+from zlang.check.derived_columns import DerivedColumn
 from zlang.check.expressions import resolve
 from zlang.check.factors import FirstLevels
 from zlang.check.measured import MOST_LEVELS
 from zlang.check.operators import resolve_is_a
 from zlang.check.program import Expr, Instance, Value
-from zlang.check.questions import Term
+from zlang.check.questions import FactorRef, Term
 from zlang.check.types import Type
 from zlang.diagnostics import Code
 from zlang.syntax import tree
@@ -100,7 +101,13 @@ def _term_of_name(expressions: ClauseExpressions, node: tree.Name) -> Term:
     name = str(node)
     if name in expressions.words.metrics:
         return Term("metric", name=name)
-    return Term("factor", name=name, paths=tuple(column.path for column in expressions.words.find(node.path)))
+    ref = expressions.words.column(node)
+    assert ref is not None, f"BUG: {name} is not a column"
+    return _term_of_column(ref)
+
+
+def _term_of_column(ref: FactorRef) -> Term:
+    return Term("factor", name=ref.name, paths=ref.paths, type=ref.type if ref.values else "", values=ref.values)
 
 
 def _term_of_aggregate(expressions: ClauseExpressions, node: tree.Call) -> Term:
@@ -117,10 +124,14 @@ def _term_of_aggregate(expressions: ClauseExpressions, node: tree.Call) -> Term:
 def _term_of_is(expressions: ClauseExpressions, node: tree.IsA, name: tree.Name) -> Term:
     """Return a condition that is true for the levels of a factor that satisfy `is`."""
     levels: list[Term] = []
+    columns = expressions.words.find(name.path)
+    derived = None if columns else expressions.words.derived(node)
+    if isinstance(derived, DerivedColumn):
+        return _term_of_column(derived.ref)
     expressions.inside = "where"
     resolved = resolve_is_a(expressions.context, node)
     expressions.inside = ""
-    for column in expressions.words.find(name.path):
+    for column in columns:
         for i in range(min(column.size, MOST_LEVELS)):
             at = FirstLevels({column.axis: i})
             if resolved.value(at) is True:

@@ -10,18 +10,19 @@ from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
 from zlang import metrics
-from zlang.check import streams, types, values
-from zlang.check.derived_columns import FindColumn, finder
+from zlang.check import streams, types
+from zlang.check.derived_columns import DerivedColumn, FindColumn, finder, words_of
 from zlang.check.expressions import Context
 from zlang.check.instances import Frame, explored
 from zlang.check.measured import MOST_LEVELS, without_samples
-from zlang.check.program import ABSENT, Expr, FactorDef, Instance, PartialPoint, Symbol, Value
+from zlang.check.program import ABSENT, Expr, FactorDef, Instance, PartialPoint, Symbol
+from zlang.check.questions import FactorRef
 from zlang.check.scope import Scope
-from zlang.check.types import NOTHING, Type, Variant
+from zlang.check.types import Type, Variant
 from zlang.metrics import Metric
 from zlang.record import Record
 from zlang.source import Source, Span
-from zlang.units import Quantity
+from zlang.syntax import tree
 
 _STREAMS = "streams"
 """The reader of a trial that has several."""
@@ -83,7 +84,9 @@ class Vocabulary(Record):
 
     def of_metrics(self, *, with_distributions: bool) -> Vocabulary:
         """Return the same vocabulary without factors, for conditions that judge each point alone."""
-        return self.replace(distributions=self.distributions if with_distributions else {}, columns=(), fields={})
+        return self.replace(
+            distributions=self.distributions if with_distributions else {}, columns=(), fields={}, derive=None
+        )
 
     def find(self, path: tuple[str, ...]) -> tuple[FactorColumn, ...]:
         """Return the columns that a name means: several if it is the same property of several workloads."""
@@ -95,6 +98,19 @@ class Vocabulary(Record):
         if len(ends) == 1:
             return ends
         return self._of_field(path)
+
+    def derived(self, node: tree.Expr) -> DerivedColumn | Expr | None:
+        """Return the column that an expression has because it follows from factors, or its constant value."""
+        return self.derive(node) if self.derive is not None else None
+
+    def column(self, node: tree.Name) -> FactorRef | None:
+        """Return the factor that a name means, or the column that follows from factors."""
+        instance, derived = self.find(node.path), self.derived(node)
+        ref = derived.ref if isinstance(derived, DerivedColumn) else None
+        if not instance:
+            return ref
+        factor = FactorRef(str(node), tuple(column.path for column in instance), instance[0].sort)
+        return ref if ref is not None and _fills_gaps(ref, factor) else factor
 
     def ambiguous(self, path: tuple[str, ...]) -> list[str]:
         """Return the longer names that end with this one."""
@@ -118,7 +134,15 @@ class Vocabulary(Record):
         return tuple(factor_columns)
 
 
-def words_of(
+def _fills_gaps(derived: FactorRef, factor: FactorRef) -> bool:
+    """Whether a derived column also has values where no factor of that name exists."""
+    places = [derived.paths.index(path) for path in factor.paths if path in derived.paths]
+    return len(places) == len(factor.paths) and any(
+        all(item.levels[place] is None for place in places) for item in derived.values
+    )
+
+
+def vocabulary_of(
     fields: Mapping[str, Expr],
     factors: Mapping[str, FactorDef],
     scope: Scope,
@@ -193,7 +217,7 @@ def _column_of(factor: FactorDef, i: int, fields: Mapping[str, Expr], scope: Sco
     path = factor.column_path(i)
     field = _named(factor, fields, scope) if len(factor.columns) == 1 else None
     levels = [factor.level(k)[i] for k in range(min(factor.size, MOST_LEVELS))]
-    type_ = Type(frozenset({factor.types[i]})) if factor.types[i] in types.SCALARS else _words(levels)
+    type_ = Type(frozenset({factor.types[i]})) if factor.types[i] in types.SCALARS else words_of(levels)
     type_ = types.UNKNOWN if factor.types[i] == "unknown" else type_
     if field is not None:
         value = Expr(factor.span, type_ | field.type, field.value)
@@ -209,18 +233,6 @@ def _named(factor: FactorDef, fields: Mapping[str, Expr], scope: Scope) -> Expr 
     owner, _, last = factor.path.rpartition(".")
     named = fields.get(last) if owner and "." not in owner else scope.lookup(last, factor.span) if not owner else None
     return named if named is not None and [axis.path for axis in named.axes] == [factor.path] else None
-
-
-def _words(levels: list[Value]) -> Type:
-    result = NOTHING
-    for value in levels:
-        if isinstance(value, Symbol) and isinstance(value.argument, Quantity):
-            sort = types.scalar_name(types.of_quantity(value.argument))
-            result = result | Type(words=(Variant(value.name, ("value", sort)),))
-        else:
-            element = types.UNKNOWN if isinstance(value, tuple) else None
-            result = result | Type(words=(Variant(str(values.cell(value))),), element=element)
-    return result
 
 
 def column_of_results(name: str, path: str, sort: str, levels: Sequence[str]) -> FactorColumn:

@@ -223,11 +223,15 @@ def _side_columns(table: str, i: int) -> str:
 def level(trials: Trials, factor_ref: FactorRef) -> str:
     """The SQL of a factor's level."""
     if factor_ref.values:
-        columns = [quoted(trials.factors[path][0]) if path in trials.factors else "NULL" for path in factor_ref.paths]
-        cases = " ".join(_case(columns, item) for item in factor_ref.values)
-        return f"CASE {cases} END"
+        return _cases(trials, factor_ref)
     names = [quoted(trials.factors[path][0]) for path in factor_ref.paths if path in trials.factors]
     return f"coalesce({', '.join(names)})" if names else "NULL"
+
+
+def _cases(trials: Trials, column: FactorRef | Term) -> str:
+    """The SQL of a column that follows from the levels of factors."""
+    columns = [quoted(trials.factors[path][0]) if path in trials.factors else "NULL" for path in column.paths]
+    return f"CASE {' '.join(_case(columns, item) for item in column.values)} END"
 
 
 def _case(columns: Sequence[str], item: LevelsWithValue) -> str:
@@ -245,6 +249,8 @@ def _sql(trials: Trials, term: Term, terms: Sequence[Term]) -> str:
             return _value(term.value)
         case "metric":
             return _column(*trials.metrics.get(term.name, ("", "")))
+        case "factor" if term.values:
+            return _in_base_units(_cases(trials, term), UNITS.get(term.type, ""))
         case "factor":
             names = [_column(*trials.factors[path]) for path in term.paths if path in trials.factors]
             return f"coalesce({', '.join(names)})" if names else "NULL"
@@ -262,10 +268,12 @@ def _sql(trials: Trials, term: Term, terms: Sequence[Term]) -> str:
 
 
 def _column(name: str, unit: str) -> str:
-    if not name:
-        return "NULL::DOUBLE"
+    return _in_base_units(quoted(name), unit) if name else "NULL::DOUBLE"
+
+
+def _in_base_units(value: str, unit: str) -> str:
     parts = parts_of(unit)
-    return quoted(name) if parts == 1 else f"({quoted(name)} / {float(parts)!r})"
+    return value if parts == 1 else f"({value} / {float(parts)!r})"
 
 
 def _value(value: str | float | bool | None) -> str:
