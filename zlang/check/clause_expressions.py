@@ -94,35 +94,8 @@ class ClauseExpressions:
             return word
         column = self.column(node)
         if column is None:
-            if isinstance(constant := self.words.derived(node), Expr):
-                return constant
-            if self.other_experiment(node) is not None:
-                self._report_misplaced(node)
-                return unknown(node.span)
-            if name == PHASE and self.words.metrics:
-                hint = "compare it for equality: `median(METRIC where phase == quiet)`, or sort by it: `by phase`"
-                self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint))
-                return unknown(node.span)
-            if several := self.words.ambiguous(node.path):
-                self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=which_of(several)))
-                return unknown(node.span)
-            base, _, rank = name.replace(".p", "_p").rpartition("_p")
-            if begun := re.fullmatch(_RANK_BEFORE, name):
-                rank, base = begun.groups()
-            if rank.isdecimal() and base in self.words.distributions:
-                hint = f"any percentile is computed from the histogram: `p{rank}({base})`"
-                self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint))
-                return unknown(node.span)
-            if len(node.path) > 1 and self.words.is_partial:
-                self.is_wrong = True  # the cause has been reported already
-                return unknown(node.span)
-            if len(node.path) > 1 and node.path[-1] in self.words.measured:
-                self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=self._hint_of_streams(node)))
-                return unknown(node.span)
-            if meant := self._of_member(context, node) or self._of_stream(context, node):
-                self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=which_of(meant)))
-                return unknown(node.span)
-            return resolve_name(context, node, expected, self._report_unknown)
+            constant = self.words.derived(node)
+            return constant if isinstance(constant, Expr) else self._name_without_column(context, node, expected)
         if name in self.words.distributions and not PERCENTILE.fullmatch(self.inside):
             self._report_distribution(node)
             return unknown(node.span)
@@ -132,6 +105,37 @@ class ClauseExpressions:
             self.report(Code.NEEDS_AGGREGATE.at(node.span, name=name, hint=hint))
             return unknown(node.span)
         return column
+
+    def _name_without_column(self, context: Context, node: tree.Name, expected: Type | None) -> Expr:
+        """Resolve a name of the program, or report a name that clauses do not have."""
+        name = str(node)
+        if self.other_experiment(node) is not None:
+            self._report_misplaced(node)
+            return unknown(node.span)
+        if name == PHASE and self.words.metrics:
+            hint = "compare it for equality: `median(METRIC where phase == quiet)`, or sort by it: `by phase`"
+            self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint))
+            return unknown(node.span)
+        if several := self.words.ambiguous(node.path):
+            self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=which_of(several)))
+            return unknown(node.span)
+        base, _, rank = name.replace(".p", "_p").rpartition("_p")
+        if begun := re.fullmatch(_RANK_BEFORE, name):
+            rank, base = begun.groups()
+        if rank.isdecimal() and base in self.words.distributions:
+            hint = f"any percentile is computed from the histogram: `p{rank}({base})`"
+            self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint))
+            return unknown(node.span)
+        if len(node.path) > 1 and self.words.is_partial:
+            self.is_wrong = True  # the cause has been reported already
+            return unknown(node.span)
+        if len(node.path) > 1 and node.path[-1] in self.words.measured:
+            self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=self._hint_of_streams(node)))
+            return unknown(node.span)
+        if meant := self._of_member(context, node) or self._of_stream(context, node):
+            self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=which_of(meant)))
+            return unknown(node.span)
+        return resolve_name(context, node, expected, self._report_unknown)
 
     def other_experiment(self, node: tree.Expr) -> str | None:
         """Return the experiment that a name refers to, such as `cold_one` in `cold_one.METRIC`."""

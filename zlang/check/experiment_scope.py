@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
+from types import MappingProxyType
 
 from zlang.check.expressions import unknown
 from zlang.check.module_scope import ModuleScope
@@ -69,10 +70,20 @@ class ExperimentScope:
 
 
 class ConditionScope(ExperimentScope):
-    """The names of a condition on points; things that a trial does not use have no properties in it."""
+    """The names of a condition on points; things that a trial does not use have no properties in it.
 
-    def __init__(self, outer: ModuleScope, fields: Mapping[str, Expr], factors: Mapping[str, FactorDef]) -> None:
+    `defaults` are the values of fields that the experiment does not have; names of the file take precedence.
+    """
+
+    def __init__(
+        self,
+        outer: ModuleScope,
+        fields: Mapping[str, Expr],
+        factors: Mapping[str, FactorDef],
+        defaults: Mapping[str, Expr] = MappingProxyType({}),
+    ) -> None:
         super().__init__(outer, fields)
+        self.defaults = defaults
         self.presence = cache(lambda: Presence(fields.values(), factors))
 
     def lookup(self, name: str, span: Span) -> Expr | None:
@@ -80,6 +91,8 @@ class ConditionScope(ExperimentScope):
         resolved = super().lookup(name, span)
         if name in self.fields:
             return resolved
+        if resolved is None and name in self.defaults:
+            return self.defaults[name]
         if any(field.type.unknown for field in self.fields.values()):
             return resolved or self._member(name, span) or unknown(span)
         return guard(resolved, self.presence) if resolved is not None else self._property(name, span)

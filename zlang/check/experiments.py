@@ -16,10 +16,10 @@ from zlang.check import extent, streams
 from zlang.check.declarations import resolve_searched
 from zlang.check.experiment_fields import field_type, has_foreign_field, read_fields
 from zlang.check.experiment_scope import ConditionScope, ExperimentScope
-from zlang.check.expressions import Context, resolve
+from zlang.check.expressions import Context, constant, resolve
 from zlang.check.measured import measured
 from zlang.check.module_scope import ModuleScope
-from zlang.check.program import Assertion, Axis, Experiment, Expr, FactorDef, Kind
+from zlang.check.program import Assertion, Axis, Experiment, Expr, FactorDef, Kind, Symbol
 from zlang.check.program_names import ProgramNames
 from zlang.check.reserved import OF_TRIALS, RESERVED
 from zlang.check.scope import Scope
@@ -40,6 +40,8 @@ _CHOOSING = ("on", "with", "before", "run", "during", "collect", "cache")
 """The fields whose choices are factors, in the order of their columns."""
 _DEFAULTS = (("cache", "as_is"), ("design", "full"))
 """Defaults of fields: nothing is done about caches, and all points are measured."""
+_IN_CONDITIONS = {"cache": "as_is", "before": "none", "during": "none"}
+"""What conditions read of fields that an experiment does not have."""
 _NO_LOAD = "nothing"
 """The workload of an experiment that only looks at its target."""
 _CLAUSES = (tree.Expect, tree.TableClause, tree.PlotClause)
@@ -68,7 +70,11 @@ class Experiments:
         if "run" not in fields and not self._add_no_load(node, context, fields):
             return None
         scope = ExperimentScope(module_scope, fields)
-        where_scope = ConditionScope(module_scope, fields, self._names.factors)
+        defaults = {
+            name: constant(node.name.span, field_type(name, protocols), Symbol(word))
+            for name, word in _IN_CONDITIONS.items()
+        }
+        where_scope = ConditionScope(module_scope, fields, self._names.factors, defaults)
         where_context = self._names.context(where_scope)
         wheres = self._wheres(node, where_context, scope)
         asserts = self._asserts(node, where_context, module_scope)

@@ -166,6 +166,8 @@ def _kinds_with_word(context: Context, name: str) -> Iterator[str]:
 def _expected(context: Context, node: tree.Name, expected: Type | None) -> str:
     """Return the hint for a name that resembles no other."""
     kinds = expected.kinds if expected is not None else frozenset()
+    if not context.property_name and expected is not None and expected.words and not expected.unknown:
+        return f"it is compared with {expected}: no trial has another value"
     if not context.property_name and not kinds:
         return f"declare it with `let` or `param`, or name whose property it is: `NAME.{node}`"
     if expected is None or expected.unknown or expected == NOTHING:
