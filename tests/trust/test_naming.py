@@ -654,7 +654,7 @@ def test_a_path_without_detours(text: str, plain: str) -> None:
     ],
 )
 def test_a_pattern_matches_paths_of_the_same_depth(pattern: str, is_matched: bool) -> None:
-    assert naming._is_matched("/dev/disk/by-id/ata-A", pattern) is is_matched
+    assert hosts.is_matched("/dev/disk/by-id/ata-A", pattern) is is_matched
 
 
 def test_the_texts_of_values() -> None:

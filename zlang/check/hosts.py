@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cache
 from itertools import islice
@@ -25,6 +26,8 @@ from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.units import Quantity
 
 _KIND = "host"
+_CLASS = r"\[[!^]?[^]]*\[:\w+:\][^]]*\]"
+"""A set of characters with a class, such as `[[:alpha:]_]`, in a pattern of the shell."""
 _PLAIN = r"[\w./:@+=-]+"
 """Words that stand in a text of the language as they are."""
 _OPTIONAL = frozenset({"flush", "warm", "change"})
@@ -300,16 +303,25 @@ def machine_instance(label: str, facts: Mapping[str, Value]) -> Instance:
 
 def set_twice(experiment: Experiment, things: Iterable[Instance]) -> Iterator[Diagnostic]:
     """Find settings that two things of an experiment would both set."""
-    instances: dict[tuple[str, str], Instance] = {}
+    setters: dict[str, dict[str, Instance]] = {}
     for thing in things:
         host = host_of(thing)
+        instances = setters.setdefault(host.key if host else "", {})
         for place in map(values.text_of, places(thing.kind, Frame(thing))):
-            other = instances.setdefault((host.key if host else "", place), thing)
+            same = (known for known in instances if is_matched(known, place) or is_matched(place, known))
+            other = instances.setdefault(place if place in instances else next(same, place), thing)
             if other is not thing and experiment.with_ is not None:
                 finding = Code.SET_TWICE.at(experiment.with_.span, what=place, one=other.label, other=thing.label)
                 for label in (other, thing):
                     finding = finding.also(label.span, "set here") if label.span else finding
                 yield finding
+
+
+def is_matched(path: str, pattern: str) -> bool:
+    """Whether a path matches a pattern of the shell."""
+    pattern = re.sub(_CLASS, "?", pattern).replace("[^", "[!")
+    parts, patterns = path.split("/"), pattern.split("/")
+    return len(parts) == len(patterns) and all(map(fnmatchcase, parts, patterns))
 
 
 def used_by(experiment: Experiment) -> Iterator[tuple[Instance, Instance | None]]:

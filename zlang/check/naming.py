@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import islice
 
@@ -29,7 +28,6 @@ _BESIDE_THE_POINT = r"/(?:\.?/)+"
 _PATTERN = r"(?<![^\s;|&<>()=])/[^\s;|&<>()=]*[*?\[][^\s;|&<>()=]*"
 _RELATIVE_PATTERN = r"(?<![^\s;|&<>(=])(?!/)[^\s;|&<>()=]*[*?\[][^\s;|&<>()=]*"
 _LABELS = r"(?:\bin\b|;;)[^();&]*\)"
-_CLASS = r"\[[!^]?[^]]*\[:\w+:\][^]]*\]"
 _ENDS = r"(?![\w.]|-(?!part\d))"
 _UP_AGAIN = r"/[^/\s]+/\.\.(?=/)"
 
@@ -312,7 +310,7 @@ def _mentions(text: str, path: str) -> bool:
     is_near = is_entered or (directory.count("/") > 1 and re.search(rf"{re.escape(directory)}(?![\w.-]){alone}", plain))
     if is_near and name and re.search(rf"(?<![\w./-])(?:\.\.?/)*{re.escape(name)}{partition}{_ENDS}", plain):
         return True
-    if any(_is_matched(path, pattern) for pattern in re.findall(_PATTERN, plain)):
+    if any(hosts.is_matched(path, pattern) for pattern in re.findall(_PATTERN, plain)):
         return True
     below = "|".join(re.escape("/".join(path.split("/")[count:])) for count in range(1, path.count("/")))
     if below and re.search(rf"(?<![\w./-])(?:(?:\.\.?|\$\w+)/)*(?:{below}){_ENDS}", plain):
@@ -320,14 +318,7 @@ def _mentions(text: str, path: str) -> bool:
     if not is_near or not re.search(rf"{re.escape(directory)}/?(?=[\s;&|)]|$)", plain):
         return False
     patterns = re.findall(_RELATIVE_PATTERN, re.sub(_LABELS, "", plain) if "esac" in plain else plain)
-    return any(_is_matched(name, pattern) for pattern in patterns)
-
-
-def _is_matched(path: str, pattern: str) -> bool:
-    """Whether a path matches a pattern of the shell."""
-    pattern = re.sub(_CLASS, "?", pattern).replace("[^", "[!")
-    parts, patterns = path.split("/"), pattern.split("/")
-    return len(parts) == len(patterns) and all(map(fnmatchcase, parts, patterns))
+    return any(hosts.is_matched(name, pattern) for pattern in patterns)
 
 
 def plain_path(text: str) -> str:
