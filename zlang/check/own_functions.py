@@ -12,7 +12,7 @@ from zlang.check.lists import InnerScope
 from zlang.check.program import Absent, Expr
 from zlang.check.program_names import ProgramNames
 from zlang.check.scope import Scope
-from zlang.diagnostics import Code
+from zlang.diagnostics import Code, Diagnostic
 from zlang.source import Span
 from zlang.syntax import tree
 
@@ -30,6 +30,8 @@ def resolve_function(names: ProgramNames, scope: Scope, entry: tree.FunctionDef)
         if word.text in parameters[:i]:
             names.report(Code.DUPLICATE.at(word.span, name=word.text))
 
+    reported: set[tuple[object, str]] = set()
+
     def call(context: Context, node: tree.Call, arguments: list[Expr]) -> Expr:
         if len(arguments) != len(parameters):
             result = f"{len(arguments)} arguments" if len(arguments) != 1 else "one argument"
@@ -37,17 +39,43 @@ def resolve_function(names: ProgramNames, scope: Scope, entry: tree.FunctionDef)
             finding = Code.WRONG_ARGUMENTS.at(node.span, name=str(node.function), expected=expected, found=result)
             names.report(finding.also(entry.name.span, "defined here"))
             return unknown(node.span)
-        return _call_function(names, context, scope, entry, node.span, dict(zip(parameters, arguments, strict=True)))
+        values = dict(zip(parameters, arguments, strict=True))
+
+        def report(finding: Diagnostic) -> None:
+            if (finding.span.place, finding.message) not in reported:
+                context.report(_moved_to_call(finding, entry, node))
+
+        return _call_function(names, context.replace(report=report), scope, entry, node.span, values)
+
+    def report_in_body(finding: Diagnostic) -> None:
+        reported.add((finding.span.place, finding.message))
+        names.report(finding)
 
     _call_function(
         names,
-        names.context(scope),
+        names.context(scope).replace(report=report_in_body),
         scope,
         entry,
         entry.span,
         {name: Expr(entry.span, types.UNKNOWN, lambda _: Absent()) for name in parameters},
     )
     return Expr(entry.span, types.UNKNOWN, lambda _: Absent(), call=call)
+
+
+def _moved_to_call(finding: Diagnostic, entry: tree.FunctionDef, node: tree.Call) -> Diagnostic:
+    """Return a finding about the body of a function at the argument that causes it, or at the call if several may."""
+    if not _is_within(finding.span, entry.span):
+        return finding
+    given = zip(entry.parameters, node.arguments, strict=True)
+    parts = [part for part in tree.parts(entry.value) if isinstance(part, tree.Name)]
+    named = {part.path[0] for part in parts if _is_within(part.span, finding.span)}
+    causes = [argument.span for word, argument in given if word.text in named]
+    place = causes[0] if len(causes) == 1 else node.span
+    return finding.replace(span=place, fixes=()).also(finding.span, "in this function")
+
+
+def _is_within(span: Span, whole: Span) -> bool:
+    return span.source is whole.source and whole.start <= span.start and span.end <= whole.end
 
 
 def _call_function(
