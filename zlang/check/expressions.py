@@ -155,7 +155,7 @@ def same_unit(sides: list[Expr]) -> str:
     return "use the same unit on both sides"
 
 
-def guarded(span: Span, parts: Iterable[Expr] = ()) -> Callable[[ValueAt], ValueAt]:
+def guarded(span: Span, parts: Sequence[Expr] = ()) -> Callable[[ValueAt], ValueAt]:
     """Decorate a function of a point: if it fails, report that with the values of the parts."""
 
     def decorate(compute: ValueAt) -> ValueAt:
@@ -163,7 +163,9 @@ def guarded(span: Span, parts: Iterable[Expr] = ()) -> Callable[[ValueAt], Value
             try:
                 return compute(at)
             except ZeroDivisionError:
-                result = Code.DIVISION.at(span, hint="handle that case: `if n == 0 then … else … / n`")
+                *_, divisor = parts
+                case = " ".join(f"if {divisor.span.text} == 0 then … else {span.text}".split())
+                result = Code.DIVISION.at(span, hint=f"handle that case: `{case}`")
             except values.ValueProblem as problem:
                 result = Code.NO_VALUE.at(span, message=str(problem))
             return failed(at, with_values(result, at, parts))
