@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 
 from zlang import project
+from zlang.check import check
 from zlang.check.check import Overrides
+from zlang.diagnostics import Code
 from zlang.errors import RunError
 from zlang.pipeline import programs
+from zlang.source import Source
 
 
 def _hole(path: Path) -> None:
@@ -70,3 +73,21 @@ def test_a_project_file_is_not_endless(tmp_path: Path) -> None:
     (tmp_path / project.FILE).write_text("#" * 1_048_577)
     with pytest.raises(RunError, match=r"cannot read .*longer than 1,048,576 bytes"):
         project.table(tmp_path / project.FILE, "lint")
+
+
+def test_a_column_of_texts_that_should_be_words_has_a_hint() -> None:
+    text = """
+import fio
+dir here { path = "." }
+file data on here { size = 64MiB }
+let (pattern, block) = rows("axes.csv")
+fio reads { rw = pattern  bs = block }
+experiment e { on = data  run = reads }
+"""
+    tables = {"axes.csv": "pattern,block\nread,4k\nrandread,8k\n"}
+    checked = check.program(Source("program.zexp", text), tables.__getitem__)
+    assert [finding.hint for finding in checked.findings if finding.code is Code.WRONG_TYPE] == [
+        "say in the first line of `axes.csv` that this column has words: `pattern: word`"
+    ]
+    tables = {"axes.csv": "pattern: word,block\nread,4k\nrandread,8k\n"}
+    assert check.program(Source("program.zexp", text), tables.__getitem__).is_sound

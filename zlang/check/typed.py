@@ -15,6 +15,7 @@ from zlang.check.scope import Path, Scope
 from zlang.check.texts import resolve_command
 from zlang.check.types import NOTHING, STRING, Type
 from zlang.diagnostics import Code
+from zlang.source import TABLE, Span
 from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
 from zlang.units import Quantity
@@ -51,6 +52,7 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
                 or _without_quotes_in(context, node, expected)
                 or _words_here(context, node, resolved, name, expected)
                 or _without_braces(option, expected)
+                or _as_words_of_table(context, node, option, expected)
                 or _owner(context, node, expected)
                 or _as_choice(context, node, option, expected)
                 or _as_text(option, expected)
@@ -262,6 +264,20 @@ def _without_braces(option: Expr, expected: Type) -> Hint:
     if not name or not text.endswith("}"):
         return Hint("")
     return Hint(f"`{name}` has no properties: write `{name}`", text, name, is_safe=text.rstrip("} \n").endswith("{"))
+
+
+def _as_words_of_table(context: Context, node: tree.Expr, option: Expr, expected: Type) -> str:
+    """Return the hint for a column of texts where a word is expected."""
+    if not expected.words or option.type != STRING or not isinstance(node, tree.Name):
+        return ""
+    tables = [place.source.name for path in option.reads for place in _places_of(context, path)]
+    if not any(table.endswith(TABLE) for table in tables):
+        return ""
+    return f"say in the first line of `{tables[0]}` that this column has words: `{node}: word`"
+
+
+def _places_of(context: Context, path: str) -> tuple[Span, ...]:
+    return context.factors[path].places[:1] if path in context.factors else ()
 
 
 def _as_text(option: Expr, expected: Type) -> Hint:
