@@ -202,6 +202,8 @@ def _resolve_variant(context: Context, node: tree.Call, variants: Sequence[Varia
         return unknown(node.span)
     carried_scalars = frozenset(each.field[1] for each in variants if each.field and not each.has_thing)
     argument = resolve(context, node.arguments[0], Type(carried_scalars) if carried_scalars else None)
+    if argument.type.unknown and argument.type.is_partial:
+        return unknown(node.span)  # the error has been reported already
     variant = next((each for each in variants if _can_carry(context, each, argument.type)), None)
     if variant is None:
         offers = [f"something with `{each.field[1]}`" for each in variants if each.field and each.has_thing]

@@ -113,12 +113,16 @@ class _Checker:
                 self._report_unused(self.work.paths | names.factors.keys())
 
     def _experiment(self, experiments: Experiments, entry: tree.ExperimentDef, scope: ModuleScope) -> Experiment | None:
-        return experiments.check(self._amended(entry, scope.module, self.modules.findings.report), scope)
+        amended = self._amended(entry, scope.module, self.modules.findings.report)
+        return experiments.check(amended, scope) if amended is not None else None
 
     def _amended(
         self, entry: tree.ExperimentDef, root: Module, report: Callable[[Diagnostic], None]
-    ) -> tree.ExperimentDef:
-        """Return the experiment with the fields of the one that it amends; its own fields take precedence."""
+    ) -> tree.ExperimentDef | None:
+        """Return the experiment with the fields of the one that it amends; its own fields take precedence.
+
+        None if there is no such experiment: what is missing is then unknown.
+        """
         declared = _experiments_in(root)
         items, title, chain = list(entry.items), entry.title, [entry.name.text]
         while entry.base is not None:
@@ -127,9 +131,12 @@ class _Checker:
                 report(Code.CIRCLE.at(entry.base.span, name=name))
                 break
             if name not in declared:
-                hint = did_you_mean(name, declared) or listed("experiment", declared)
+                others = [each for each in declared if each not in chain]
+                hint = did_you_mean(name, others) or (
+                    listed("experiment", others) if others else f"declare it: `experiment {name} {{ … }}`"
+                )
                 report(Code.UNKNOWN_NAME.at(entry.base.span, name=name, hint=hint))
-                break
+                return None
             chain.append(name)
             entry = declared[name]
             used_words = {word.text for item in items for word in tree.words(item)}

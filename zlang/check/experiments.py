@@ -56,7 +56,7 @@ class Experiments:
         self,
         names: ProgramNames,
         declared: Mapping[str, tree.ExperimentDef] = MappingProxyType({}),
-        amended: Callable[[tree.ExperimentDef], tree.ExperimentDef] = lambda node: node,
+        amended: Callable[[tree.ExperimentDef], tree.ExperimentDef | None] = lambda node: node,
     ) -> None:
         self._names, self._modules, self._declared, self._amended = names, names.modules, declared, amended
         self._vocabularies: dict[str, tuple[Vocabulary, Scope] | None] = {}
@@ -261,6 +261,8 @@ class Experiments:
         """Return another experiment's vocabulary and the scope of its clauses; its own check reports problems."""
         if name not in self._vocabularies:
             node = self._amended(self._declared[name])
+            if node is None:
+                return None
             kept = [item for item in node.items if not isinstance(item, _CLAUSES)]
             alone = Experiments(self._names.silent())
             alone.check(node.replace(items=(*kept, tree.TableClause(node.span, (), ()))), module_scope)

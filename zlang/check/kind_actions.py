@@ -21,6 +21,8 @@ Readers = Mapping[str, tuple[Metric, ...]]
 """The metrics of each reader of the library."""
 _FINDER = "shell"
 """The reader of the metrics that a kind declares itself."""
+_FORMATS = ("csv", "json", "regex", "hdr")
+"""The ways to find a metric in an output, which are not readers."""
 _MEASURING = ("run", "together", "watch", "look", "wrap")
 """The actions whose output contains the metrics of a kind."""
 
@@ -30,12 +32,15 @@ def resolve_action(context: Context, readers: Readers, node: tree.ActionDef) -> 
     definitions: list[ReaderDef] = []
     for item in node.commands:
         if isinstance(item, tree.Reads):
+            if item.reader.text not in readers:
+                _report_unknown_reader(context, readers, item)
+                continue
             arguments = tuple(
                 (field.name.text, resolve(context, field.value))
                 for field in item.arguments
                 if isinstance(field, tree.Field)
             )
-            yields = _known_reader(context, readers, item.reader)
+            yields = readers[item.reader.text]
             artefact = resolve_parts(context, item.artefact)
             definition = _reader_def(item.reader.text, artefact, arguments, yields)
             is_watching = node.name.text == "watch"
@@ -92,12 +97,23 @@ def _reader_def(
     return ReaderDef(reader, artefact, arguments, remembered.once(fill, reads), metrics)
 
 
-def _known_reader(context: Context, readers: Readers, reader: tree.Word) -> tuple[Metric, ...]:
-    if reader.text in readers:
-        return readers[reader.text]
-    hint = did_you_mean(reader.text, readers) or "the readers are " + ", ".join(readers)
-    context.report(Code.UNKNOWN_NAME.at(reader.span, name=reader.text, hint=hint))
-    return ()
+def _report_unknown_reader(context: Context, readers: Readers, node: tree.Reads) -> None:
+    name = node.reader.text
+    hint: str = did_you_mean(name, readers) or "the readers are " + ", ".join(readers)
+    if name in _FORMATS:
+        hint = f"say in the kind what is measured: {_as_metrics(node)}"
+    context.report(Code.UNKNOWN_NAME.at(node.reader.span, name=name, hint=hint))
+
+
+def _as_metrics(node: tree.Reads) -> str:
+    """Return the metrics that are meant by a file of a known format: one for each name in `samples`."""
+    fields = {item.name.text: item.value for item in node.arguments if isinstance(item, tree.Field)}
+    listed = fields.get("samples")
+    columns = [item.span.text.strip('"') for item in listed.items] if isinstance(listed, tree.ListOf) else []
+    time = f"  time = {fields['time'].span.text}" if "time" in fields else ""
+    source = f"{{ from = {node.artefact.span.text}{time} }}"
+    metrics = [f'metric {name}: number = {node.reader.text} "{name}" {source}' for name in columns or ["NAME"]]
+    return ", ".join(f"`{metric}`" for metric in metrics)
 
 
 def read_metrics(context: Context, node: tree.KindDef, actions: dict[tuple[str, str, str], KindAction]) -> None:

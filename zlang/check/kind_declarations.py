@@ -54,7 +54,9 @@ def extended(
         if isinstance(item, tree.Default):
             value = declared.nodes.get(item.name.text)
             if value is None:
-                hint = did_you_mean(item.name.text, declared.nodes)
+                hint: str = did_you_mean(item.name.text, declared.nodes)
+                if not hint and "extra" in declared.nodes:
+                    hint = 'write `default extra = ["NAME=VALUE"]` for options of the tool'
                 report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind=base.name.text, name=item.name.text, hint=hint))
                 continue
             kept = tuple(

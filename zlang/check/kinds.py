@@ -94,7 +94,6 @@ class _KindBuilder:
     def build(self, declared: Declared) -> Kind:
         """Build the kind with its declared properties."""
         node = self.node
-        self._check_role(node.role)
         actions: dict[tuple[str, str, str], KindAction] = {}
         for item in node.items:
             match item:
@@ -140,11 +139,6 @@ class _KindBuilder:
             is_copied=self._may_be_copied(actions),
         )
 
-    def _check_role(self, role: tree.Word) -> None:
-        if role.text not in ROLES:
-            hint = did_you_mean(role.text, ROLES) or "the roles are " + ", ".join(ROLES)
-            self.report(Code.UNKNOWN_NAME.at(role.span, name=role.text, hint=hint))
-
     def _check_fields(self, fields: Iterable[tree.Field]) -> None:
         for item in fields:
             if item.name.text in _FIELDS:
@@ -155,6 +149,8 @@ class _KindBuilder:
     def _report_unknown(self, field: tree.Word) -> None:
         candidates = ("doc", "writes", *_FIELDS, *FORMS)
         hint: str = did_you_mean(field.text, candidates) or "a kind has " + ", ".join(candidates)
+        if field.text in {"option", "options"} and "extra" in self.scope.nodes:
+            hint = Hint("write `default extra = …`", field.text, "default extra", is_safe=False)
         if field.text in self.scope.nodes:
             hint = Hint(f"write `default {field.text} = …`", field.text, f"default {field.text}", is_safe=False)
         self.report(Code.UNKNOWN_PROPERTY.at(field.span, kind="kind", name=field.text, hint=hint))

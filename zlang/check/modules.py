@@ -94,7 +94,11 @@ class Modules:
         """Add a kind that a file declares, or that extends another with some items changed."""
         name, role = entry.name.text, entry.role.text
         node, declared = entry, None
-        if role not in ROLES and (base := self._kind_node(module, role)) is not None:
+        if role not in ROLES:
+            base = self._kind_node(module, role)
+            if base is None:
+                self._report_unknown_base(entry.role, module)
+                return
             node, declared = extended(entry, *base, self.findings.report)
         made = kind_of(node, module.written.source.name, self.readers, self.findings.report, declared)
         base_kind = self.find_kind(module, (role,)) if declared else None
@@ -106,6 +110,15 @@ class Modules:
         own = made.properties if declared is None else [item.name.text for item in _own_properties(entry)]
         _ = [made.properties[item] for item in own if item in made.properties]  # each is checked on demand
         dict(made.traits)
+
+    def _report_unknown_base(self, base: tree.Word, module: Module) -> None:
+        """Report a word that is neither a role nor a kind; what a kind of it has is unknown."""
+        home = self.library.module_of(base.text)
+        imported = Hint(f"the standard library has it: add `import {home}`", line=f"import {home}") if home else ""
+        kinds = [*module.kind_nodes, *(name for name in self.library.names() if self._library_kind(module, name))]
+        hint = imported or did_you_mean(base.text, [*ROLES, *kinds]) or "the roles are " + ", ".join(ROLES)
+        self.findings.report(Code.UNKNOWN_NAME.at(base.span, name=base.text, hint=hint))
+        module.lacks_kinds = True
 
     def _declared_kinds(self, module: Module) -> Iterator[tuple[tree.KindDef, Declared]]:
         """Yield the declarations of all kinds that a file can use without a prefix."""

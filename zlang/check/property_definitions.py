@@ -14,7 +14,7 @@ from zlang.check.property_types import resolve_allowed, type_of
 from zlang.check.texts import resolve_parts, resolve_plain_text, resolve_template
 from zlang.check.typed import resolve_typed
 from zlang.diagnostics import Code, ProgramError
-from zlang.suggest import did_you_mean
+from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
 from zlang.units import Quantity
 
@@ -43,7 +43,8 @@ def define(scope: KindScope, tool: str, node: tree.Property) -> PropertyDef:
     candidates = (*ATTRIBUTES, *scope.lists, *scope.own_forms)
     for name, item in attributes.items():
         if name not in candidates:
-            hint = _INSTEAD.get(name) or did_you_mean(name, candidates) or "a property has " + ", ".join(candidates)
+            meant = _INSTEAD.get(name) or _instead_of_options(scope, item) or did_you_mean(name, candidates)
+            hint = meant or "a property has " + ", ".join(candidates)
             scope.context.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="property", name=name, hint=hint))
     type_ = type_of(context, node.type)
     unit = attributes.get("unit")
@@ -79,6 +80,15 @@ def define(scope: KindScope, tool: str, node: tree.Property) -> PropertyDef:
         except ProgramError as error:
             scope.context.report(error.diagnostic)
     return definition
+
+
+def _instead_of_options(scope: KindScope, item: tree.Field) -> Hint:
+    """Return the hint for options of the tool in a kind that adds words to a list of another name."""
+    name, lists = item.name.text, scope.lists
+    if name not in {"option", "options", "flags", "args"} or not lists:
+        return Hint("")
+    written = ", ".join(f"`{each} = {item.value.span.text}`" for each in lists)
+    return Hint(f"write {written}", name, lists[0] if len(lists) == 1 else "", is_safe=False)
 
 
 def _ask(scope: KindScope, node: tree.Property, cost: str, item: tree.Field | None) -> tuple[str | Expr, ...] | None:

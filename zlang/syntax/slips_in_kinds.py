@@ -38,6 +38,10 @@ def part_of_kind(stop: StopPlace) -> Correction | None:
     line = text[text.rfind("\n", 0, token.start) + 1 : token.start]
     if stop.last == "NAME" and token.text == "{" and _KIND_ALONE.search(line):
         return "write what it is: `kind NAME: workload { … }`, or another role or kind", None
+    if token.text == "with" and _KIND_OF_KIND.search(line):
+        return "remove `with`: `kind NAME: KIND { … }`", stop.fix(
+            token.start, token.end + text[token.end :].startswith(" "), ""
+        )
     if not _is_in_kind(stop):
         return None
     if stop.last == "NAME" and (needs := _NEEDS_BEFORE.search(text, 0, token.start)):
@@ -50,7 +54,9 @@ def part_of_kind(stop: StopPlace) -> Correction | None:
         return hint, stop.fix(token.start, token.start, "regex ", is_safe=False)
     if token.type == "STRING" and (reader := _READER_BEFORE.search(line)):
         if reader[1] in {"csv", "json", "regex"}:
-            return f'say what is measured: `metric NAME: TYPE = {reader[1]} "…" {{ from = {token.text} }}`', None
+            time = _TIME_OF_READER.match(text, token.end)
+            source = f"{{ from = {token.text}{f'  {time[1]}' if time else ''} }}"
+            return f'say what is measured: `metric NAME: TYPE = {reader[1]} "NAME" {source}`', None
         return f'write it into an action: `run {{ sh "…"  reads {reader[1]} {token.text} }}`', None
     if token.type in {"NAME", "FIELD"} and _METRIC_BEFORE.search(line):
         return f'say what it measures: `metric {token.text}: duration = regex "…" in ms`', None
@@ -61,6 +67,8 @@ def _is_in_kind(stop: StopPlace) -> bool:
     return any(symbol == "KIND" for symbol, _ in stop.read)
 
 
+_TIME_OF_READER = re.compile(r'[ \t]*\{[^{}]*\b(time[ \t]*=[ \t]*"[^"\n]*")')
+_KIND_OF_KIND = re.compile(r"\bkind[ \t]+\w+[ \t]*:[ \t]*\w+[ \t]*\Z")
 _PROPERTY = re.compile(r"\bproperty[ \t]+\w+[ \t]*:[ \t]*")
 _LIST = re.compile(r"(?i:list|array|vector|set|seq)(?:[ \t]+of[ \t]+|[ \t]*[<(\[][ \t]*)([a-z]+)[ \t]*[>)\]]?")
 _ARRAY = re.compile(r"([a-z]+)\[\]")

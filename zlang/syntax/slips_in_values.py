@@ -193,6 +193,9 @@ def sign(stop: StopPlace) -> Correction | None:
         return hint, stop.fix(token.end, changed.end(), " =", is_safe=False)
     if is_field and token.text.endswith("extra") and _BLOCK.match(text, token.end):
         return f'write options as a list of texts: `{token.text} = ["NAME=VALUE"]`', None
+    if is_field and (commands := _COMMANDS.match(text, token.start)):
+        action = commands[1] or "run"
+        return f"commands are part of a kind: `kind NAME: workload {{ … {action} {{ … }} }}`", None
     if is_field and token.type == "NAME" and token.text not in CLAUSES and _BLOCK.match(text, token.end):
         return "there are no blocks within a block: put its fields into the block around it", None
     if token.text in {"AND", "OR", "NOT", "IN", "IS"} and stop.is_condition:
@@ -285,6 +288,7 @@ _ITEM = re.compile(r"\w\[[^\[\]\n]*\]\Z")
 _ENTRY = re.compile(r"[ \t]+[A-Za-z_][\w-]*[ \t]*(?:\{|on\b)")
 _KEY_OR_FIELD = re.compile(r"[ \t]*[A-Za-z_][\w-]*[ \t]*[=:]")
 _CHANGED = re.compile(r"[ \t]*[-+*/|]=(?!=)")
+_COMMANDS = re.compile(r"([a-z]+)[ \t]*\{\s*(?:sh|reads|ask)\b|reads[ \t]+[a-z]+[ \t]+\"")
 _BLOCK = re.compile(r"[ \t]*\{")
 _NAMED_IN_PLACE = re.compile(
     r"(?:\b(?:on|run|during|before|with|collect)[ \t]*=|[|,\[])[ \t]*"
