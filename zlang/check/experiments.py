@@ -41,7 +41,7 @@ _CHOOSING = ("on", "with", "before", "run", "during", "collect", "cache")
 _DEFAULTS = (("cache", "as_is"), ("design", "full"))
 """Defaults of fields: nothing is done about caches, and all points are measured."""
 _IN_CONDITIONS = {"cache": "as_is", "before": "none", "during": "none"}
-"""What conditions read of fields that an experiment does not have."""
+"""The values in conditions of fields that an experiment does not have."""
 _NO_LOAD = "nothing"
 """The workload of an experiment that only looks at its target."""
 _CLAUSES = (tree.Expect, tree.TableClause, tree.PlotClause)

@@ -308,7 +308,7 @@ def set_twice(experiment: Experiment, things: Iterable[Instance]) -> Iterator[Di
         host = host_of(thing)
         instances = setters.setdefault(host.key if host else "", {})
         for place in map(values.text_of, places(thing.kind, Frame(thing))):
-            same = (known for known in instances if is_matched(known, place) or is_matched(place, known))
+            same = (path for path in instances if is_matched(path, place) or is_matched(place, path))
             other = instances.setdefault(place if place in instances else next(same, place), thing)
             if other is not thing and experiment.with_ is not None:
                 finding = Code.SET_TWICE.at(experiment.with_.span, what=place, one=other.label, other=thing.label)

@@ -15,6 +15,9 @@ from zlang.syntax import tree
 
 Report = Callable[[Diagnostic], None]
 
+PASSING_ON = "extra"
+"""The property of a kind that passes on options of the tool."""
+
 
 class Declared(Record):
     """The properties of a declaration by name, the required ones, and the tool that their versions refer to.
@@ -55,8 +58,8 @@ def extended(
             value = declared.nodes.get(item.name.text)
             if value is None:
                 hint: str = did_you_mean(item.name.text, declared.nodes)
-                if not hint and "extra" in declared.nodes:
-                    hint = 'write `default extra = ["NAME=VALUE"]` for options of the tool'
+                if not hint and PASSING_ON in declared.nodes:
+                    hint = f'write `default {PASSING_ON} = ["NAME=VALUE"]` for options of the tool'
                 report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind=base.name.text, name=item.name.text, hint=hint))
                 continue
             kept = tuple(
