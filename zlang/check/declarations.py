@@ -45,7 +45,7 @@ _MOST_SUGGESTED = 3
 _OTHER_WORDS = {
     **dict.fromkeys(
         ("for_each", "foreach", "matrix", "sweep", "with_items", "params"),
-        "write the choice where the value stands: `NAME = 4KiB | 8KiB`",
+        "write the choice where the value is used: `NAME = 4KiB | 8KiB`",
     ),
     **dict.fromkeys(("count", "replicas", "instances"), "write `copies = …`"),
     **dict.fromkeys(("name", "id", "title"), "write the name before the braces: `KIND NAME { … }`"),
