@@ -78,7 +78,7 @@ def test_hardly_any_is_found_in_clean_data(repeat: int) -> None:
     [
         ("R101", lambda _levels, _replicate, place: -0.01 * place),
         ("R102", lambda _levels, _replicate, place: 0.5 * (place == 17)),
-        ("R103", lambda _levels, replicate, _place: 0.3 * (replicate % 2)),
+        ("R103", lambda levels, replicate, _place: 0.3 * ((replicate + levels.count("read")) % 2)),
         ("R104", lambda _levels, replicate, _place: 0.3 * (replicate > 1)),
     ],
 )
@@ -97,6 +97,13 @@ def test_blocks_and_setups_that_differ_by_chance_do_not_drift() -> None:
         codes_of_runs = [codes_of(blocks_differ(seed, **how)) for seed in range(200)]
         assert sum("R101" in codes_of_run for codes_of_run in codes_of_runs) <= 10
         assert sum("R104" in codes_of_run for codes_of_run in codes_of_runs) <= 10
+
+
+def test_a_few_blocks_that_differ_are_not_two_modes() -> None:
+    """Two of three blocks are often close to each other; 16 blocks in two groups are no chance."""
+    for repeat, expected in ((3, set()), (5, set()), (20, {"R103"})):
+        run = simulated(FACTORS, repeat, lambda _levels, replicate, _place: 0.3 * (replicate % 3 == 2), is_blocked=True)
+        assert codes_of(run) & {"R103"} == expected
 
 
 def blocks_differ(seed: int, *, is_blocked: bool = False) -> Design:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterator, Sequence
 
-from zlang.report.design import Design, Row
+from zlang.report.design import Design, Row, groups
 from zlang.report.findings.rule import ResultRules, Results
 
 RULES = ResultRules()
@@ -24,16 +24,19 @@ _FAR = 8.0
 _TWO_HUMPS = 5.0
 """The distance of two groups in multiples of their spread; for halves of a normal distribution 2.6, a uniform 3.5."""
 _SMALLER_HUMP = 0.2
+_EXCEPTIONS = 0.1
+"""The share of trials that may be in another group than most trials of their block or setup."""
 
 
-def _residuals(design: Design) -> list[float]:
-    """The logarithm of each trial minus the mean of its point, for points with several trials."""
-    return [
-        row.log - math.fsum(r.log for r in rows) / len(rows)
+def _residuals(design: Design) -> list[tuple[float, Row]]:
+    """The logarithm of each trial minus the mean of its point, ascending, for points with several trials."""
+    residuals = [
+        (row.log - math.fsum(r.log for r in rows) / len(rows), row)
         for rows in _points(design).values()
         if len(rows) > 1
         for row in rows
     ]
+    return sorted(residuals, key=lambda pair: pair[0])
 
 
 def _points(design: Design) -> dict[tuple[str, str], list[Row]]:
@@ -92,7 +95,8 @@ def values_are_in_two_groups(results: Results) -> Iterator[str]:
     with and without a cache. Neither their median nor their mean is typical, and an interval over both says little.
     zlang reports two groups if they are more than five times their own spread apart and the smaller one has at least
     a fifth of the values. The two halves of a normal distribution are 2.6 times their spread apart. With fewer than
-    16 trials, zlang does not look for groups.
+    16 trials, zlang does not look for groups. If each block or setup is in one of the groups, there must be 16 of
+    these: of three blocks that differ by chance, two are often close to each other.
 
     ```csv found
     bs,read_iops
@@ -106,7 +110,8 @@ def values_are_in_two_groups(results: Results) -> Iterator[str]:
     8KiB,1000 1005 990 1010 995 999 1003 1001
     ```
     """
-    values = sorted(_residuals(results.design))
+    residuals = _residuals(results.design)
+    values = [value for value, _ in residuals]
     least = max(2, math.ceil(_SMALLER_HUMP * len(values)))
     if len(values) < 2 * _ENOUGH:
         return
@@ -114,8 +119,19 @@ def values_are_in_two_groups(results: Results) -> Iterator[str]:
     low, high = values[:cut], values[cut:]
     apart = statistics.fmean(high) - statistics.fmean(low)
     spread = math.sqrt(within / (len(values) - 2))
-    if apart > _TWO_HUMPS * spread and apart > _MATTERS:
+    is_clear = apart > _TWO_HUMPS * spread and apart > _MATTERS
+    if is_clear and not _follows_few(groups([row for _, row in residuals]), cut):
         yield f"the trials form two groups, of {len(low)} and {len(high)}, {100 * math.expm1(apart):.0f} % apart"
+
+
+def _follows_few(units: Sequence[tuple[Hashable, ...]], cut: int) -> bool:
+    """Whether a split separates the units of a kind, such as blocks, of which there are few."""
+    for own in zip(*units, strict=True):
+        sizes, below = Counter(own), Counter(own[:cut])
+        exceptions = sum(min(below[unit], size - below[unit]) for unit, size in sizes.items())
+        if 1 < len(sizes) < 2 * _ENOUGH and exceptions <= _EXCEPTIONS * len(own):
+            return True
+    return False
 
 
 def _best_split(values: Sequence[float], least: int) -> tuple[int, float]:
