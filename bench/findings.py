@@ -1,4 +1,4 @@
-"""Count findings of the rules about run order where blocks, setups and trials differ by chance only.
+"""Count findings about values and run order where blocks, setups and trials differ by chance only.
 
 In: nothing. Out: a table, and exit code 1 where a rule finds something in more than 5 % of runs (by more than chance
 allows). The experiments are those of `verdicts.py`; the last rows are runs that do drift, and runs whose first
@@ -19,11 +19,11 @@ from verdicts import NOISES, POINTS, designs
 
 from zlang.plan.order import Order
 from zlang.report.design import Design, Row
-from zlang.report.findings.order import RULES
+from zlang.report.findings import RULES
 from zlang.report.findings.rule import Results
 
-SHOWN = ("drift", "first-differs", "confounded-with-order")
-TESTED = SHOWN[:2]
+SHOWN = ("drift", "first-differs", "outlier", "two-modes", "confounded-with-order")
+TESTED = SHOWN[:-1]
 MIXED = (Order.BLOCKED, Order.RANDOM)
 """The orders that confound no factor with run order."""
 CHANGES: dict[str, Callable[[Row, int], float]] = {
