@@ -79,7 +79,7 @@ def ran(program: Path, directory: Path) -> tuple[float, float, bool]:
     took = costs.spent(folder, runs.run_state(folder))
     if took is None or code in {1, 2, 3}:
         sys.exit(f"{program} ended with {code}")
-    return took.elapsed, took.estimate, bool(costs.unknown(folder))
+    return took.elapsed, took.estimate.total, took.estimate.is_lower_bound
 
 
 def main() -> int:

@@ -196,6 +196,15 @@ def test_unknown_durations_are_counted() -> None:
     assert of("", "time = 1s", Past(rate=float(1 << 30))).seconds["writing data"] == pytest.approx(4, rel=0.1)
 
 
+def test_unmeasured_commands_count_the_least_and_say_so() -> None:
+    """What takes seconds is hardly changed by a few commands; what takes milliseconds is a lower bound."""
+    estimate = of("speed = 1GiB/s", "time = 9s  amount = 2GiB")
+    assert estimate.unmeasured > 10
+    assert not estimate.is_lower_bound
+    assert PlanEstimate(seconds={"measuring": 1.0}, unmeasured=20).is_lower_bound
+    assert not PlanEstimate(seconds={"measuring": 1.0}, unmeasured=5).is_lower_bound
+
+
 def test_a_step_takes_its_earlier_time() -> None:
     once = counted("", text=TRAITS.replace("PLACE", "").replace("WORK", ""))
     assert once.unknown_seconds

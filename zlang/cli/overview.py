@@ -14,7 +14,7 @@ from zlang.cli.render import visible
 from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import arming, costs, plans, runs, verdicts
 from zlang.pipeline.plans import Planned
-from zlang.plan.estimate import PlanEstimate
+from zlang.plan.estimate import COMMAND, PlanEstimate
 from zlang.plan.order import Order
 from zlang.plan.plan import ROOT, Action, Factor, Header, Setup
 from zlang.plan.schedule import Slot
@@ -197,8 +197,8 @@ def _changes(estimate: PlanEstimate, about: str) -> str:
 
 def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
     """Print the cost of a plan: time, bytes, space, people."""
-    is_open = header.is_sequential and estimate.unknown_seconds  # less may be needed, and what is unknown may be more
-    bound = "" if is_open else "at least " if estimate.unknown_seconds else "at most " if header.is_sequential else ""
+    is_open = header.is_sequential and estimate.is_lower_bound  # less may be needed, and what is unknown may be more
+    bound = "" if is_open else "at least " if estimate.is_lower_bound else "at most " if header.is_sequential else ""
     about = bound + ("" if header.at_most <= EXACT else "about ")
     kinds = ", ".join(f"{kind} {words.duration(took)}" for kind, took in estimate.seconds.items() if took >= 1)
     kinds += " in all lanes together" if kinds and estimate.lanes else ""
@@ -210,6 +210,9 @@ def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
         print(words.folded("  lanes, which work at the same time: ", took, indent="    "))
     if estimate.unknown_seconds:
         print(f"  not included: {words.setups_and_trials(round(estimate.unknown_seconds))} of unknown duration")
+    if estimate.are_commands_unknown:
+        commands = words.counted(round(estimate.unmeasured), "command")
+        print(f"  not measured here before, and included as {1000 * COMMAND:.0f} ms each: {commands}")
     free = costs.free(header)
     budgets = {device.name: device.endurance for device in header.devices}
     for device in dict.fromkeys([*estimate.written, *estimate.space]):

@@ -339,13 +339,15 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
     result_notes.note_of_dropped(closing.dropped, db, folder.path.parent)
     took = costs.spent(folder, runs.run_state(folder))
     if took is not None:
-        unknown = costs.unknown(folder)
+        estimate = took.estimate
         is_sequential = folder.read_plan().header.is_sequential
-        missing = f"{words.setups_and_trials(unknown)} of unknown duration"
-        without = (f" plus {missing}" if is_sequential else f" (without {missing})") if unknown else ""
+        missing = f"{words.setups_and_trials(round(estimate.unknown_seconds))} of unknown duration"
+        without = (f" plus {missing}" if is_sequential else f" (without {missing})") if estimate.unknown_seconds else ""
         # For both, less may be needed, and unknown durations may add to it.
-        bound = {(True, False): "at most ", (False, True): "at least "}.get((is_sequential, bool(unknown)), "")
-        print(f"took {words.duration(took.elapsed)}; the estimate was {bound}{words.duration(took.estimate)}{without}")
+        bound = {(True, False): "at most ", (False, True): "at least "}.get(
+            (is_sequential, estimate.is_lower_bound), ""
+        )
+        print(f"took {words.duration(took.elapsed)}; the estimate was {bound}{words.duration(estimate.total)}{without}")
     print("\ntry next:")
     print(f"  {result_notes.example_query(closing.summary)}{_db_option(db)}")
     print(f"  zlang status {words.shell(words.named(folder.path))}")

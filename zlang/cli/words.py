@@ -166,7 +166,7 @@ def setups_and_trials(count: int) -> str:
 def duration(seconds: float) -> str:
     """A duration in seconds as text for people."""
     if seconds < 100:  # noqa: PLR2004 - two digits are enough
-        return f"{seconds:.0f} s"
+        return f"{seconds:.{int(0.05 <= seconds < 0.95)}f} s"  # noqa: PLR2004 - one digit of less than a second
     minutes, remaining = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours:,} h {minutes:02} min" if hours else f"{minutes} min {remaining:02} s"

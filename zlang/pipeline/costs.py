@@ -148,26 +148,16 @@ def free(header: Header) -> dict[str, int]:
     return {name: free for name, free in result.items() if free is not None}
 
 
-def unknown(folder: Folder) -> int:
-    """Count the trials and setups that the estimate of a run leaves out because their duration is unknown."""
-    import json
-
-    with suppress(OSError, ValueError, KeyError, TypeError, OverflowError):
-        return round(float(json.loads(read_regular(folder.estimate, 1 << 20))["unknown_seconds"]))
-    return 0
-
-
 @frozen
 class Spent:
-    """The seconds of a run by kind of step, and in total, expected and actual.
+    """The estimate of a run, and its actual seconds by kind of step and in total.
 
     They include all its sessions, but not the time spent waiting for a person. Lanes work at the same time, so the
     seconds of their steps may add up to more than `elapsed`.
     """
 
-    expected: Mapping[str, float]
+    estimate: PlanEstimate
     took: Mapping[str, float]
-    estimate: float
     elapsed: float
 
 
@@ -182,12 +172,14 @@ def spent(folder: Folder, ran: RunState) -> Spent | None:
         return None
     try:
         saved = json.loads(read_regular(folder.estimate, 1 << 20))
-        expected, lanes = (
+        seconds, lanes = (
             {str(name): float(took) for name, took in saved[part].items()} for part in ("seconds", "lanes")
         )
-    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        unknown, unmeasured = float(saved["unknown_seconds"]), float(saved.get("unmeasured", 0))
+        round(unknown)  # not of infinity
+    except (OSError, ValueError, KeyError, AttributeError, TypeError, OverflowError):
         return None
-    if expected.keys() != set(estimating.KINDS):
+    if seconds.keys() != set(estimating.KINDS):
         return None  # another release estimated it with other kinds of steps
     places: dict[str, list[StepTime]] = {}
     for out, steps in ran.steps.items():
@@ -211,4 +203,5 @@ def spent(folder: Folder, ran: RunState) -> Spent | None:
                 took[estimating.kind_of(step, footprint)] += entry.elapsed
     elapsed = ran.seconds - waited
     took["creating and removing"] += max(0.0, elapsed - sum(took.values()))
-    return Spent(expected, took, estimating.PlanEstimate(seconds=expected, lanes=lanes).total, elapsed)
+    expected = estimating.PlanEstimate(seconds=seconds, lanes=lanes, unknown_seconds=unknown, unmeasured=unmeasured)
+    return Spent(expected, took, elapsed)

@@ -112,7 +112,7 @@ def _read(path: Path) -> tuple[RunStatus, bool]:
         failures=failures,
         damage=runs.damage(account),
         lanes=runs.lanes(folder, state),
-        expected=dict(spent.expected) if spent else {},
+        expected=dict(spent.estimate.seconds) if spent else {},
         took=dict(spent.took) if spent else {},
     )
     is_unread = account.is_plan_changed or account.changed_facts
