@@ -120,11 +120,14 @@ def remove_abandoned_files(directory: Path) -> None:
 
 
 class Packed:
-    """A directory whose files were packed into another file, or a file in it: what readers use of a `Path`."""
+    """A directory whose files are in memory, or a file in it: what readers use of a `Path`.
+
+    They were packed into another file, or have just been read.
+    """
 
     __slots__ = ("files", "name")
 
-    def __init__(self, files: Mapping[str, str], name: str = "") -> None:
+    def __init__(self, files: Mapping[str, bytes], name: str = "") -> None:
         self.files, self.name = files, name
 
     def __truediv__(self, name: str) -> Place:
@@ -139,7 +142,7 @@ class Packed:
         """Return the content of the file. Raises OSError."""
         if self.name not in self.files:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.name)
-        return self.files[self.name].encode()
+        return self.files[self.name]
 
 
 Place = Path | Packed

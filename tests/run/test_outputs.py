@@ -169,10 +169,10 @@ def test_output_that_is_lost_while_it_is_read_is_reported(folder: Folder) -> Non
 def test_a_torn_line_is_left_behind(tmp_path: Path) -> None:
     (tmp_path / outputs.FILE).write_bytes(b'{"out":"trials/a/1')
     writer = outputs.Packer(tmp_path)
-    places = [writer.append(out, {"m.out": "1\n"}) for out in (OUT, "trials/t2/1/a1")]
+    places = [writer.append(out, {"m.out": b"1\n"}) for out in (OUT, "trials/t2/1/a1")]
     writer.close()
     assert [outputs.read(tmp_path, at, out).files for at, out in zip(places, (OUT, "trials/t2/1/a1"), strict=True)] == [
-        {"m.out": "1\n"}
+        {"m.out": b"1\n"}
     ] * 2
     assert outputs.packed_in(tmp_path) == {OUT, "trials/t2/1/a1"}
 
@@ -202,7 +202,7 @@ def test_packed_files_are_read_like_others(tmp_path: Path) -> None:
     files = {"m.out": "5\n", "é".encode().decode(): "", "m.err": "ü"}
     for name, text in files.items():
         (tmp_path / name).write_text(text, "utf-8")
-    packed = Packed(files)
+    packed = Packed({name: text.encode() for name, text in files.items()})
     assert hashes.of_directory(packed) == hashes.of_directory(tmp_path)
     for place in (tmp_path, packed):
         assert [text_of(place / name) for name in (*files, "none")] == [*files.values(), None]

@@ -94,7 +94,7 @@ def test_unreadable_runs_are_read_again(
 ) -> None:
     """Reading can fail temporarily, for example with a disk error or too many open files."""
     with monkeypatch.context() as patched:
-        patched.setattr(Account, "reason_for_distrust", lambda _self, attempt: why if "p0" in attempt.out else "")
+        patched.setattr(Account, "examined", lambda _self, attempt: (why if "p0" in attempt.out else "", None))
         assert ingest(runs, db).valid == 0
     counts = ingest(runs, db)
     assert (counts.kept, counts.valid) == (0, len(three))
@@ -105,7 +105,7 @@ def test_a_run_that_could_not_be_read_counts_among_those_that_go(
     runs: Path, db: Path, three: list[RunBuilder], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(Account, "reason_for_distrust", lambda *_: FILES_CHANGED)
+        patched.setattr(Account, "examined", lambda *_: (FILES_CHANGED, None))
         ingest(runs, db)
     shutil.rmtree(three[0].path)
     assert ingest(runs, db).dropped == 1

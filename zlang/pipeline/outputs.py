@@ -47,11 +47,15 @@ def of(folder: Folder, number: int) -> Output:
         raise RunError(f"trial {number} was not carried out, so it has no output", "choose another trial")
     try:
         output = account.output(attempt)
-        files = output.files if isinstance(output, Packed) else dict(_texts(output))
+        files = _packed_texts(output) if isinstance(output, Packed) else dict(_texts(output))
     except (OSError, ValueError) as error:
         raise RunError(f"cannot read the output of trial {number}: {reason_of(error)}") from None
     _, why_not = account.verdict(trial)
     return Output(number, trial.replicate, attempt.out, why_not, files)
+
+
+def _packed_texts(output: Packed) -> dict[str, str | None]:
+    return {name: content.decode("utf-8", "replace") for name, content in output.files.items()}
 
 
 def _texts(directory: Path) -> Iterator[tuple[str, str | None]]:

@@ -99,31 +99,39 @@ class Account(Generic[V]):
         attempt = self.state.attempt(trial.place)
         if attempt is None:
             return None, NOT_CARRIED_OUT
-        if why := attempt.unended or self.reason_for_distrust(attempt):
-            return None, why
-        return self.judged(trial, attempt)
+        if attempt.unended:
+            return None, attempt.unended
+        why, output = self.examined(attempt)
+        return (None, why) if why else self.judged(trial, attempt, output)
 
-    def judged(self, trial: Trial, attempt: Attempt) -> tuple[V | None, str]:
-        """The same verdict for an attempt that has just ended."""
+    def judged(self, trial: Trial, attempt: Attempt, output: Place | None = None) -> tuple[V | None, str]:
+        """The same verdict for an attempt that has just ended, whose `output` may have been read for its hash."""
         if attempt.problem:
             return None, attempt.problem
         if attempt.failed is not None:
             return None, self._failure(trial, attempt.failed)
         try:
-            verdict = self._judge(trial, self.output(attempt), self.window(trial, attempt))
+            if output is None or not attempt.is_packed:
+                place = self.output(attempt)  # which refuses links
+                output = output or place
+            verdict = self._judge(trial, output, self.window(trial, attempt))
         except _UNREADABLE as error:
             return None, f"{UNREAD}: {reason_of(error)}"
         return verdict, "" if verdict.valid else verdict.why_not
 
-    def reason_for_distrust(self, attempt: Attempt) -> str:
-        """The reason not to trust the files of an attempt, whatever it measured; empty if they can be trusted."""
+    def examined(self, attempt: Attempt) -> tuple[str, Place | None]:
+        """The reason not to trust the files of an attempt, whatever it measured; empty if they can be trusted.
+
+        With it the files, if they were read for their hash.
+        """
         if attempt.problem:
-            return attempt.problem
+            return attempt.problem, None
         if self.is_plan_changed:
-            return PLAN_CHANGED
-        if attempt.files and not self._has_its_files(attempt):
-            return FILES_CHANGED
-        return LOST if self._has_unknown(attempt) else ""
+            return PLAN_CHANGED, None
+        output = self._unchanged_output(attempt) if attempt.files else None
+        if attempt.files and output is None:
+            return FILES_CHANGED, None
+        return LOST if self._has_unknown(attempt) else "", output
 
     def _has_unknown(self, attempt: Attempt) -> bool:
         """Whether a later attempt at the same trial left files, and the journal does not name that attempt."""
@@ -136,13 +144,14 @@ class Account(Generic[V]):
         except OSError:
             return False
 
-    def _has_its_files(self, attempt: Attempt) -> bool:
-        """Whether the files of an attempt are those that were committed."""
+    def _unchanged_output(self, attempt: Attempt) -> Place | None:
+        """The files of an attempt if they are those that were committed."""
         try:
             at = self.output(attempt) if attempt.is_packed else self.folder.path / attempt.out
+            digest, output = hashes.read_directory(at, hashes.method_of(attempt.files))
         except (OSError, ValueError):
-            return False
-        return hashes.is_of_directory(at, attempt.files)
+            return None
+        return output if digest == attempt.files else None
 
     def output(self, attempt: Attempt) -> Place:
         """The files of an attempt. Raises ValueError as `inside` does, and OSError if packed files cannot be read."""

@@ -18,6 +18,8 @@ from zlang.run.journal import cksum
 
 SHA256, CKSUM = "sha256", "cksum"
 _BLOCK = 1 << 20
+_MOST_READ = 1 << 20
+"""Bytes of a directory that are kept in memory for the readers of its files."""
 _ODD = frozenset("\\\n\r")
 
 
@@ -34,54 +36,82 @@ def of_file(path: Path, method: str = SHA256) -> str:
 
 def of_directory(directory: Place, method: str = SHA256) -> str:
     """Hash the names and the contents of the regular files in and under a directory. Raises OSError."""
+    return read_directory(directory, method)[0]
+
+
+def read_directory(directory: Place, method: str = SHA256) -> tuple[str, Place]:
+    """The same hash, and the files: in memory if all are plain and together small, so that they are read once."""
     if isinstance(directory, Packed):
-        lines = [_line([text.encode()], f"./{name}".encode(), method) for name, text in directory.files.items()]
-    else:
-        lines = _lines(os.fspath(directory), ".", method)
-    whole = b"".join(sorted(lines))
-    return f"{CKSUM}-{cksum(whole)}" if method == CKSUM else f"{SHA256}-{hashlib.sha256(whole).hexdigest()}"
+        lines = [_line(content, f"./{name}".encode(), method) for name, content in directory.files.items()]
+        return _of_lines(lines, method), directory
+    contents = _Contents()
+    digest = _of_lines(_lines(os.fspath(directory), ".", method, contents), method)
+    return digest, Packed(contents.files) if contents.has_all else directory
 
 
 def is_of_file(path: Path, digest: str) -> bool:
     """Whether a file has this hash; False if it cannot be read."""
     try:
-        return of_file(path, _method(digest)) == digest
+        return of_file(path, method_of(digest)) == digest
     except OSError:
         return False
 
 
-def is_of_directory(directory: Place, digest: str) -> bool:
-    """Whether the files of a directory have this hash; False if one cannot be read."""
-    try:
-        return of_directory(directory, _method(digest)) == digest
-    except OSError:
-        return False
+class _Contents:
+    """The files of a directory that were read; it does not have all if one is large, or is not a regular file."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.has_all = True
+        self._room = _MOST_READ
+
+    def has_room(self, length: int) -> bool:
+        """Whether a file of this length is to be kept."""
+        self._room -= length
+        self.has_all &= self._room >= 0
+        return self.has_all
 
 
-def _method(digest: str) -> str:
+def method_of(digest: str) -> str:
+    """The method with which a hash was computed."""
     return digest.partition("-")[0]
 
 
-def _lines(directory: str, name: str, method: str) -> list[bytes]:
+def _of_lines(lines: Iterable[bytes], method: str) -> str:
+    whole = b"".join(sorted(lines))
+    return f"{CKSUM}-{cksum(whole)}" if method == CKSUM else f"{SHA256}-{hashlib.sha256(whole).hexdigest()}"
+
+
+def _lines(directory: str, name: str, method: str, contents: _Contents) -> list[bytes]:
     """The lines of the files in and under a directory; the paths in them begin with `name`."""
     lines = []
     with os.scandir(directory) as entries:
         for entry in entries:
             path, own = f"{directory}/{entry.name}", f"{name}/{entry.name}"
-            if entry.is_dir(follow_symlinks=False):
-                lines += _lines(path, own, method)
-            elif entry.is_file(follow_symlinks=False) and _ODD.isdisjoint(own):
+            if entry.is_file(follow_symlinks=False) and _ODD.isdisjoint(own):
                 length = entry.stat(follow_symlinks=False).st_size
-                if length <= LONGEST:
-                    blocks = _blocks(path, length) if length else ()  # an empty file need not be opened
-                    lines.append(_line(blocks, os.fsencode(own), method))
+                if contents.has_room(length):
+                    # An empty file need not be opened.
+                    content = contents.files[entry.name] = b"".join(_blocks(path, length)) if length else b""
+                    lines.append(_line(content, os.fsencode(own), method))
+                elif length <= LONGEST:
+                    lines.append(_line_of_blocks(_blocks(path, length), os.fsencode(own), method))
+                continue
+            contents.has_all = False
+            if entry.is_dir(follow_symlinks=False):
+                lines += _lines(path, own, method, contents)
     return lines
 
 
-def _line(blocks: Iterable[bytes], name: bytes, method: str) -> bytes:
+def _line(content: bytes, name: bytes, method: str) -> bytes:
     if method == CKSUM:
-        data = b"".join(blocks)
-        return b"%d %d %b\n" % (cksum(data), len(data), name)
+        return b"%d %d %b\n" % (cksum(content), len(content), name)
+    return b"%b  %b\n" % (hashlib.sha256(content).hexdigest().encode(), name)
+
+
+def _line_of_blocks(blocks: Iterable[bytes], name: bytes, method: str) -> bytes:
+    if method == CKSUM:
+        return _line(b"".join(blocks), name, method)
     digest = hashlib.sha256()
     for block in blocks:
         digest.update(block)

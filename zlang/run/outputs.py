@@ -30,28 +30,32 @@ _NAME = re.compile(r"[A-Za-z0-9._+,=@%-]+")
 _OUT = re.compile(rb'\{"out":"(trials/[A-Za-z0-9._/-]{1,200})"')
 
 
-def small_files(directory: Path) -> dict[str, str] | None:
-    """The texts of all files in a directory; None if they cannot be packed. Raises OSError."""
-    texts: dict[str, str] = {}
+def small_files(directory: Path) -> dict[str, bytes] | None:
+    """The contents of all files in a directory; None if they cannot be packed. Raises OSError."""
+    files: dict[str, bytes] = {}
     size = 0
     with os.scandir(directory) as entries:
         for entry in entries:
             is_plain = entry.is_file(follow_symlinks=False) and _NAME.fullmatch(entry.name)
             length = entry.stat(follow_symlinks=False).st_size if is_plain else _MOST_BYTES
             size += length
-            if not is_plain or size > _MOST_BYTES or len(texts) == _MOST_FILES:
+            if not is_plain or size > _MOST_BYTES or len(files) == _MOST_FILES:
                 return None
-            try:
-                text = texts[entry.name] = read_regular(entry.path, length).decode() if length else ""
-            except UnicodeDecodeError:
-                return None
-            if "\0" in text:
+            content = files[entry.name] = read_regular(entry.path, length) if length else b""
+            if not _is_text(content):
                 return None
     has_logs = any(True for find_logs in LOGS for _ in find_logs(directory))  # DuckDB reads those from their files
-    return None if has_logs else texts
+    return None if has_logs else files
 
 
-def remove(directory: Path, files: Mapping[str, str]) -> None:
+def _is_text(content: bytes) -> bool:
+    try:
+        return "\0" not in content.decode()
+    except UnicodeDecodeError:
+        return False
+
+
+def remove(directory: Path, files: Mapping[str, bytes]) -> None:
     """Remove files that were packed, and the directories above them that are empty then, up to that of all trials."""
     with suppress(OSError):  # another trial of the same point, or a file that was written late
         for name in files:
@@ -69,7 +73,7 @@ def read(folder: Path, at: int, out: str) -> Packed:
     files = line.get("files") if isinstance(line, dict) and line.get("out") == out else None
     if not isinstance(files, dict) or not all(map(_is_named_text, files.items())):
         raise ValueError(f"{FILE} does not have the output of {out} there")
-    return Packed(files)
+    return Packed({name: text.encode() for name, text in files.items()})
 
 
 def _is_named_text(item: tuple[str, object]) -> bool:
@@ -94,9 +98,10 @@ class Packer:
         self._folder = folder
         self._file = -1
 
-    def append(self, out: str, files: Mapping[str, str], *, is_awaited: bool = True) -> int:
+    def append(self, out: str, files: Mapping[str, bytes], *, is_awaited: bool = True) -> int:
         """Append the files of an attempt, wait for the disk, and return the offset of their line. Raises OSError."""
-        line = b'{"out":%b,"files":%b}\n' % (orjson.dumps(out), orjson.dumps(dict(files)))
+        texts = {name: content.decode() for name, content in files.items()}
+        line = b'{"out":%b,"files":%b}\n' % (orjson.dumps(out), orjson.dumps(texts))
         if self._file < 0:
             self._open()
         at = os.lseek(self._file, 0, os.SEEK_END)

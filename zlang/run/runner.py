@@ -502,10 +502,10 @@ class _Run:
             self._lane.history.stands = False
             yield from self._failed(trial, failure)
             return
-        files = hashes.of_directory(output)
-        yield self._record(Commit(self._now(), trial.identity, trial.replicate, out, files, packed))
+        digest, output_read = hashes.read_directory(output)
+        yield self._record(Commit(self._now(), trial.identity, trial.replicate, out, digest, packed))
         attempt = self._so_far.ended[trial.place]
-        verdict, why_not = self.account.judged(trial, attempt)
+        verdict, why_not = self.account.judged(trial, attempt, output_read)
         if isinstance(output, Packed) and not why_not:  # otherwise a person may look for the files
             outputs.remove(self._directory(out), output.files)
         if self._sequential is not None:

@@ -117,7 +117,7 @@ def _reason(trial: Trial, attempts: Mapping[str, Attempt], accounts: Mapping[str
             return f"the run folder of `{machine}` is not here"
         if machine not in attempts:
             return f"`{machine}` did not take part in it"
-        if why := attempts[machine].unended or accounts[machine].reason_for_distrust(attempts[machine]):
+        if why := attempts[machine].unended or accounts[machine].examined(attempts[machine])[0]:
             return f"{machine}: {why}"
     instants = {text_of(accounts[machine].folder.path / each.out / _INSTANT) for machine, each in attempts.items()}
     return "the machines carried it out at different times" if len(instants) > 1 else ""
