@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import orjson
@@ -23,15 +23,15 @@ from zlang.plan.plan import Finding, Header, Setup, Step, Trial
 from zlang.plan.state import Make, Walk
 from zlang.readers import outside
 from zlang.readers.judge import judge
-from zlang.readers.reading import Histogram, Judgement, Phase, tail
+from zlang.readers.reading import Judgement
 from zlang.run import findings, parallel, sequential
 from zlang.run.account import PERHAPS_UNREAD, Account
 from zlang.run.run_state import Attempt
 from zlang.source import TABLE
-from zlang.store import logs
+from zlang.store import logs, series_rows
 from zlang.store.experiment import StoredExperiment
 from zlang.store.folders import FolderSource
-from zlang.store.staging import Row, Staging, number
+from zlang.store.staging import Row, StagedLines, Staging, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,6 @@ _STRIDE = 100
 _FIRST_PART, _PART = 100, 2000
 """Items of a plan that are judged together; the first ones by this process, whose caches its children share."""
 _TEXT_LIMIT = 1 << 20
-_SERIES = 10_000
 _SAME_TIME = 1e-5
 """Seconds by which two times that are the same differ: wall clocks have no more digits in a float."""
 
@@ -106,7 +105,7 @@ class RunRows:
             for item in part:
                 if isinstance(item, Trial) and item.place in self.attempts:
                     tried.setdefault(item.place, item)
-            with parallel.results(self.account.verdict, list(tried.values())) as verdicts:
+            with parallel.results(self._judge, list(tried.values())) as verdicts:
                 for item in part:
                     if isinstance(item, Setup):
                         self.setups[item.signature] = item
@@ -121,7 +120,25 @@ class RunRows:
         if progress:
             progress(self.run, self.done, total)
 
-    def _trial(self, trial: Trial, verdicts: Iterator[tuple[Judgement | None, str]]) -> bool:
+    def _judge(self, trial: Trial) -> tuple[Judgement | None, str, StagedLines]:
+        """The verdict on a trial, and its rows that depend on nothing else: another process makes both.
+
+        The verdict is without what is in these rows, unless it is needed to decide which trials are measured.
+        """
+        verdict, why_not = self.account.verdict(trial)
+        lines = StagedLines()
+        attempt = self.state.attempt(trial.place)
+        if verdict is not None and attempt is not None:
+            own = {**self.named, "trial": trial.identity, "replicate": trial.replicate}
+            series_rows.add(lines, own, trial, verdict)
+            for log in logs.of_attempt(self._inside(attempt.out)) if not attempt.is_packed else ():  # those have none
+                lines.add(logs.FILES, {**own, **log})
+            if self.sequential is None:
+                streams = tuple(stream._replace(latency=()) for stream in verdict.streams)
+                verdict = replace(verdict, latency=(), samples=(), streams=streams)
+        return verdict, why_not, lines
+
+    def _trial(self, trial: Trial, verdicts: Iterator[tuple[Judgement | None, str, StagedLines]]) -> bool:
         """Stage a trial's steps, and its row if it was carried out: then its verdict is the next one."""
         attempt = self.attempts.pop(trial.place, None)
         self._steps_of_trial(trial, attempt)
@@ -147,7 +164,8 @@ class RunRows:
         row.update(self.columns.staged(trial.factors))
         self._stage_traits(trial)
         self._stage_setups_below(trial, attempt.out)
-        verdict, why_not = next(verdicts)
+        verdict, why_not, lines = next(verdicts)
+        self.staging.take(lines)
         row["valid"], row["why_not"] = not why_not, why_not
         if why_not:
             self._problem(why_not, trial=trial.identity, replicate=trial.replicate)
@@ -155,7 +173,7 @@ class RunRows:
         else:
             self.valid += 1
         if verdict is not None:
-            self._measured(row, trial, attempt, verdict)
+            self._measured(row, trial, verdict)
         if self.sequential is not None and not attempt.unended:
             self.sequential.learn(trial, verdict, window)
         self.staging.add(self.experiment.table, row)
@@ -197,7 +215,7 @@ class RunRows:
                     "traits", {**self.named, "trial": trial.identity, "trait": name, "value": float(value)}
                 )
 
-    def _measured(self, row: dict[str, object], trial: Trial, attempt: Attempt, verdict: Judgement) -> None:
+    def _measured(self, row: dict[str, object], trial: Trial, verdict: Judgement) -> None:
         """Stage the metrics of a trial."""
         row["cache_state"], row["cache_evidence"] = verdict.cache_state, verdict.cache_evidence
         if verdict.ran:
@@ -209,31 +227,7 @@ class RunRows:
         if isinstance(own, float) and abs(measured.get("elapsed", math.inf) - own) < _SAME_TIME:
             del measured["elapsed"]  # the row has it
         row.update(zip(map(self.columns.metric, measured), map(number, measured.values()), strict=True))
-        self._series(row, verdict)
         self._streams(row, verdict)
-        for log in logs.of_attempt(self._inside(attempt.out)) if not attempt.is_packed else ():  # those have no logs
-            own = {"trial": trial.identity, "replicate": trial.replicate}
-            self.staging.add(logs.FILES, {**self.named, **own, **log})
-
-    def _series(self, row: Row, verdict: Judgement) -> None:
-        """Stage histograms and time series, one list per line."""
-        own = {**self.named, "trial": row["trial"], "replicate": row["replicate"]}
-        for histogram in verdict.latency:
-            self.staging.add("histograms", {**own, "valid": verdict.valid, **_binned(histogram)})
-        own["began"] = verdict.window[0] if verdict.window else None
-        series: dict[tuple[str, str, str, str, str], tuple[list[float], list[float | str]]] = {}
-        hosts = {stream.name: stream.host for stream in verdict.streams if stream.name}
-        for s in verdict.samples:
-            key = s.source, s.metric, s.stream, s.host or hosts.get(s.stream, ""), _phase(verdict.phases, s.t)
-            times, values = series.setdefault(key, ([], []))
-            times.append(s.t)
-            values.append(number(s.value))
-        for (source, metric, stream, host, phase), (times, values) in series.items():
-            of = {"source": source, "metric": metric, "stream": stream or None, "host": host or None}
-            of["phase"] = phase or None
-            for n in range(0, len(times), _SERIES):
-                part = {"t": times[n : n + _SERIES], "value": values[n : n + _SERIES]}
-                self.staging.add("samples", {**own, **of, **part})
 
     def _streams(self, row: Row, verdict: Judgement) -> None:
         """Stage the metrics of each of several streams."""
@@ -245,8 +239,6 @@ class RunRows:
                     self.columns.metric(metric)  # the catalogue lists its meaning even if no trial has a value
                 named = {"group": stream.group, "metric": metrics.column(metric)}
                 self.staging.add("stream_metrics", {**each, **named, "value": number(value)})
-            for histogram in stream.latency:
-                self.staging.add("stream_histograms", {**each, **_binned(histogram)})
 
     def _inside(self, out: str) -> Path:
         """The directory that the journal names, within the folder."""
@@ -393,25 +385,6 @@ def _in_parts(items: Iterable[Setup | Trial]) -> Iterator[tuple[list[Setup | Tri
         yield part, error
     else:
         yield part, None
-
-
-def _phase(phases: Sequence[Phase], t: float) -> str:
-    """The phase at a moment; empty if there was no event, or outside the measurement."""
-    return next((phase.name for phase in phases if phase.begin < t <= phase.end), "")
-
-
-def _binned(histogram: Histogram) -> Row:
-    ns, counts = list(histogram.bins), list(histogram.bins.values())
-    if ns != sorted(ns):
-        ns = sorted(ns)
-        counts = list(map(histogram.bins.__getitem__, ns))
-    return {
-        "metric": histogram.metric,
-        "total": sum(counts),
-        "ns": ns,
-        "counts": counts,
-        "tail": tail(ns, counts) if ns else None,
-    }
 
 
 def _text(path: Path) -> str:

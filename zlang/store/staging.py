@@ -30,6 +30,19 @@ _COLUMNS = (
 _TIME = "TIMESTAMP"
 
 
+class StagedLines:
+    """Rows of several tables as JSON lines, with the columns that they have; other processes make them, too."""
+
+    def __init__(self) -> None:
+        self.lines: dict[str, list[bytes]] = {}
+        self.columns: dict[str, set[str]] = {}
+
+    def add(self, table: str, row: Row) -> None:
+        """Add one row."""
+        self.columns.setdefault(table, set()).update(row)
+        self.lines.setdefault(table, []).append(_line(row))
+
+
 class Staging:
     """One file of JSON lines for each table, opened for its first row."""
 
@@ -49,12 +62,23 @@ class Staging:
 
     def add(self, table: str, row: Row) -> None:
         """Stage one row."""
+        file = self._file(table)
+        self._staged[table].update(row)
+        file.write(_line(row))
+
+    def take(self, rows: StagedLines) -> None:
+        """Stage rows that are lines already."""
+        for table, lines in rows.lines.items():
+            file = self._file(table)
+            self._staged[table] |= rows.columns[table]
+            file.writelines(lines)
+
+    def _file(self, table: str) -> BinaryIO:
         file = self._files.get(table)
         if file is None:
             file = self._files[table] = (self._folder / f"{next(self._number)}.ndjson").open("wb", buffering=_BUFFER)
             self._staged[table] = set()
-        self._staged[table].update(row)
-        file.write(orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE))
+        return file
 
     def source(self, table: str, columns: Mapping[str, str]) -> str:
         """The SQL source of the staged rows; after this, no more rows can be added to the table."""
@@ -104,6 +128,10 @@ class Staging:
             for name, column, sql in connection.execute(_COLUMNS).fetchall():
                 self._types.setdefault(name, {})[column] = sql
         return self._types[table]
+
+
+def _line(row: Row) -> bytes:
+    return orjson.dumps(row, option=orjson.OPT_APPEND_NEWLINE)
 
 
 def number(value: float) -> float | str:
