@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from zlang.cache import by_object
 from zlang.check import values
 from zlang.check.instances import Frame
 from zlang.check.program import ABSENT, Absent, Expr, Joined, PropertyDef, Value, Variable
@@ -50,9 +51,13 @@ def shell_text(parts: tuple[str | Expr, ...], at: Any) -> str:
 def shell_value(part: Expr, value: Value) -> str:
     """Return the value of a part of a command as quoted words."""
     try:
-        return values.shell_words(value)
+        return _words(value)
     except values.ValueProblem as problem:
         raise ProgramError(Code.NO_VALUE.at(part.span, message=str(problem))) from None
+
+
+_words = by_object(values.shell_words)
+"""The words of a value, which many points of an experiment share."""
 
 
 def option_word(form: tuple[str | Expr, ...], definition: PropertyDef, given: Value) -> Value:
