@@ -23,9 +23,9 @@ class Cache(dict[K, V]):
         super().__setitem__(key, value)
 
 
-def by_object(compute: Callable[[K], V]) -> Callable[[K], V]:
+def by_object(compute: Callable[[K], V], most: int = 4096) -> Callable[[K], V]:
     """Return the function, run once for each object even if it cannot be hashed."""
-    cache = Cache[int, tuple[K, V]]()
+    cache = Cache[int, tuple[K, V]](most)
 
     def value(item: K) -> V:
         cached = cache.get(id(item))

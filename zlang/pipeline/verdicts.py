@@ -6,6 +6,8 @@ from itertools import groupby, islice
 
 from zlang.hints import TYPE_CHECKING
 
+from zlang.cache import by_object
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -21,7 +23,7 @@ _LONGEST = 20_000
 
 def set_up_once(planned: Planned) -> tuple[str, ...]:
     """The factors with a level that the plan sets up only once: `compare` gives no verdict on them."""
-    return _set_up_once(planned, planned.schedule)
+    return _set_up_once(planned)
 
 
 def limits_of_one_setup(planned: Planned) -> tuple[str, ...]:
@@ -36,15 +38,15 @@ def limits_of_one_setup(planned: Planned) -> tuple[str, ...]:
         of = [term for term in aggregates(item.term) if term.op in INFERRED]
         if len(of) == 1:
             texts.append(item.title or item.text)
-    return tuple(texts) if texts and _is_one_setup(planned, planned.schedule) else ()
+    return tuple(texts) if texts and _is_one_setup(planned) else ()
 
 
 def is_removed_by_blocks(planned: Planned) -> bool:
     """Whether `--order blocked` would set up every level more than once."""
     from zlang.plan.order import Order
 
-    blocked = planned.schedule.ordered(Order.BLOCKED)
-    return not _set_up_once(planned, blocked) and not _is_one_setup(planned, blocked)
+    blocked = planned.replace(schedule=planned.schedule.ordered(Order.BLOCKED))
+    return not _set_up_once(blocked) and not _is_one_setup(blocked)
 
 
 def confounded_with_order(planned: Planned) -> tuple[str, ...]:
@@ -55,7 +57,7 @@ def confounded_with_order(planned: Planned) -> tuple[str, ...]:
     is_mixed = schedule.order in {Order.BLOCKED, Order.RANDOM} or (
         schedule.order is Order.PLANNED and not schedule.whole
     )
-    design = None if is_mixed or schedule.trials > _LONGEST else _design(planned, schedule)
+    design = None if is_mixed or schedule.trials > _LONGEST else _design(planned)
     if design is None:
         return ()
     from zlang.report.findings.order import confounded
@@ -65,36 +67,38 @@ def confounded_with_order(planned: Planned) -> tuple[str, ...]:
     return tuple(name for name in confounded(design) if name not in once and (name in whole or not is_planned))
 
 
-def _is_one_setup(planned: Planned, schedule: Schedule) -> bool:
+def _is_one_setup(planned: Planned) -> bool:
     """Whether all trials of each point use the same setup."""
-    design = _design(planned, schedule) if schedule.trials <= _LONGEST else None
+    design = _design(planned) if planned.schedule.trials <= _LONGEST else None
     stood: dict[str, list[set[int]]] = {}
     for row in design.rows if design is not None else ():
         stood.setdefault(row.trial, []).append({*row.setups})
     return bool(stood) and all(set.intersection(*made) for made in stood.values())
 
 
-def _set_up_once(planned: Planned, schedule: Schedule) -> tuple[str, ...]:
+def _set_up_once(planned: Planned) -> tuple[str, ...]:
     from zlang.check import streams
 
+    schedule = planned.schedule
     # Streams have their own targets, so any factor may decide which setups are needed.
     is_any = streams.have_targets(schedule.experiment)
     if not (schedule.whole or is_any) or schedule.trials > _LONGEST:
         return ()
     from zlang.report import compare
 
-    design = _design(planned, schedule)
+    design = _design(planned)
     if design is None:
         return ()
     names = [factor.name for factor in design.factors if is_any or factor.name in schedule.whole]
     return tuple(name for name in names if compare.is_set_up_once(design, name))
 
 
-def _design(planned: Planned, schedule: Schedule) -> Design | None:
+def _compute_design(planned: Planned) -> Design | None:
     """The plan as a design with random values, as its results will be read; None if it is too long."""
     from zlang.report.design import Design
     from zlang.report.summary import TableColumn
 
+    schedule = planned.schedule
     is_short = schedule.trials <= _MOST
     slots = list(islice(schedule.slots() if is_short else _first_of_each(schedule.slots()), _MOST + 1))
     if len(slots) > _MOST:
@@ -111,6 +115,10 @@ def _design(planned: Planned, schedule: Schedule) -> Design | None:
         tuple(there[i] for i in varied),
         tuple(_with_levels(row, varied) for row in rows),
     )
+
+
+_design = by_object(_compute_design, most=2)
+"""The design of a plan, about which several questions are asked."""
 
 
 def _with_levels(row: Row, places: Iterable[int]) -> Row:
