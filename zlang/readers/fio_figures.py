@@ -10,7 +10,7 @@ import math
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, pairwise
@@ -314,18 +314,21 @@ def _latency(part: _Part) -> Iterator[str]:
         centre = sum(map(mul, bins, bins.values())) / held
         if not math.isclose(mean, centre, rel_tol=2 * _BIN, abs_tol=1):
             yield f"the mean, {mean}, does not match its bins, {centre:.0f}"
-        if not (low * (1 - _BIN) - 1 <= min(bins) and max(bins) <= high * (1 + _BIN) + 1):
-            yield f"its bins, {min(bins)} to {max(bins)}, are not between {low} and {high}"
-        if not _are_of_bins(listed, bins):
+        values = sorted(bins)
+        if not (low * (1 - _BIN) - 1 <= values[0] and values[-1] <= high * (1 + _BIN) + 1):
+            yield f"its bins, {values[0]} to {values[-1]}, are not between {low} and {high}"
+        if not _are_of_bins(listed, bins, values):
             limits = iter(percentiles(bins, [limit for share, _ in listed for limit in _bounds(share)]))
             for (share, value), least, most in zip(listed, limits, limits, strict=True):
                 if not least <= value <= most:
                     yield f"its percentile {share:g} is {value}, but its bins give {least}"
 
 
-def _are_of_bins(percentiles: list[tuple[float, float]], bins: Mapping[int, int]) -> bool:
-    """Whether percentiles match the bins in floating-point arithmetic, that is, lie within their `_bounds`."""
-    values = sorted(bins)
+def _are_of_bins(percentiles: list[tuple[float, float]], bins: Mapping[int, int], values: Sequence[int]) -> bool:
+    """Whether percentiles match the bins in floating-point arithmetic, that is, lie within their `_bounds`.
+
+    `values` are the bins in ascending order.
+    """
     is_sorted = values == list(bins)  # as fio writes them
     below = list(accumulate(bins.values() if is_sorted else map(bins.__getitem__, values)))
     share = below[-1] / 100
