@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from itertools import groupby, islice
 
-from zlang.hints import TYPE_CHECKING
-
 from zlang.cache import by_object
+from zlang.hints import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
