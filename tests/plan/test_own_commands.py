@@ -45,3 +45,18 @@ def test_few_points_are_tried_where_trials_have_many_streams(
     assert checked.is_sound
     assert not list(plans._without_commands(checked, AFRESH))
     assert fewest <= len(tried) <= most
+
+
+def test_the_level_of_a_search_is_known_in_commands() -> None:
+    """A property that only `find` gives a value has one wherever a command is built."""
+    text = """kind answers: workload { needs dir as at  property level: count  run { sh "echo {level}" } }
+dir here { path = "." }
+answers load {}
+experiment e {
+  on = here  run = load  repeat = 3
+  find level in 1..256 where median(elapsed) < 1s maximising elapsed
+}
+"""
+    checked = check.program(Source("p.zexp", text), lambda _: "", None)
+    assert checked.is_sound, checked.findings
+    assert not list(plans._without_commands(checked, AFRESH))

@@ -76,7 +76,9 @@ def unplanned(experiment: Experiment) -> Iterator[Diagnostic]:
     It tries fewer points if their trials have many streams.
     """
     builder, streams_left = Builder(Schedule(experiment, 1)), _STREAMS_TRIED
-    points = chain_of(builder.schedule.space.sample(_POINTS_TRIED, 1), hosts.each_choice(experiment, experiment.axes))
+    added = {experiment.added: 0} if experiment.added is not None else {}
+    drawn = ({**point, **added} for point in builder.schedule.space.sample(_POINTS_TRIED, 1))
+    points = chain_of(drawn, hosts.each_choice(experiment, experiment.axes))
     for point in points:
         if streams_left <= 0:
             return
