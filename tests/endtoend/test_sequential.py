@@ -147,7 +147,7 @@ def test_a_point_is_measured_until_it_is_known(zlang: Zlang) -> None:
     text = UNTIL.replace("read_bytes) < 1%", "read_clat_mean) < 0.001%")
     ended = zlang.run(text)
     assert "0 of 2 points are that precise" in ended.out
-    assert "  not bs=4KiB: " in ended.out
+    assert "  not precise: bs=4KiB, " in ended.out
     assert {row["why"] for row in zlang.rows("select why from stops join runs using (run) where valid = 8")} == {
         "bound"
     }

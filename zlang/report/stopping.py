@@ -245,7 +245,7 @@ def _precision(trials: Trials, until: Until) -> Iterator[str]:
         within = f"{100 * reach:.2g} %" if isinstance(reach, float) else "not known"
         # A narrow interval is not enough if a plausible larger spread would make it wide.
         luck = ", which may be chance" if isinstance(reach, float) and reach <= until.within else ""
-        yield f"  not {where or 'the only point'}: {within} after {n} trials that count{luck}"
+        yield f"  not precise: {where or 'the only point'}, {within} after {n} trials that count{luck}"
     if len(others) > _NAMED:
         yield f"  and {len(others) - _NAMED:,} more: `select * from stops join trials using (run, trial)`"
 
