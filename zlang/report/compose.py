@@ -11,7 +11,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -105,8 +105,8 @@ def document_of(trials: Trials, recorded: RecordedRun | None) -> Document:
     """Compose the report of a run; `recorded` is None if the run folder is missing. Raises RunError."""
     answered = answer.answer_of(trials)
     points = _points(trials, answered.read.metric)
-    draw = _Artist(trials, points)
     plots = answers.plots(trials)
+    draw = _Artist(trials, points, drawing.Palette(plots))
     first = (plots or _plots_now(trials, answered.usual_plot))[:1]
     sections = (
         Section(
@@ -279,7 +279,7 @@ class _Artist:
 
     trials: Trials
     points: Sequence[_Point]
-    palette: drawing.Palette = field(default_factory=drawing.Palette)
+    palette: drawing.Palette
 
     def figure(self, drawn: Drawn) -> Figure:
         """The pictures of a plot, and its numbers as a table."""

@@ -118,15 +118,28 @@ def lines_of(drawn: Drawn) -> list[str]:
 
 
 class Palette:
-    """Assigns each line a colour and a mark that are the same in every plot."""
+    """Assigns each line a colour and a mark that are the same in every plot.
 
-    def __init__(self) -> None:
+    Of the plots that are named first, the one with the most lines determines their order, as others may lack levels.
+    """
+
+    def __init__(self, plots: Sequence[Drawn] = ()) -> None:
         self._places: dict[tuple[str, str], int] = {}
+        longest: dict[str, Drawn] = {}
+        for drawn in plots:
+            before = longest.setdefault(_by(drawn), drawn)
+            longest[_by(drawn)] = max(before, drawn, key=lambda item: len(lines_of(item)))
+        for drawn in longest.values():
+            self.places(drawn)
 
     def places(self, drawn: Drawn) -> dict[str, int]:
         """The place of each line of a plot among the colours, which repeat if there are more lines than colours."""
-        by = ", ".join(item.name for item in drawn.plot.by)
+        by = _by(drawn)
         return {name: self._places.setdefault((by, name), len(self._places)) for name in lines_of(drawn)}
+
+
+def _by(drawn: Drawn) -> str:
+    return ", ".join(item.name for item in drawn.plot.by)
 
 
 def scale(picture: Picture) -> tuple[float, str]:

@@ -33,15 +33,23 @@ _WIDTH = 480
 _SUBTITLE = 75
 """Characters in a line of a subtitle, as wide as a picture."""
 _CONFIG = {
-    "axis": {"labelLimit": 120, "titleLimit": 280, "labelFontSize": 11, "titleFontSize": 12},
+    "axis": {"labelLimit": 140, "titleLimit": 280, "labelFontSize": 11, "titleFontSize": 12},
     "axisY": {"minExtent": 56},
-    "legend": {"labelLimit": 280, "titleLimit": 280, "labelFontSize": 11, "orient": "bottom", "columns": 3},
+    "legend": {"labelLimit": 280, "titleLimit": 280, "labelFontSize": 11, "orient": "bottom"},
     "title": {"limit": _WIDTH, "subtitleLimit": _WIDTH},
 }
 """Names may be long: they are cut with `…`."""
+_LEGEND, _LEGEND_OF_PHONE = 420, 300
+"""The width of a legend in pixels, and on a phone."""
+_SYMBOL, _LETTER = 30, 6.5
+"""The width of a symbol of a legend with its margin, and of a letter."""
+_AXIS = 80
+"""The letters below a picture."""
 _APART = {"scale": {"color": "independent", "shape": "independent"}}
 """Independent scales for plots that are stacked."""
 _FEWEST_DECADES = 2
+_BESIDE = 0.04
+"""The part of a logarithmic axis beyond its values on each side."""
 _ROUNDING = 1e-9
 _EVENT = "#666666"
 
@@ -73,7 +81,7 @@ def write(every: Sequence[Drawn], path: Path) -> None:
 def specification(every: Sequence[Drawn]) -> dict[str, object]:
     """A Vega-Lite specification of all plots, one below the other."""
     views = []
-    palette = Palette()
+    palette = Palette(every)
     for drawn in every:
         note = drawing.caption(drawn)
         for picture in drawing.pictures(drawn):
@@ -156,7 +164,7 @@ def _view(drawn: Drawn, picture: Picture, palette: Palette) -> dict[str, object]
         }
         for name, level, result in points
     ]
-    has_intervals = any(result.low is not None for _, _, result in points)
+    has_intervals = drawn.form is not Form.FIELDS and any(result.low is not None for _, _, result in points)
     middle = drawn.middle or next((result.statistic for _, _, result in points if result.low is not None), "")
     text = ", ".join([*([middle] if middle else []), *(["95 %"] if has_intervals else [])])
     title = picture.measure + (f", {unit}" if unit else "") + (f" ({text})" if text else "")
@@ -170,12 +178,12 @@ def _view(drawn: Drawn, picture: Picture, palette: Palette) -> dict[str, object]
     places = palette.places(drawn)
     layers = _layers(drawn, picture, title, places if by else None, has_intervals=has_intervals)
     x = {**_x_axis(drawn), **({"field": "at"} if at else {})}
-    line = {"field": "line", "type": "nominal", "title": by}
+    line = {"field": "line", "type": "nominal", "title": by, "legend": {"columns": _columns(list(places))}}
     colours = [COLOURS[place % len(COLOURS)] for place in places.values()]
     scale = {"domain": [*places], "range": [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in colours]}
     colour: dict[str, object] = {**line, "scale": scale} if by else {"value": _ALONE}
     offset = (
-        {"xOffset": {**line, "scale": {"domain": [*places]}, "bandPosition": 0.5}}
+        {"xOffset": {"field": "line", "scale": {"domain": [*places]}, "bandPosition": 0.5}}
         if by and drawing.has_bars(drawn)
         else {}
     )
@@ -207,7 +215,8 @@ def _layers(
     is_cut = drawing.is_cut(picture)
     domain: dict[str, object] = {"domain": ends, "nice": drawn.plot.over.name != LATENCY and not is_cut}
     if drawn.plot.is_log and picture.least > 0:
-        domain |= {"type": "log", "nice": not is_cut}
+        beside = 1 if is_cut else (picture.most / picture.least) ** _BESIDE
+        domain = {"type": "log", "nice": False, "domain": [ends[0] / beside, ends[1] * beside]}
     y: dict[str, object] = {"field": "value", "type": "quantitative", "title": title, "scale": domain}
     # In a page, a click on a name in the legend shows only this line.
     select: dict[str, object] = {"name": "chosen", "select": {"type": "point", "fields": ["line"]}, "bind": "legend"}
@@ -237,7 +246,8 @@ def _layers(
     scale = {"domain": [*existing], "range": [_SHAPES[place % len(_SHAPES)] for place in existing.values()]}
     marks = {"field": "line", "type": "nominal", "scale": scale}
     by = ", ".join(item.name for item in drawn.plot.by)
-    shape: dict[str, object] = {} if places is None else {"shape": {**marks, "title": by}}
+    legend = {"legend": {"columns": _columns(list(existing))}}
+    shape: dict[str, object] = {} if places is None else {"shape": {**marks, "title": by, **legend}}
     dots: dict[str, object] = {
         "mark": {"type": "point", "filled": True, "size": 12 if is_curve else 60, "opacity": 1},
         "encoding": {**at, **shape},
@@ -312,7 +322,8 @@ def _x_axis(drawn: Drawn) -> dict[str, object]:
     places = [_place(drawn, level) for level in levels]
     axis: dict[str, object] = {"field": "over", "title": over.name}
     if not drawing.is_number(over, levels):
-        return {**axis, "type": "nominal", "sort": None, "scale": {"domain": places}, "axis": {"labelAngle": 0}}
+        labels = {"labelAngle": 0, "labelExpr": _in_lines([str(place) for place in places])}
+        return {**axis, "type": "nominal", "sort": None, "scale": {"domain": places}, "axis": labels}
     ends = {"domain": [places[0], places[-1]]} if len(places) > 1 else {}
     if over.name == LATENCY:
         title = f"{LATENCY}, {_LATENCY_UNIT}"
@@ -322,8 +333,23 @@ def _x_axis(drawn: Drawn) -> dict[str, object]:
         scale = {**ends, "zero": False, "padding": 10}
         return {**axis, "type": "quantitative", "scale": scale, "axis": {"tickMinStep": 1}}
     kind = {"type": "log", "base": 2} if drawing.is_logarithmic(levels) else {"type": "linear", "zero": False}
-    ticks = {"values": levels, "labelExpr": _labels(over, levels), "labelOverlap": "greedy"}
+    ticks = {"values": levels, "labelExpr": _labels(over, levels), "labelOverlap": "greedy", "labelSeparation": 6}
     return {**axis, "type": "quantitative", "scale": {**ends, **kind, "padding": 20}, "axis": ticks}
+
+
+def _columns(names: Sequence[str]) -> int:
+    """The columns of a legend: at least three on a phone, where names may be cut, and no more than fit in a picture."""
+    width = _SYMBOL + _LETTER * max(map(len, names), default=1)
+    return max(1, min(max(3, int(_LEGEND_OF_PHONE / width)), int(_LEGEND / width)))
+
+
+def _in_lines(names: Sequence[str]) -> str:
+    """The expression for labels below bars, in lines as wide as a bar."""
+    import orjson
+
+    width = max(8, _AXIS // len(names))
+    lines = {name: textwrap.wrap(name, width, break_long_words=False) or [name] for name in map(visible, names)}
+    return f"{orjson.dumps(lines).decode()}[datum.label] || datum.label"
 
 
 def _decades(least: Cell, most: Cell) -> list[float]:
