@@ -54,17 +54,21 @@ class Record(metaclass=_RecordType):
 
     def __init__(self, *values: Any, **named: Any) -> None:
         setters: tuple[Any, ...] = self.record_setters  # type: ignore[attr-defined]
-        if len(values) > len(setters):
-            raise TypeError(f"BUG: {type(self).__name__} takes {len(setters)} values")
+        if named or len(values) != len(setters):
+            values = self._completed(values, named)
         for set_field, value in zip(setters, values):  # noqa: B905 - `strict=False` takes half as long again
             set_field(self, value)
-        if len(values) == len(setters) and not named:
-            return
+
+    def _completed(self, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """Return the values of all fields: those given in order, those given by name, and defaults."""
         fields: tuple[str, ...] = self.record_fields  # type: ignore[attr-defined]
-        for field, set_field in zip(fields[len(values) :], setters[len(values) :]):  # noqa: B905 - as above
-            set_field(self, named.pop(field) if field in named else self.record_defaults[field])  # type: ignore[attr-defined]
+        defaults: dict[str, Any] = self.record_defaults  # type: ignore[attr-defined]
+        if len(values) > len(fields):
+            raise TypeError(f"BUG: {type(self).__name__} takes {len(fields)} values")
+        later = [named.pop(field) if field in named else defaults[field] for field in fields[len(values) :]]
         if named:
             raise TypeError(f"BUG: {type(self).__name__} has no {', '.join(named)}")
+        return (*values, *later)
 
     def replace(self, **changed: Any) -> Self:
         """Copy the record with some of its fields changed."""

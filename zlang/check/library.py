@@ -320,12 +320,13 @@ def _build_record(plain: _Plain, source: Source) -> Any:
     """Build a packed value; a value that is neither a tuple nor a list stands for itself."""
     if type(plain) is list:
         return tuple([_build_record(item, source) if type(item) in _PACKED else item for item in plain])
-    name, *parts = plain
-    values = [_build_record(part, source) if type(part) in _PACKED else part for part in parts]
+    name = plain[0]
+    if name == "Span":
+        return Span(source, plain[1], plain[2])
+    values = [_build_record(part, source) if type(part) in _PACKED else part for part in plain]
     if name in _NODES:
-        start, end, *others = values
-        return _NODES[name](Span(source, start, end), *others)
-    return Span(source, *values) if name == "Span" else _CLASSES[name](*values)
+        return _NODES[name](Span(source, values[1], values[2]), *values[3:])
+    return _CLASSES[name](*values[1:])
 
 
 _PACKED = {tuple, list}
