@@ -40,6 +40,7 @@ from zlang.syntax.parse import DEEPEST
 from zlang.units import Quantity
 
 T = TypeVar("T")
+LONGEST_AMONG_OPTIONS = 10_000
 MOST_WORK = 100_000
 MOST_STEPS = 200_000
 """Steps that a program may take before it is planned: for its lists, the calls of its functions, and its values."""
@@ -186,16 +187,20 @@ def combine(context: Context, span: Span, type_: Type, value: Callable[[Any], Va
     """Make an expression from parts; it is evaluated immediately if they are constant."""
     reads = frozenset[str]().union(*(part.reads for part in parts))
     axes = merge_axes(axis for part in parts for axis in part.axes)
-    made = limit_size(context, Expr(span, type_, value, axes, reads), parts)
+    size = _size_of(context, span, parts)
+    if size is None:
+        return unknown(span)
+    depth, work = size
+    evaluate = value
     if reads:
         steps = sum(part.work if part.work < _LEAST_REMEMBERED else 1 for part in parts)
         levels = prod(context.factors[path].size for path in reads if path in context.factors)
         if not spend(context, span, steps * min(levels, _MOST_LEVELS) // _EVALUATIONS):
             return unknown(span)
-        if made.work >= _LEAST_REMEMBERED and not context.is_repeated:
-            made = made.replace(value=_once_at_each_point(value, steps))
-    if made.type.unknown or not all(part.is_constant for part in parts):
-        return made
+        if work >= _LEAST_REMEMBERED and not context.is_repeated:
+            evaluate = _once_at_each_point(value, steps)
+    if type_.unknown or not all(part.is_constant for part in parts):
+        return Expr(span, type_, evaluate, axes, reads, depth=depth, work=work)
     try:
         result = value({})
     except ProgramError as error:
@@ -203,7 +208,7 @@ def combine(context: Context, span: Span, type_: Type, value: Callable[[Any], Va
         return unknown(span)
     if isinstance(result, Quantity):
         return constant(span, type_, result)
-    return Expr(span, type_, lambda _: result, is_constant=True, depth=made.depth, work=made.work)
+    return Expr(span, type_, lambda _: result, is_constant=True, depth=depth, work=work)
 
 
 def _once_at_each_point(compute: Callable[[Any], Value], steps: int) -> Callable[[Any], Value]:
@@ -244,17 +249,23 @@ def _distinct(noted: list[T]) -> tuple[T, ...]:
 
 def limit_size(context: Context, expr: Expr, parts: Iterable[Expr]) -> Expr:
     """Set the depth and work of an expression from its parts; report an expression that exceeds the limits."""
+    size = _size_of(context, expr.span, parts)
+    return unknown(expr.span) if size is None else expr.replace(depth=size[0], work=size[1])
+
+
+def _size_of(context: Context, span: Span, parts: Iterable[Expr]) -> tuple[int, int] | None:
+    """Return the depth and work of an expression with these parts; report one that exceeds the limits."""
     depth, work = 1, 1
     for part in {id(part.value): part for part in parts}.values():  # an expression with two names is evaluated once
         depth, work = max(depth, part.depth + 1), work + part.work
     if depth > DEEPEST:
         hint = "its names refer to other names too many levels deep"
-        context.report(Code.TOO_DEEP.at(expr.span, limit=DEEPEST, hint=hint))
-        return unknown(expr.span)
+        context.report(Code.TOO_DEEP.at(span, limit=DEEPEST, hint=hint))
+        return None
     if work > MOST_WORK:
-        context.report(Code.TOO_MUCH.at(expr.span, limit=f"{MOST_WORK:,}"))
-        return unknown(expr.span)
-    return expr.replace(depth=depth, work=work)
+        context.report(Code.TOO_MUCH.at(span, limit=f"{MOST_WORK:,}"))
+        return None
+    return depth, work
 
 
 def spend(context: Context, span: Span, steps: int) -> bool:
