@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 
 from zlang.check import arithmetic, whole
-from zlang.check.dependent_ranges import resolve_dependent_range
-from zlang.check.expressions import Context, combine, constant, guarded, limit_size, resolve, unknown
+from zlang.check.expressions import (
+    LONGEST_AMONG_OPTIONS,
+    Context,
+    combine,
+    constant,
+    guarded,
+    limit_size,
+    resolve,
+    unknown,
+)
 from zlang.check.factors import column_type, level, one_of, pick
 from zlang.check.program import ABSENT, Axis, Expr, FactorDef, Instance, Value, axis_of
-from zlang.check.ranges import LONGEST_AMONG_OPTIONS, levels_between, resolve_ends, resolve_range_levels
-from zlang.check.rows import is_rows, rows_of
 from zlang.check.scope import Path
 from zlang.check.typed import resolve_typed
 from zlang.check.types import NOTHING, STRING, Type
@@ -33,6 +39,8 @@ def resolve_choice(context: Context, node: tree.Choice, expected: Type | None, p
     labels = _Labels(context)
     for option in node.options:
         if isinstance(option, tree.Range):
+            from zlang.check.ranges import resolve_range_levels
+
             options += resolve_range_levels(context, option)
             continue
         options.append(resolve(context, option, expected, (*path, labels.of(option))))
@@ -124,8 +132,12 @@ def _unique_label(label: str, taken: dict[str, int]) -> str:
 
 def resolve_range(context: Context, node: tree.Range, path: Path) -> Expr:
     """Resolve a range: a factor whose levels are computed on demand."""
+    from zlang.check.ranges import levels_between, resolve_ends
+
     ends = resolve_ends(context, node)
     if ends is not None and not all(end.is_constant for end in ends):
+        from zlang.check.dependent_ranges import resolve_dependent_range
+
         return resolve_dependent_range(context, node, ends, path)
     levels = levels_between(context, node, ends) if ends else None
     if levels is None:
@@ -166,6 +178,8 @@ def resolve_list(context: Context, node: tree.ListOf, expected: Type | None, pat
     labels: dict[str, int] = {}
     for part in node.items:
         if isinstance(part, tree.Range):
+            from zlang.check.ranges import resolve_range_levels
+
             levels = resolve_range_levels(context, part)
             if not levels:
                 return unknown(node.span)
@@ -250,8 +264,11 @@ def _rows_of(
 ) -> Sequence[tuple[Span, tuple[tree.Expr, ...]]] | None:
     """Return the values of each row of a zip, one for each name; report a row that does not fit, and return None."""
     names = [word.text for word in node.names]
-    if isinstance(node.value, tree.Call) and is_rows(node.value):
-        return rows_of(context, node.value, node.names, typed)
+    if isinstance(node.value, tree.Call):
+        from zlang.check.rows import is_rows, rows_of
+
+        if is_rows(node.value):
+            return rows_of(context, node.value, node.names, typed)
     rows: list[tuple[Span, tuple[tree.Expr, ...]]] = []
     for row in node.value.options if isinstance(node.value, tree.Choice) else (node.value,):
         if len(names) == 1:

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from zlang.check import types
-from zlang.check.expressions import Context, constant, unknown
+from zlang.check.expressions import LONGEST_AMONG_OPTIONS, Context, constant, unknown
 from zlang.check.factors import column_type
 from zlang.check.operators import MOST_BRANCHES
 from zlang.check.program import ABSENT, Axis, Expr, FactorDef, PartialPoint, Undecided, Value, merge_axes
-from zlang.check.ranges import LONGEST_AMONG_OPTIONS, Levels, levels_between
+from zlang.check.ranges import Levels, levels_between
 from zlang.check.scope import Path
 from zlang.check.types import NOTHING
 from zlang.check.values import show

@@ -12,7 +12,6 @@ from fractions import Fraction
 from zlang.check.expressions import Context
 from zlang.check.program import Axis, Expr, FactorDef, Kept, Symbol
 from zlang.check.program_names import ProgramNames
-from zlang.check.questions import path_of_pass
 from zlang.check.scope import Path
 from zlang.check.typed import resolve_typed
 from zlang.check.types import COUNT
@@ -142,6 +141,8 @@ def kept(names: ProgramNames, experiment: tree.ExperimentDef, expr: Expr | None)
             finding = Code.NOT_MEASURABLE.at(item.span, message=message, hint=hint)
             names.report(finding.also(expr.span, "the data are kept here"))
             return None
+    from zlang.check.questions import path_of_pass
+
     return Kept(path_of_pass(experiment.name.text), int(layout.argument.amount), expr.span)
 
 

@@ -6,7 +6,7 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
-from zlang.check import kind_checks, remembered
+from zlang.check import remembered
 from zlang.check.expressions import constant, resolve, unknown
 from zlang.check.kind_actions import Readers, read_metrics, resolve_action
 from zlang.check.kind_declarations import PASSING_ON, Declared, Report, declared_in, is_field, is_on, names_in
@@ -68,6 +68,8 @@ def kind_of(
             report(Code.BAD_KIND.at(item.span, message=message))
     if properties.draws is not None:
         return kind
+    from zlang.check import kind_checks
+
     for finding in kind_checks.findings(node, kind.phases, scope.read_names):
         report(finding)
     for name in scope.read_names & scope.nodes.keys():

@@ -9,7 +9,6 @@ from zlang.check.choices import resolve_zip
 from zlang.check.declarations import resolve_declaration
 from zlang.check.expressions import resolve, unknown
 from zlang.check.module import Module
-from zlang.check.own_functions import resolve_function
 from zlang.check.program import Absent, Expr, Instance, Kind
 from zlang.check.program_names import ProgramNames
 from zlang.check.typed import resolve_typed
@@ -101,6 +100,8 @@ class ModuleScope:
         if isinstance(entry, tree.Let):
             return resolve(context, entry.value, path=path)
         if isinstance(entry, tree.FunctionDef):
+            from zlang.check.own_functions import resolve_function
+
             return resolve_function(self._names, self, entry)
         if isinstance(entry, tree.Declaration):
             return resolve_declaration(context, entry, path, is_given=entry.given, label=".".join(path))

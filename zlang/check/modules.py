@@ -13,7 +13,6 @@ from zlang.check.kinds import ROLES, kind_of
 from zlang.check.module import Module, merged_kind
 from zlang.check.program import Expr, Kind
 from zlang.check.types import NOTHING
-from zlang.check.words_apart import with_meant_word
 from zlang.diagnostics import Code
 from zlang.errors import reason_of
 from zlang.metrics import Metric
@@ -53,6 +52,8 @@ class Modules:
             if isinstance(entry, tree.KindDef) and entry.name.text not in module.kinds:
                 self._kind(entry, module)
         for number in range(first_of_file, first_of_file + len(parsed.findings)):
+            from zlang.check.words_apart import with_meant_word
+
             self.findings.items[number] = with_meant_word(self.findings.items[number], self._declared_kinds(module))
         for declared, place in places.items():
             kind = self._library_kind(module, declared)

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from zlang import units
 from zlang.check import types
-from zlang.check.expressions import Context, constant, resolve, same_unit, spend
+from zlang.check.expressions import LONGEST_AMONG_OPTIONS, Context, constant, resolve, same_unit, spend
 from zlang.check.program import Expr, Value
 from zlang.check.types import STRING, Type
 from zlang.diagnostics import Code
@@ -19,7 +19,6 @@ from zlang.syntax import tree
 from zlang.units import Quantity
 
 LONGEST_RANGE = 1_000_000
-LONGEST_AMONG_OPTIONS = 10_000
 Levels = tuple[int, Callable[[int], Value], Type]
 """The number of values in a range, a function for the i-th value, and their type."""
 _LONGEST_NUMBER = 18

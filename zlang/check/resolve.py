@@ -18,7 +18,6 @@ from zlang.check.lists import resolve_index, resolve_list_from, resolve_schedule
 from zlang.check.names import resolve_name
 from zlang.check.operators import resolve_binary, resolve_if, resolve_is_a, resolve_not
 from zlang.check.program import Effort, Expr, FactorDef
-from zlang.check.rows import resolve_cell
 from zlang.check.scope import Path, Scope
 from zlang.check.texts import resolve_text
 from zlang.check.types import Type
@@ -91,6 +90,8 @@ def _resolve_literal(context: Context, node: tree.Number | tree.Text | tree.Tabl
         case tree.Text():
             return resolve_text(context, node)
         case tree.TableCell():
+            from zlang.check.rows import resolve_cell
+
             return resolve_cell(context, node, expected)
 
 

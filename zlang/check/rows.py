@@ -12,9 +12,8 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 
 from zlang import units
 from zlang.check import types
-from zlang.check.expressions import Context, constant, resolve, unknown
+from zlang.check.expressions import LONGEST_AMONG_OPTIONS, Context, constant, resolve, unknown
 from zlang.check.program import Expr, Symbol
-from zlang.check.ranges import LONGEST_AMONG_OPTIONS
 from zlang.check.typed import resolve_typed
 from zlang.check.types import STRING, Type, Variant
 from zlang.diagnostics import Code, Diagnostic
