@@ -61,13 +61,13 @@ def measured(
                 names.update(dict.fromkeys((reader.reader, metric) for metric in own))
                 for metric in own:
                     earlier = merged.get(metric.name, metric)
-                    merged[metric.name] = metric.replace(better=metric.better or earlier.better)
+                    merged[metric.name] = _with_direction(metric, metric.better or earlier.better)
                     if not _match(earlier, metric):
                         finding = _declared_twice(place, earlier, metric)
                         wrong.setdefault((finding.span.place, metric.name), finding)
     for finding in wrong.values():
         report(finding)
-    names = dict.fromkeys((reader, declared.replace(better=merged[declared.name].better)) for reader, declared in names)
+    names = dict.fromkeys((reader, _with_direction(metric, merged[metric.name].better)) for reader, metric in names)
     if "run" in fields:
         of_wrappers = dict.fromkeys(chain.from_iterable(map(_of_wrappers, _instances(fields["run"]))))
         names.update(of_wrappers)
@@ -83,6 +83,10 @@ def measured(
         doc = f"how long {name} took, if it ended while the workloads ran"
         names[_STREAMS, Metric(f"{name}.elapsed", "duration", "s", doc, "lower")] = None
     return tuple(names)
+
+
+def _with_direction(metric: Metric, better: str) -> Metric:
+    return metric if metric.better == better else metric.replace(better=better)
 
 
 def _match(first: Metric, second: Metric) -> bool:
