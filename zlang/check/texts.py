@@ -100,18 +100,17 @@ def _bounded(text: Value) -> Value:
 
 def _quotes_after(text: str, quotes: str) -> str:
     """Return the shell quotes that are still open after a piece of a command."""
-    i = 0
-    while i < len(text):
-        char = text[i]
-        if char == "\\" and quotes != "'":
-            i += 1
-        elif quotes:
-            quotes = "" if char == quotes else quotes
-        elif char in "'\"":
-            quotes = char
-        i += 1
+    for mark in re.findall(_QUOTES, text):
+        if quotes == "'":  # where a backslash is a character like any other
+            quotes = "" if mark.endswith("'") else "'"
+        elif mark == quotes:
+            quotes = ""
+        elif not quotes and len(mark) == 1:
+            quotes = mark
     return quotes
 
 
+_QUOTES = r"\\[\s\S]|['\"]"
+"""A quote of the shell, or a character after a backslash."""
 _VARIABLE = r"\$([A-Za-z_]\w*)\Z"
 """A variable of the shell, up to an inserted value."""
