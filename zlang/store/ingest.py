@@ -158,7 +158,7 @@ def _build(
             before = incremental.Before(connection, target, list(unchanged_runs))
             load.everything(connection, staging, list(experiments.values()), target.stem, before)
             ((ingested.problems,),) = connection.execute("SELECT count(*) FROM main.problems").fetchall()
-            ingested.unverified = connection.execute(query.UNVERIFIED_RUNS, [UNVERIFIED]).fetchall()
+            ingested.unverified = connection.execute(query.UNVERIFIED_RUNS).fetchall()
             read = {source.run for source in sources} - unchanged_runs.keys()
             searched = _forget_findings(connection, read) if look is not None else []
         finally:

@@ -38,8 +38,11 @@ class Result:
     rows: tuple[tuple[object, ...], ...]
 
 
-UNVERIFIED_RUNS = "SELECT run, problem FROM main.problems WHERE trial IS NULL AND contains(problem, ?) ORDER BY ALL"
-"""The runs whose problems say `UNVERIFIED`, with their sentences."""
+UNVERIFIED_RUNS = (
+    "SELECT run, problem FROM main.problems "
+    f"WHERE trial IS NULL AND contains(problem, {store.literal(UNVERIFIED)}) ORDER BY ALL"
+)
+"""The runs whose problems say `UNVERIFIED`, with their sentences. For a parameter, DuckDB would import `uuid`."""
 _AGAIN = 0.1
 """Seconds between two requests to end a query: DuckDB ignores a request before the query has begun."""
 _ENDS_THE_PROCESS = re.compile(r"\benable_(?:logging|profiling)\b", re.IGNORECASE)
@@ -137,7 +140,7 @@ class QuerySession:
     def unverified_runs(self) -> list[tuple[str, str]]:
         """The runs whose results cannot be verified, each with its sentence."""
         try:
-            rows = self.ask(UNVERIFIED_RUNS, [UNVERIFIED]).rows
+            rows = self.ask(UNVERIFIED_RUNS).rows
         except RunError:  # the table was dropped with `--write`
             return []
         return [(str(run), str(problem)) for run, problem in rows]
