@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from zlang.check.types import NANOSECONDS, SCALARS
 from zlang.cli import tables, words
+from zlang.frozen import frozen
 from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import results
 from zlang.report import wording
@@ -33,7 +33,7 @@ _UNIT = re.compile(r"^--\s*unit\s+(\w+)\s*=\s*(\S+)\s*$", re.MULTILINE)
 _OF_VALUES = ("value", "median", "mean", "least", "greatest")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QueryOptions:
     """The format and destination of the result, and the permissions of the query."""
 
@@ -74,7 +74,7 @@ def list_saved() -> int:
     return 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Meaning:
     """The meaning of numbers: levels of a factor of this type, or values measured in this unit."""
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from pathlib import Path
 
+from zlang.frozen import frozen
 from zlang.hints import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _build(runs: Path, db: Path, progress: Progress | None = None) -> Ingested:
     return build_database(runs, db, progress, FindingSearch())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Closing:
     """The closing report of a run.
 
