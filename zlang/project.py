@@ -8,8 +8,10 @@ from pathlib import Path
 from zlang.errors import RunError, reason_of
 from zlang.files import read_regular
 from zlang.hints import Any
+from zlang.suggest import did_you_mean
 
 FILE = "zlang.toml"
+TABLES = ("hosts", "lint")
 _LONGEST = 1 << 20
 
 
@@ -24,9 +26,14 @@ def table(path: Path, name: str) -> dict[str, Any]:
     import tomllib
 
     try:
-        value = tomllib.loads(read_regular(path.resolve(), _LONGEST).decode("utf-8")).get(name, {})
+        tables = tomllib.loads(read_regular(path.resolve(), _LONGEST).decode("utf-8"))
     except (OSError, ValueError) as error:
         raise RunError(f"cannot read {path}: {reason_of(error)}") from None
+    for other in tables:
+        if other not in TABLES:
+            known = f"the tables are {' and '.join(f'[{each}]' for each in TABLES)}"
+            raise RunError(f"{path}: unknown table `{other}`", did_you_mean(other, TABLES) or known)
+    value = tables.get(name, {})
     if not isinstance(value, dict):
         raise RunError(f"{path}: `{name}` must be a table, written [{name}]")
     return value

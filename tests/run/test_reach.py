@@ -71,6 +71,8 @@ def test_an_address_of_ipv6_needs_brackets(text: str, hint: str) -> None:
     ("table", "message"),
     [
         ("hosts = 3", "`hosts` must be a table"),
+        ('[host.a]\nssh = "x"', "unknown table `host`"),
+        ('[lints]\ndeny = ["drift"]', "unknown table `lints`"),
         ("[hosts]\na = 3", "must be a table"),
         ("[hosts.a]", "does not say how the host is reached"),
         ('[hosts.a]\nssh = "x"\nlocal = true', "does not say how the host is reached"),

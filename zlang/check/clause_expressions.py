@@ -210,9 +210,10 @@ class ClauseExpressions:
         """List the factors of the experiment and some of its metrics."""
         factors = ", ".join(f"`{column.name}`" for column in self.words.columns)
         metrics = ", ".join(f"`{name}`" for name in list(self.words.metrics)[:_FEW_METRICS])
+        others = " and others" if len(self.words.metrics) > _FEW_METRICS else ""
         parts = [
             f"the factors are {factors}" if factors else "",
-            f"metrics are {metrics} and others" if metrics else "",
+            f"metrics are {metrics}{others}" if metrics else "",
         ]
         return "; ".join(filter(None, parts))
 

@@ -27,6 +27,12 @@ EPILOG = "Start with `zlang init`, then `zlang plan FILE`, `zlang run FILE`, `zl
 _NAMES = {"EMITTERS": EMITTERS, "FILES": FILES, "POOL_OPTION": POOL_OPTION, "REPORTS_OF": REPORTS_OF}
 """Names in the annotations of commands, besides those of `zlang/cli/options.py`."""
 _COMMENT = re.compile(r"--[\w-]*\s")  # no option has a space in its name
+_REWORDED = (
+    (re.compile(r"Input should be greater than or equal to (\S+)"), r"it must be at least \1"),
+    (re.compile(r"Input should be less than or equal to (\S+)"), r"it must be at most \1"),
+    (re.compile(r"Input should be a valid integer.*"), "it must be a whole number"),
+)
+"""Messages of pydantic, which reads numbers for Typer, in the words of zlang."""
 
 
 class _Command(TyperCommand):
@@ -108,8 +114,14 @@ def carry_out(arguments: list[str], failure: UsageError | None = None) -> object
     except typer.TyperException as error:
         output = io.StringIO()
         error.show(file=output)  # type: ignore[attr-defined]  # all that Typer raises of it can
-        sys.stderr.write(text.visible(output.getvalue(), text.LAYOUT))
+        sys.stderr.write(text.visible(_reworded(output.getvalue()), text.LAYOUT))
         return error.exit_code
+
+
+def _reworded(message: str) -> str:
+    for pattern, words in _REWORDED:
+        message = pattern.sub(words, message)
+    return message
 
 
 def _typed(arguments: list[str]) -> list[str]:

@@ -9,6 +9,9 @@ from zlang.errors import UsageError
 from zlang.pipeline import reports
 from zlang.report.page import FORMATS
 
+_OTHERWISE_NAMED = {".html", ".md", ".csv", ".pdf"}
+"""Ends of file names that promise a format."""
+
 
 def report(run: str | None, runs: Path, db: Path, form: str, out: Path | None, *, is_bundle: bool) -> int:
     """Write the report of a run."""
@@ -21,6 +24,9 @@ def report(run: str | None, runs: Path, db: Path, form: str, out: Path | None, *
         print(f"written: {render.visible(str(archive))}")
     else:
         target = out or Path(FORMATS[form].file)
+        if target.suffix in _OTHERWISE_NAMED - {Path(FORMATS[form].file).suffix}:
+            what = "several CSV files" if FORMATS[form].is_directory else form
+            raise UsageError(f"`{target.name}` would contain {what}: choose another name, or another --format", option="--out")
         for path in reports.write_report(db, run, runs, form, target):
             print(f"written: {render.visible(str(path))}")
     result_notes.warn_of_damage(db, run)
