@@ -100,6 +100,29 @@ def test_commands_are_run_as_they_are(agent: Agent, tmp_path: Path) -> None:
     assert not folder.exists()
 
 
+@pytest.mark.parametrize("shell", ["dash", "bash", "busybox"])
+def test_a_text_is_what_was_sent(shell: str, tmp_path: Path) -> None:
+    """A shell reads the lines of a short text without a process; other texts are sent as so many bytes."""
+    agent = Agent([shell] if shell != "busybox" else ["busybox", "sh"], os.fsencode(tmp_path / "base"))
+    agent.begin()
+    odd = "".join(map(chr, range(1, 128)))
+    texts = ["", " ", "\n", "\n\n", "a\\", "\\\n", " a \n\tb\r\n", odd, odd * 16 + "x" * 15, odd * 17, "ä\udcff"]
+    for number, text in enumerate(texts, 1):
+        size, content = ssh._sized('printf %s "$TEXT"')
+        value_size, value = ssh._sized(text)
+        agent.write(f"run {number} 60 {size} keep m {number} TEXT={value_size}\n".encode() + content + value)
+        assert agent.hear()[:3] == ["ended", str(number), "0"]
+        assert (tmp_path / "base" / RUN / f"{number}/m.out").read_bytes() == text.encode("utf-8", "surrogateescape")
+    sizes = [ssh._sized(text)[0] for text in texts]
+    assert [size.startswith("l") for size in sizes] == [True] * 9 + [False] * 2
+    agent.close()
+
+
+def test_a_timed_step_reports_the_clock(agent: Agent) -> None:
+    agent.write(b"run 1 60 l1 time m trials/t/1/a1\ntrue.\n")
+    assert abs(float(agent.hear()[3]) - time.time()) < 60
+
+
 def test_stopping_a_step_ends_all_its_processes(agent: Agent) -> None:
     agent.start(1, b"setsid sleep 1000 & sleep 1000")
     while len(left_of(RUN)) < 3:
@@ -352,7 +375,7 @@ def test_one_shell_sends_the_files_of_many_directories(shell: list[str], tmp_pat
         counts = []
         for name in ("a", "nowhere", "empty", "b", "many"):
             process.stdin.write(f"{name}\n".encode())
-            counts.append(await fetching.receive(process.stdout, (tmp_path / "got" / name).joinpath))
+            counts.append(len(await fetching.receive(process.stdout, (tmp_path / "got" / name).joinpath)))
         process.stdin.close()
         await process.wait()
         return counts

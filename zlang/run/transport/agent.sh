@@ -4,15 +4,18 @@
 # First line: RUN DEAD BYTES, then BYTES of the directory's path. After that:
 #   beat                                         the coordinator is there; without one for DEAD seconds all ends
 #   clock TOKEN                                  -> clock TOKEN WALL UP
-#   run ID TIMEOUT BYTES KEEP STEP OUT [NAME=BYTES...]  then the bytes of the command, and those of the variables,
-#                                                each with a full stop at its end, which a shell does not leave away;
-#                                                -> ended ID CODE WALL UP BEGAN OVER: the clocks now, and the uptimes at
+#   run ID TIMEOUT SIZE KEEP STEP OUT [NAME=SIZE...]  then the command, and the values of the variables, each with a full
+#                                                stop at its end, which a shell does not leave away. SIZE is a number of
+#                                                bytes, or of lines with an l in front: these need no process to be read.
+#                                                KEEP is `lose`, `keep` the output, or `time` it too;
+#                                                -> ended ID CODE WALL UP BEGAN OVER: the clocks now (WALL is 0 if a step
+#                                                is not timed, and took less than a second), and the uptimes at
 #                                                its start and its end, with `full` behind them if the step failed and
 #                                                the disk of the run folder is full, because nothing there can say so
 #   stop ID                                      end a step: TERM, then KILL
 #   kill ID                                      end a step at once
 #   hold OUT, release OUT                        before and after each step the directory named in OUT/made must be the same
-#   drop OUT                                     remove what was fetched; `made` and `leaves` stay, for what removes things
+#   drop OUT...                                  remove what was fetched; `made` and `leaves` stay, for what removes things
 #   sweep                                        end all processes of the run -> swept COUNT, or stuck PIDS
 #   forget                                       remove the run folder, and the directories if we made them -> forgotten;
 #                                                forgotten mounted if something is mounted there: nothing is removed
@@ -39,6 +42,8 @@ z_folder=$z_base/$z_run
 z_held=''
 z_is_killed=''
 z_found_pids=''
+z_nl='
+'
 z_is_new=''
 
 z_refuse() { # WORD REASON
@@ -72,6 +77,21 @@ z_sweep() {
     z_count=$((z_count + 1))
     sleep 0.1 2>/dev/null || sleep 1
   done
+}
+
+# Reads a text of so many bytes, or of so many lines: $z_text.
+z_take() { # SIZE
+  case $1 in
+    l*)
+      z_text='' z_lines=${1#l}
+      while IFS= read -r z_line && [ "$z_lines" -gt 1 ]; do
+        z_text=$z_text$z_line$z_nl z_lines=$((z_lines - 1))
+      done
+      z_text=$z_text$z_line
+      ;;
+    *) z_text=$(head -c "$1") ;;
+  esac
+  z_text=${z_text%.}
 }
 
 # Whether a directory that is held is not what it was: $z_path. An open descriptor holds it, so that nothing else gets its
@@ -156,7 +176,7 @@ z_job() { # ID TIMEOUT KEEP STEP OUT; the command is z_command
       echo "$z_path is not the directory that this run made" >"$z_log.err"
       z_code=126
     else
-      if [ "$3" = keep ]; then z_stdout=$z_log.out z_stderr=$z_log.err; else z_stdout=/dev/null z_stderr=/dev/null; fi
+      if [ "$3" != lose ]; then z_stdout=$z_log.out z_stderr=$z_log.err; else z_stdout=/dev/null z_stderr=/dev/null; fi
       z_read_uptime
       z_began=$z_up
       RUN=$z_run OUT=$z_folder/$5 ZLANG_RUN=$z_run ZLANG_STEP=$4 \
@@ -185,22 +205,37 @@ z_job() { # ID TIMEOUT KEEP STEP OUT; the command is z_command
     head -c 65536 /dev/zero 2>/dev/null >"$z_folder/room.$1" || z_full=' full'
     rm -f -- "$z_folder/room.$1"
   fi
-  z_now
+  if [ "$3" = time ] || [ "${z_over%.*}" != "${z_began%.*}" ]; then z_now; else z_wall=0; z_read_uptime; fi
   printf 'ended %s %s %s %s %s %s%s\n' "$1" "$z_code" "$z_wall" "$z_up" "$z_began" "$z_over" "$z_full"
 }
 
-# Removes all that a directory has, if that is little and no directory: a process of `find` would cost more.
-z_drop() { # NAMES
+# Whether a directory has few names, and no directory: a process of `find` would cost more than to look at each.
+z_is_small() { # NAMES
   [ $# -lt 200 ] || return 1
   for z_each; do
+    if [ -d "$z_each" ] && ! [ -L "$z_each" ]; then return 1; fi
+  done
+}
+
+# Removes the files of directories of the run, but `made` and `leaves`: the arguments become those of one `rm`.
+z_drop() { # OUT...
+  z_is_mounted='' z_count=$#
+  if z_is_mounted_on "$z_folder"; then z_is_mounted=1; fi
+  while [ "$z_count" -gt 0 ]; do
+    z_out=$z_folder/$1
     shift
-    if [ -L "$z_each" ]; then continue; fi
-    if [ -d "$z_each" ]; then return 1; fi
-    case ${z_each##*/} in made | leaves) continue ;; esac
-    if [ -f "$z_each" ]; then set -- "$@" "$z_each"; fi
+    z_count=$((z_count - 1))
+    if [ -n "$z_is_mounted" ] && z_is_mounted_on "$z_out"; then continue; fi
+    if z_is_small "$z_out"/* "$z_out"/.[!.]* "$z_out"/..?*; then
+      for z_each in "$z_out"/* "$z_out"/.[!.]* "$z_out"/..?*; do
+        case ${z_each##*/} in made | leaves) continue ;; esac
+        if [ -f "$z_each" ] && ! [ -L "$z_each" ]; then set -- "$@" "$z_each"; fi
+      done
+    else
+      find "$z_out" -xdev -type f ! -name made ! -name leaves -exec rm -f -- {} +
+    fi
   done
   [ $# -eq 0 ] || rm -f -- "$@"
-  return 0
 }
 
 z_forget() {
@@ -316,13 +351,13 @@ while IFS=' ' read -r z_verb z_id z_rest; do
       ;;
     run)
       set -- $z_rest # TIMEOUT BYTES KEEP STEP OUT NAME=BYTES...
-      z_command=$(head -c "$2")
-      z_command=${z_command%.}
+      z_take "$2"
+      z_command=$z_text
       z_timeout=$1 z_keep=$3 z_step=$4 z_out=$5
       shift 5
       for z_each; do
-        z_value=$(head -c "${z_each#*=}")
-        export "${z_each%%=*}=${z_value%.}"
+        z_take "${z_each#*=}"
+        export "${z_each%%=*}=$z_text"
       done
       z_job "$z_id" "$z_timeout" "$z_keep" "$z_step" "$z_out" </dev/null &
       eval "z_job_$z_id=\$!"
@@ -331,12 +366,7 @@ while IFS=' ' read -r z_verb z_id z_rest; do
     kill) eval "kill -USR2 \"\$z_job_$z_id\"" 2>/dev/null ;;
     hold) z_hold "$z_id" ;;
     release) z_release "$z_id" ;;
-    drop)
-      z_out=$z_folder/$z_id
-      if z_is_mounted_on "$z_out"; then continue; fi
-      z_drop "$z_out"/* "$z_out"/.[!.]* "$z_out"/..?* ||
-        find "$z_out" -xdev -type f ! -name made ! -name leaves -exec rm -f -- {} +
-      ;;
+    drop) z_drop "$z_id" $z_rest ;;
     sweep)
       if z_sweep; then printf 'swept %s\n' "$z_swept"; else printf 'stuck%s\n' "$z_found_pids"; fi
       ;;

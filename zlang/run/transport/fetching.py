@@ -43,8 +43,8 @@ async def until_ready(stream: ByteStream, token: str) -> None:
             raise asyncio.IncompleteReadError(b"", None)
 
 
-async def receive(stream: ByteStream, place: Callable[[str], Path]) -> int:
-    """Receive the files of a directory, each at the path that `place` returns for its name; return their number.
+async def receive(stream: ByteStream, place: Callable[[str], Path]) -> list[int]:
+    """Receive the files of a directory, each at the path that `place` returns for its name; return their sizes.
 
     Raises Liar, OSError (a TimeoutError if the stream stalls), IncompleteReadError.
     """
@@ -56,7 +56,7 @@ async def receive(stream: ByteStream, place: Callable[[str], Path]) -> int:
         await _receive(stream, place(name), int(sizes[name]), digest)
     if await _listing(stream, _HASH):
         raise Liar("something follows the last file")
-    return len(hashes)
+    return [int(size) for size in sizes.values()]
 
 
 async def _listing(stream: ByteStream, form: re.Pattern[bytes]) -> dict[str, str]:

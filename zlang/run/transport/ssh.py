@@ -61,6 +61,10 @@ z_ask() {{
 """
 """The function that prints the first line of what a command prints."""
 _ROUND_TRIPS = 12
+_MOST_FETCHED, _MOST_FETCHED_BYTES = 20, 1 << 20
+"""Directories whose files stay on a machine after they were fetched, and the bytes in them."""
+_SHORT = 2048
+"""The bytes of a text for which a shell takes less time than a process."""
 _CLOCK_SLACK, _CLOCK_DRIFT = 0.25, 0.001
 """Seconds by which the clocks of one machine may disagree, and share of the time, as in `zlang/run/run_state.py`."""
 _KNOWN_HOSTS = (
@@ -135,6 +139,8 @@ class Machine:
         self._held: dict[str, None] = {}
         self._moved: dict[str, float] = {}
         self._full: set[str] = set()
+        self._fetched: dict[str, None] = {}
+        self._fetched_bytes = 0
         self._number = 0
         self._reader: asyncio.Task[None] | None = None
         self._beats: asyncio.Task[None] | None = None
@@ -394,11 +400,14 @@ class Machine:
         await self.ready()
         work: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._work[number] = work
-        command = _ended(step.command)
-        texts = {name: _ended(text) for name, text in self._variables.items()}
-        sizes = " ".join(f"{name}={len(text)}" for name, text in texts.items())
-        words = f"{step.timeout} {len(command)} {'keep' if keep else 'lose'} {step.name} {out} {sizes}"
-        self._write(f"run {number} {words}", command + b"".join(texts.values()))
+        if out in self._fetched:  # later, it would remove what this step leaves
+            self._drop()
+        size, command = _sized(step.command)
+        texts = {name: _sized(text) for name, text in self._variables.items()}
+        sizes = " ".join(f"{name}={size}" for name, (size, _) in texts.items())
+        kept = ("time" if step.action is Action.MEASURE else "keep") if keep else "lose"
+        words = f"{step.timeout} {size} {kept} {step.name} {out} {sizes}"
+        self._write(f"run {number} {words}", command + b"".join(text for _, text in texts.values()))
         try:
             code = await asyncio.wait_for(asyncio.shield(work), step.timeout + _MARGIN)
         except TimeoutError:
@@ -508,7 +517,7 @@ class Machine:
                 fetcher = await self._start_fetcher()
             fetcher.stdin.write(f"{out}\n".encode())
             try:
-                count = await fetching.receive(fetcher.stdout, lambda name: own(self.name, into, name))
+                sizes = await fetching.receive(fetcher.stdout, lambda name: own(self.name, into, name))
             except BaseException:
                 fetcher.close()
                 raise
@@ -519,8 +528,17 @@ class Machine:
             cut_off = {TimeoutError: "nothing more comes", asyncio.IncompleteReadError: "what it sent is incomplete"}
             reason = cut_off.get(type(error), error)
             raise MachineLost(f"`{self.name}` was lost while its files were fetched: {reason}") from None
-        if count:
-            self._write(f"drop {out}")
+        if sizes:
+            self._fetched[out] = None
+            self._fetched_bytes += sum(sizes)
+        if len(self._fetched) >= _MOST_FETCHED or self._fetched_bytes > _MOST_FETCHED_BYTES:
+            self._drop()
+
+    def _drop(self) -> None:
+        """Remove what was fetched there: that of several directories at once, as each time costs two processes."""
+        self._write(" ".join(["drop", *self._fetched]))
+        self._fetched.clear()
+        self._fetched_bytes = 0
 
     async def _start_fetcher(self) -> SSHClientProcess[bytes]:
         """Start the shell that sends files: it is kept, as a channel for each fetch would cost more than the fetch."""
@@ -539,9 +557,17 @@ def by_cost(ciphers: Iterable[bytes]) -> list[str]:
     return sorted((name.decode() for name in ciphers), key=lambda name: "gcm" not in name)
 
 
-def _ended(text: str) -> bytes:
-    """Add a full stop to a text, so that no shell strips the newlines at its end."""
-    return f"{text}.".encode("utf-8", "surrogateescape")
+def _sized(text: str) -> tuple[str, bytes]:
+    """The size of a text and its bytes, as an agent reads them, with a full stop: no shell strips newlines before it.
+
+    A shell reads the lines of a short text without a process; byte by byte, so other texts are read by `head`.
+    """
+    content = f"{text}.".encode("utf-8", "surrogateescape")
+    if len(content) <= _SHORT and content.isascii():
+        content += b"\n"
+        lines = content.count(b"\n")
+        return f"l{lines}", content
+    return str(len(content)), content
 
 
 _NUMBER = re.compile(r"\[Errno (\d+)\]")
