@@ -174,3 +174,31 @@ def test_each_machine_of_a_group_rehearses_until_it_is_steady(zlang: Zlang) -> N
         "select host, min(t) as t, count(*) as n from samples where metric = 'depth' group by 1 order by 1"
     )
     assert [(own["host"], own["n"]) for own in rounds] == [("c1", 4), ("c2", 5), ("c3", 4)]
+
+
+FROM_A_CLIENT = """
+kind falls: workload {
+  doc = "Print a number that falls to 100, and record each run on its machine."
+  needs dir as at
+  run { sh "cd -- {at.dir} && uname -n >>/run/rehearsals && test -n {seed}" }
+  round { sh "if test $(grep -c '' /run/rehearsals) = 1; then echo depth 900; else echo depth 100; fi" }
+}
+host server
+host client
+dir share on server { path = "/shared" }
+falls load { from = client }
+experiment e { on = share  run = load  cache = warm { metric = "depth"  window = 3  ceiling = 9 } }
+"""
+
+
+def test_the_machine_of_the_load_rehearses_for_a_target_on_another(zlang: Zlang, bed: Bed) -> None:
+    (zlang.at / "zlang.toml").write_text('[hosts.server]\nssh = "host1"\n[hosts.client]\nssh = "host2"\n')
+    try:
+        zlang.run(FROM_A_CLIENT, "--yes")
+        rehearsed = {machine: bed.on(machine, "cat /run/rehearsals 2>/dev/null") for machine in ("host1", "host2")}
+    finally:
+        bed.on("host2", "rm /run/rehearsals")
+    (row,) = zlang.rows("select host, cache_state, rounds from trials")
+    assert row == {"host": "client", "cache_state": "warm", "rounds": 4}
+    assert rehearsed == {"host1": "", "host2": "\n".join(["host2"] * 5)}
+    assert bed.on("host1", "ls -A /shared") == ""
