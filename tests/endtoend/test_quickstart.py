@@ -57,6 +57,13 @@ def test_the_quickstart_answers(zlang: Zlang) -> None:
     assert left_of(zlang.folder().name) == []
 
 
+def test_a_run_without_results_suggests_no_query(zlang: Zlang) -> None:
+    text = 'dir here { path = "." }\nshell fails { command = "exit 3"  writes = off }\n'
+    shown = zlang.run(text + "experiment e { on = here  run = fails }", code=1).out
+    name = zlang.folder().name
+    assert shown.endswith(f"try next:\n  zlang status {name}\n  zlang resume {name} --failed\n")
+
+
 def test_a_second_plan_estimates_from_the_first_run(zlang: Zlang) -> None:
     name = zlang.program(WRITES)
     assert "of unknown duration" in zlang("plan", name).out

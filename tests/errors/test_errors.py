@@ -287,7 +287,7 @@ def test_a_word_of_another_property_is_recognised() -> None:
         ),
         ("reads again { bs = 4KiB }", DECLARED),
         ("fio w { rw = read  random_distribution = zipf(1.2) }", 'expected a text such as `"data"`'),
-        ("import filesystems\next4 v on data", "it is on a `loop`"),
+        ("import filesystems\next4 v on data", "declare it on a `loop`"),
         (
             "import disks\nimport zfs\n"
             + "\n".join(

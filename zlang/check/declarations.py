@@ -292,8 +292,8 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
     if parent is None:
         stated = "on" in context.siblings  # it is among the properties, and is reported there
         if kind.parents and "host" not in kind.parents and kind.role == "resource" and not stated:
-            expected = " or ".join(f"a `{p}`" for p in kind.parents)
-            context.report(Code.MISSING_PROPERTY.at(span, kind=kind.name, name="on …", hint=f"it is on {expected}"))
+            places = " or ".join(f"a `{name}`" for name in kind.parents)
+            context.report(Code.MISSING_PROPERTY.at(span, kind=kind.name, name="on …", hint=f"declare it on {places}"))
         return None
     is_name = isinstance(parent, tree.Name)
     is_unknown = isinstance(parent, tree.Name) and context.scope.lookup(parent.path[0], parent.span) is None
@@ -308,7 +308,7 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
         expected = " or ".join(f"a `{p}`" for p in kind.parents or needed)
         place = f"`on` of `{kind.name}`"
         possible = _possible_parents(context, kind)
-        hint = "it is on " + " or ".join(f"a `{name}`" for name in possible) if possible else ""
+        hint = "declare it on " + " or ".join(f"a `{name}`" for name in possible) if possible else ""
         if resolved.type.element is not None:
             hint = one_for_several(context, resolved.type.element.kinds) or hint
         if not expected:
@@ -321,7 +321,7 @@ def _resolve_parent(context: Context, kind: Kind, parent: tree.Expr | None, span
 
 
 def _possible_parents(context: Context, kind: Kind) -> list[str]:
-    """Return the kinds on which a kind can stand."""
+    """Return the kinds on which a kind can be declared."""
     available = [item for name in context.scope.kind_names() if (item := context.scope.kind_called(name)) is not None]
     return sorted({item.name for item in available if {item.name, *item.offers} & set(kind.parents)})
 

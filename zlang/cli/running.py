@@ -349,8 +349,11 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
         )
         print(f"took {words.duration(took.elapsed)}; the estimate was {bound}{words.duration(estimate.total)}{without}")
     print("\ntry next:")
-    print(f"  {result_notes.example_query(closing.summary)}{_db_option(db)}")
+    if closing.summary.valid:
+        print(f"  {result_notes.example_query(closing.summary)}{_db_option(db)}")
     print(f"  zlang status {words.shell(words.named(folder.path))}")
+    if not closing.summary.valid:
+        print(f"  {_resume_line(folder, db)} --failed")
     return code
 
 
