@@ -160,6 +160,12 @@ def test_an_interval_that_is_far_longer_than_the_values_does_not_hide_them() -> 
     assert re.search(r"^ *20┤", text_of(replace(plot, rows=wide)), re.MULTILINE)
 
 
+def test_a_question_ends_before_the_level_of_a_facet() -> None:
+    question = replace(drawn(), title="How fast is it?")
+    assert views(question)[0]["title"]["text"] == "How fast is it? direct = off"
+    assert views(drawn())[0]["title"]["text"] == "A title, direct = off"
+
+
 def test_cut_intervals_are_noted_in_the_picture() -> None:
     sentence = "intervals at the edge of the plot extend beyond it"
     plot = drawn(levels=(4096,))

@@ -53,7 +53,7 @@ class Picture:
 
     def named(self, title: str) -> str:
         """The title with the level of the facet added."""
-        return f"{title}, {self.facet}" if self.facet else title
+        return f"{title}{'' if title.endswith('?') else ','} {self.facet}" if self.facet else title
 
 
 def load_library(name: str) -> Library:
