@@ -135,6 +135,17 @@ def test_levels_have_the_order_of_the_plot_that_has_all_of_them() -> None:
     assert [*palette.places(plot).values()] == [0, 1]
 
 
+def test_a_factor_for_which_too_few_colours_are_left_begins_with_the_first() -> None:
+    def by(name: str, levels: int) -> Drawn:
+        plot = drawn()
+        rows = tuple((4096, f"{name}{n}", False, *plot.rows[0][3:]) for n in range(levels))
+        return replace(plot, plot=replace(plot.plot, by=(replace(RW, name=name),)), rows=rows)
+
+    palette = drawing.Palette()
+    places = [[*palette.places(by(name, levels)).values()] for name, levels in (("a", 3), ("b", 4), ("c", 2), ("a", 4))]
+    assert places == [[0, 1, 2], [3, 4, 5, 6], [0, 1], [0, 1, 2, 3]]
+
+
 def test_long_names_below_bars_are_whole() -> None:
     levels = ("ext4", "zfs, primarycache=metadata", "remote object store", "x")
     (view, *_) = views(drawn(RW, levels))

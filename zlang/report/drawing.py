@@ -121,10 +121,11 @@ class Palette:
     """Assigns each line a colour and a mark that are the same in every plot.
 
     Of the plots that are named first, the one with the most lines determines their order, as others may lack levels.
+    Different factors have different colours as long as there are enough of them.
     """
 
     def __init__(self, plots: Sequence[Drawn] = ()) -> None:
-        self._places: dict[tuple[str, str], int] = {}
+        self._places: dict[str, dict[str, int]] = {}
         longest: dict[str, Drawn] = {}
         for drawn in plots:
             before = longest.setdefault(_by(drawn), drawn)
@@ -134,8 +135,10 @@ class Palette:
 
     def places(self, drawn: Drawn) -> dict[str, int]:
         """The place of each line of a plot among the colours, which repeat if there are more lines than colours."""
-        by = _by(drawn)
-        return {name: self._places.setdefault((by, name), len(self._places)) for name in lines_of(drawn)}
+        lines, used = lines_of(drawn), sum(map(len, self._places.values()))
+        own = self._places.setdefault(_by(drawn), {})
+        first = min(own.values(), default=used if used + len(lines) <= len(COLOURS) else 0)
+        return {name: own.setdefault(name, first + len(own)) for name in lines}
 
 
 def _by(drawn: Drawn) -> str:
