@@ -161,5 +161,15 @@ def test_a_curve_has_points_in_the_tail() -> None:
 def test_a_band_of_latencies_contains_its_curve() -> None:
     """One trial with many operations pulls the curve away from the middle of the trials."""
     for share in (5.0, 50.0, 95.0):
-        band = series.around(share, Estimate(6, 50.0, 40.0, 60.0))
-        assert (band.low, band.value, band.high) == (min(40.0, share), share, max(60.0, share))
+        band = series.around(share, [40.0, 45.0, 50.0, 55.0, 60.0])
+        assert band.low == pytest.approx(min(40.2, share), abs=0.1)
+        assert band.value == share
+        assert band.high == pytest.approx(max(59.8, share), abs=0.1)
+
+
+def test_a_band_of_latencies_begins_where_the_first_trial_has_operations() -> None:
+    """A share of zero has no logarithm, but an interval; shares are at least 0 and at most 100 %."""
+    band = series.around(5.0, [0.0, 0.0, 15.0])
+    assert band.low == 0.0
+    assert band.high == pytest.approx(26.5, abs=0.1)
+    assert series.around(99.0, [97.0, 100.0, 100.0]).high == 100.0

@@ -12,6 +12,7 @@ import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from zlang import intervals
 from zlang.check.questions import FactorRef, Measure, Plot, distribution_of
 from zlang.check.types import NANOSECONDS, parts_of
 from zlang.metrics import QUIET
@@ -200,8 +201,8 @@ def _latencies(trials: Trials, plot: Plot) -> Drawn:
     rows = []
     for group, at, values in shares.rows:
         share = curves[_integer(group)][_integer(at)]
-        over = estimate([float(item) for item in values] if isinstance(values, list) else [])
-        rows.append((_integer(at) / _NS, *levels[_integer(group)], around(share, over)))
+        of_trials = [float(item) for item in values] if isinstance(values, list) else []
+        rows.append((_integer(at) / _NS, *levels[_integer(group)], around(share, of_trials)))
     return Drawn(
         plot=plot,
         title=_title(trials),
@@ -234,12 +235,15 @@ def _marks(bins: Sequence[tuple[int, int]], curve: Mapping[int, float]) -> Itera
         yield ns, points[bisect.bisect_left(points, ns)]
 
 
-def around(share: float, over: Estimate) -> Estimate:
-    """The share over all operations together, with its interval over trials."""
-    if over.low is None or over.high is None:
-        return Estimate(over.n, share, None, None)
+def around(share: float, of_trials: Sequence[float]) -> Estimate:
+    """The share over all operations together, with the interval of the mean share of the trials, in percent."""
+    interval = intervals.of_mean(of_trials)
+    if interval is None:
+        return Estimate(len(of_trials), share, None, None)
+    mean, half = interval
     # The pooled share can lie outside the interval over trials: the band then extends to the curve.
-    return Estimate(over.n, share, min(over.low, share), min(max(over.high, share), 100.0))
+    low, high = max(0.0, min(mean - half, share)), min(100.0, max(mean + half, share))
+    return Estimate(len(of_trials), share, low, high)
 
 
 def _integer(value: object) -> int:
