@@ -140,6 +140,18 @@ def test_doctor_visits_every_machine(zlang: Zlang, bed: Bed) -> None:
     assert "on `san1`, `odd_tool` is missing" in zlang("run", "program.zexp", "--yes", code=1).err
 
 
+def test_one_refusal_names_what_every_machine_lacks(zlang: Zlang, bed: Bed) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    program = WANTING.replace("host san1 { cores = 4096 }", "host san1\nhost san2\nlet box = san1 | san2")
+    bed("killsshd", "host2")
+    try:
+        refused = zlang("run", zlang.program(program.replace("on san1", "on box")), "--yes", code=1).err
+    finally:
+        bed("startsshd", "host2")
+    assert "`san2` (host2) cannot be reached: connection refused; on `san1`, `odd_tool` is missing\n" in refused
+    assert "`ssh host2 true` has to work; apt-get install odd\n" in refused
+
+
 def test_output_of_a_login_shell_is_discarded(zlang: Zlang, bed: Bed) -> None:
     """A login shell may print any amount of text, and does so before each answer."""
     (zlang.at / "zlang.toml").write_text(HOSTS)

@@ -97,10 +97,11 @@ def visit(header: Header, reached_hosts: Mapping[str, Reach], *, is_strict: bool
     reached = [replace(reach, wait=0) for reach in reached_hosts.values()]  # a machine lost now is not waited for
     with Machines(reached, run, Path.cwd(), local) as machines:
         problems = machines.connect()
-        visits = machines.look(header.machines, hosts.probes()) if not (problems and is_strict) else []
+        visits = machines.look(header.machines, hosts.probes())
         with suppress(RunError):  # a machine that is lost by now removes the folder of a visit itself
             machines.forget()
-    if is_strict and (lacking := [*problems, *(problem for visited in visits for problem in _lacking(visited))]):
+    lacking = [*problems, *(problem for visited in visits for problem in _lacking(visited))]
+    if is_strict and lacking:
         raise joined(lacking)
     return visits
 
