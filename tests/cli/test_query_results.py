@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 
 import pytest
 
-from zlang.cli import query_results, tables
+from zlang.cli import query_results
 from zlang.cli.query_results import Meaning
 from zlang.store.query import NamedColumn, Result
 
@@ -77,24 +76,3 @@ def test_rows_wider_than_the_terminal_are_shown_a_line_a_column(
         assert len(stdout.splitlines()) == lines
         assert "4KiB" in stdout
         assert "\x1b[2J" not in stdout
-
-
-def test_only_the_last_column_is_wrapped(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr("shutil.get_terminal_size", lambda: os.terminal_size((36, 24)))
-    tables.draw(("name", "n", "about"), [["日本", "1", "a sentence of many short words"]], [False, True, False])
-    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == [
-        "name   n   about",
-        "─" * 36,
-        "日本   1   a sentence of many short",
-        "           words",
-    ]
-
-
-def test_a_table_is_drawn_without_rich() -> None:
-    program = (
-        "import sys; from zlang.cli import tables; tables.draw(['a'], [['1']], [True]); print('rich' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["a", "─", "1", "False"]

@@ -64,11 +64,6 @@ def heading(code: Code | Lint, message: str, *, colour: bool) -> str:
     return head + _painted(f": {visible(message)}", "bold", colour=colour)
 
 
-def bold(text: str, *, colour: bool) -> str:
-    """The text in bold where colours can be shown."""
-    return _painted(text, "bold", colour=colour)
-
-
 def _painted(text: str, how: str, *, colour: bool) -> str:
     return f"{_COLOURS[how]}{text}\x1b[0m" if colour else text
 
