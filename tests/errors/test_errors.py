@@ -181,7 +181,7 @@ def test_hints_of_these_codes_can_be_typed(code: str) -> None:
 HAVE_FIXES = {
     *("E101", "E102", "E103", "E105", "E107"),
     *("E201", "E202", "E203", "E209", "E212", "E214", "E215", "E216", "E217"),
-    *("E301", "E302", "E303", "E306", "E316", "W504"),
+    *("E301", "E302", "E303", "E305", "E306", "E316", "W504"),
 }
 
 ON_LOOP = "import filesystems\nloop l on disk { size = 64MiB }\nexperiment e { on = l  run = reads "

@@ -113,6 +113,7 @@ def _report_unknown(context: Context, node: tree.Call, expected: Type | None) ->
         FOREIGN.get(name)
         or _of_kind(context, node)
         or _as_one_word(node, expected)
+        or (_in_its_kind(context, node) if expected is None or expected.kinds else "")
         or did_you_mean(name, candidates)
         or (f"expected {expected}" if expected and expected.scalars | set(expected.words) else "")
     )
@@ -132,6 +133,17 @@ def _of_kind(context: Context, node: tree.Call) -> str:
             f"`{node.function}` is a kind: write `{name}`, a thing of that kind", node.span.text, name, is_safe=False
         )
     return f"`{node.function}` is a kind: write properties in braces, `{node.function} {{ NAME = VALUE }}`"
+
+
+def _in_its_kind(context: Context, node: tree.Call) -> str:
+    """Return the hint for a value of a property that stands outside of the thing that has the property."""
+    for kind_name in context.scope.kind_names():
+        kind = context.scope.kind_called(kind_name)
+        for item in kind.properties.values() if kind is not None else ():
+            if item.type.variants(str(node.function)):
+                declared = f"{kind_name} NAME {{ {item.name} = {node.span.text}  … }}"
+                return f"it is a value of `{item.name}`: declare `{declared}`"
+    return ""
 
 
 def _as_list(node: tree.Call, expected: Type | None) -> str:
@@ -197,7 +209,7 @@ def _resolve_variant(context: Context, node: tree.Call, variants: Sequence[Varia
     """Resolve a word and the value that it carries; `variants` differ in the type of that value."""
     if len(node.arguments) != 1:
         result, name = f"{len(node.arguments)} values", variants[0].name
-        hint = one_for_several(context, _kinds_named(context, node.arguments))
+        hint = one_for_several(context, _kinds_named(context, node.arguments)) or _as_one_value(node)
         context.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected="one value", found=result, hint=hint))
         return unknown(node.span)
     carried_scalars = frozenset(each.field[1] for each in variants if each.field and not each.has_thing)
@@ -211,11 +223,25 @@ def _resolve_variant(context: Context, node: tree.Call, variants: Sequence[Varia
         name = f"{variants[0].name}(…)" if offers else f"{variants[0].name}({(variants[0].field or [''])[0]})"
         several = one_for_several(context, argument.type.element.kinds) if argument.type.element else ""
         hint = several or with_unit(argument, Type(carried_scalars))
+        if not hint and argument.type == Type(frozenset({"share"})):
+            hint = f"write a number: `{variants[0].name}(20)`" if "count" in carried_scalars else ""
         context.report(Code.WRONG_TYPE.at(argument.span, name=name, expected=wanted, found=argument.type, hint=hint))
         return unknown(node.span)
     carried = argument.type.kinds | argument.type.beneath
     type_ = Type(words=(variant,), beneath=carried, used=argument.type.used)
     return combine(context, node.span, type_, lambda at: Symbol(variant.name, argument.value(at)), [argument])
+
+
+def _as_one_value(node: tree.Call) -> str:
+    """Return the hint for several values after a word: texts are one text with dots, such as `module("zfs.name")`."""
+    texts = [item.parts[0] for item in node.arguments if isinstance(item, tree.Text) and len(item.parts) == 1]
+    if texts and len(texts) == len(node.arguments):
+        meant = f'{node.function}("{".".join(map(str, texts))}")'
+    elif node.arguments and not texts:
+        meant = f"{node.function}({node.arguments[0].span.text})"
+    else:
+        return ""
+    return Hint(f"write one value: `{meant}`", node.span.text, meant, is_safe=False)
 
 
 def _kinds_named(context: Context, nodes: Sequence[tree.Expr]) -> frozenset[str]:

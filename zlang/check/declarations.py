@@ -119,7 +119,9 @@ def resolve_declaration(
         _refuse_choice_of_given(context, kind, stands_on, fields)
     _check_members(context, kind, fields)
     given = {word.text for item in items for word in tree.words(item)} | fields.keys()
-    missing = [name for name in kind.required if name not in given and not _misspelt(kind, items, name)]
+    is_foreign = any(_OTHER_WORDS.get(word) or kind.without.get(word) for word in given if word not in kind.properties)
+    missing = [] if is_foreign else [name for name in kind.required if name not in given]
+    missing = [name for name in missing if not _misspelt(kind, items, name)]
     if missing:
         hint = f"add `{'  '.join(f'{name} = {_example(kind.properties[name].type)}' for name in missing)}`"
         names = "`, `".join(missing)

@@ -54,6 +54,8 @@ _OTHER_WORDS = {
     **dict.fromkeys(("time_budget", "max_time", "deadline", "time_limit", "timeout"), "budget"),
 }
 """The names of fields in other languages."""
+BASES = ("base", "extends", "inherits", "parent", "include", "template")
+"""Words of other languages for an experiment that another one amends."""
 _ELSEWHERE = {
     **dict.fromkeys(
         ("for_each", "foreach", "matrix", "sweep", "with_items", "params"),
@@ -64,6 +66,7 @@ _ELSEWHERE = {
         "the order is an option of `zlang run`: `--order`",
     ),
     **dict.fromkeys(("drop_caches", "dropcaches", "clear_cache"), "write `cache = cold`"),
+    **dict.fromkeys(BASES, "write `experiment NAME = BASE with { … }`"),
     "seed": "it is an option of `zlang run`: `--seed`",
     **dict.fromkeys(
         ("keep", "kept", "passes", "drift", "history", "keep_data", "persist"),
@@ -198,7 +201,7 @@ def _field(names: ProgramNames, context: Context, node: tree.ExperimentDef, item
 def has_foreign_field(node: tree.ExperimentDef, field: str) -> bool:
     """Whether a field may be present under a foreign name."""
     given = [word.text for item in node.items for word in tree.words(item)]
-    return any(_OTHER_WORDS.get(word) == field or nearest(word, [field]) for word in given)
+    return any(_OTHER_WORDS.get(word) == field or word in BASES or nearest(word, [field]) for word in given)
 
 
 def field_type(name: str, protocols: Mapping[str, Kind]) -> Type:

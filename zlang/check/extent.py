@@ -97,6 +97,8 @@ def _times(
         hint = f"it must be at least {least}" + (
             ", because one replicate says nothing about the next" if least > 1 else ""
         )
+        if isinstance(node, tree.Binary) and node.operator == "-":
+            hint = f"write `{node.left.span.text}..{node.right.span.text} until ci(METRIC) < 5%`"
         names.report(Code.NOT_ALLOWED.at(expr.span, name="repeat", value=show(expr.value({})), hint=hint))
         return None
     return expr

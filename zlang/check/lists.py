@@ -34,6 +34,8 @@ def resolve_index(context: Context, node: tree.Index) -> Expr:
         if isinstance(node.place, tree.Name) and many.member is not None and many.member(str(node.place), node.span):
             wanted = f"{many.span.text}.{node.place}"
         hint: str = Hint(f"write `{wanted}`", node.span.text, wanted, is_safe=False) if wanted else ""
+        if not hint and tree.is_condition(node.place):
+            hint = f"write a condition as `median({many.span.text} where {node.place.span.text})`"
         wrong = Code.WRONG_TYPE.at(many.span, name="[…]", expected="used with a list", found=many.type, hint=hint)
         context.report(wrong)
         return unknown(node.span)

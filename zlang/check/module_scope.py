@@ -187,6 +187,8 @@ class ModuleScope:
 
     def kind_hint(self, name: str) -> str:
         """Return a hint about an unknown kind."""
+        if any(isinstance(each, tree.ExperimentDef) and each.name.text == name for each in self.module.written.entries):
+            return f"`{name}` is an experiment: write `experiment NAME = {name} with {{ … }}` for a copy"
         home = self._names.modules.library.module_of(name)
         alias = self.module.libraries.get(home, "")
         if home == library.PRELUDE:

@@ -118,7 +118,7 @@ def report_unknown_name(
         hint = f"`{name}` is a value of {' and of '.join(f'`{taker}`' for taker in takers[:3])}"
     if re.fullmatch(r"p\d+", name):
         hint = f"name the metric: `{name}(METRIC)`"
-    hint = FOREIGN.get(name) or _of_group(context, name) or hint
+    hint = FOREIGN.get(name) or _as_factor_of_step(node) or _of_group(context, name) or hint
     if context.scope.is_metric(name):
         hint = f"`{name}` is known after a trial: an expectation can use it, as in `expect median({name}) > 0`"
     if node.span.source.text[: node.span.start].endswith("${"):
@@ -145,6 +145,14 @@ def report_unknown_name(
         Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint or candidates or _expected(context, node, expected))
     )
     return unknown(node.span)
+
+
+def _as_factor_of_step(node: tree.Name) -> Hint:
+    """Return the hint for `x2` as the step of a range."""
+    name = str(node)
+    if not re.fullmatch(r"x\d+", name) or not node.span.source.text.endswith("by ", 0, node.span.start):
+        return Hint("")
+    return Hint(f"write `*{name[1:]}`", name, f"*{name[1:]}", is_safe=False)
 
 
 def _instead_of_none(expected: Type | None) -> str:

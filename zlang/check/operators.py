@@ -175,7 +175,8 @@ def _resolve_comparison(context: Context, node: tree.Binary, may_be_word: Callab
         return unknown(span)
     elif (item is None or other is None) and not (left.type.accepts(right.type) or right.type.accepts(left.type)):
         words = _without_quotes(node.right, left.type) or _without_quotes(node.left, right.type)
-        hint = words or same_unit([left, right])
+        number = _as_number(right) if item is not None else _as_number(left) if other is not None else ""
+        hint = words or number or same_unit([left, right])
         context.report(Code.MIXED_UNITS.at(span, verb="compare", left=left.type, right=right.type, hint=hint))
     made = combine(context, span, types.BOOL, _comparing(span, operator, left, right), [left, right])
     is_whole = not made.is_constant and item is not None and item == other
@@ -226,6 +227,8 @@ def _resolve_arithmetic(context: Context, node: tree.Binary) -> Expr:
             hint = "write `copies = 2` where it is declared: it makes several"
         if left.type.element or right.type.element:
             hint = "write each value, `[a, a]`; `copies = 3` of a workload runs it three times"
+        if operator == "-" and left.type.element and right.type.element:
+            hint = f"write `[x for x in {left.span.text} if x not in {right.span.text}]`"
         if operator == "of" and right.type.kinds:
             hint = f"a share is of a number: write a property, as in `{right.span.text}.size`"
         if left.type.kinds and right.type.kinds:

@@ -52,6 +52,7 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
                 or _without_quotes_in(context, node, expected)
                 or _words_here(context, node, resolved, name, expected)
                 or _without_braces(option, expected)
+                or _as_thing(context, option, expected)
                 or _as_words_of_table(context, node, option, expected)
                 or _owner(context, node, expected)
                 or _as_choice(context, node, option, expected)
@@ -266,6 +267,19 @@ def _without_braces(option: Expr, expected: Type) -> Hint:
     return Hint(f"`{name}` has no properties: write `{name}`", text, name, is_safe=text.rstrip("} \n").endswith("{"))
 
 
+def _as_thing(context: Context, option: Expr, expected: Type) -> str:
+    """Return the hint for a text in place of a declared thing."""
+    if option.type != STRING:
+        return ""
+    words = list(dict.fromkeys(word.name for word in expected.words if word.has_thing))
+    if words:
+        return f"declare it as a thing with a name, and write {' or '.join(f'`{word}(NAME)`' for word in words)}"
+    kind, *_ = option.span.text.strip('"').split() or [""]
+    if (expected | (expected.element or NOTHING)).kinds and kind in context.scope.kind_names():
+        return f"write `{kind} {{ … }}`, with its options as properties: `zlang kinds {kind}`"
+    return ""
+
+
 def _as_words_of_table(context: Context, node: tree.Expr, option: Expr, expected: Type) -> str:
     """Return the hint for a column of texts where a word is expected."""
     if not expected.words or option.type != STRING or not isinstance(node, tree.Name):
@@ -308,7 +322,7 @@ def _bool_as_word(option: Expr, expected: Type) -> Hint:
 
 def _as_list(option: Expr, expected: Type) -> Hint:
     """Return a hint for one value where a list is expected."""
-    text = option.span.text
+    text = re.sub(r"\A(\d+)-(\d+)\Z", r"\1..\2", option.span.text)
     if expected.element is None or not expected.element.accepts(option.type) or "\n" in text:
         return Hint("")
     return Hint(f"write a list: `[{text}]`", text, f"[{text}]", is_safe=False)

@@ -38,6 +38,29 @@ def parameter(stop: StopPlace) -> Correction | None:
     return None
 
 
+def function_kind_or_import(stop: StopPlace) -> Correction | None:
+    """A default of a parameter, a kind in the syntax of a class, or an import of a part of a module."""
+    token, text = stop.token, stop.text
+    begin = text.rfind("\n", 0, token.start) + 1
+    if defaulted := _DEFAULTED.match(text, begin):
+        return f"parameters have no defaults: `let {defaulted[1]}({defaulted[2]}) = …`", None
+    if token.type == "FIELD" and stop.expected == "a name" and (thing := _PROPERTY_OF_THING.match(text, begin)):
+        return f"write `let NAME = {thing[1]} with {{ {token.text} = … }}`", None
+    if token.text == "(" and (kind := _KIND_OF.match(text, begin)):
+        written = f"kind {kind[1]}: {kind[2]}"
+        return f"write `{written} {{ … }}`", stop.fix(*kind.span(), written, is_safe=False)
+    if token.type == "FIELD" and _PROPERTY_BEFORE.search(text, 0, token.start):
+        return f"write `default {token.text} = …`, or a new property as `property NAME: TYPE`", None
+    if token.text == "." and (module := _IMPORTED_PART.match(text, begin)):
+        hint = f"write `import {module[1]}`: all kinds of the module are then known"
+        return hint, stop.fix(token.start, module.end(), "", is_safe=False)
+    if token.text == "(" and _IMPORTED_FILE.search(text, begin, token.start):
+        return 'write the values in braces: `import "./lab.zexp" as NAME { PARAM = VALUE }`', None
+    if token.text == "from" and (source := _IMPORTED_FROM.match(text, begin)):
+        return f'write the file alone: `import "./{source[1]}.zexp"`', None
+    return None
+
+
 def made(stop: StopPlace) -> Correction | None:
     """A thing without braces, with a path-like name, or with a value after a colon."""
     text, token = stop.text, stop.token
@@ -106,6 +129,11 @@ def like_another(stop: StopPlace) -> Correction | None:
         return hint, stop.fix(token.start, base.end(), f"= {base[1]} with", is_safe=False) if base else None
     if token.text == "{" and _EXPERIMENT_OF.search(line):
         return "write `experiment NAME = BASE with { … }`", stop.fix(token.start, token.start, "with ", is_safe=False)
+    if token.text == "with" and _EXPERIMENT_BEFORE.search(line) and (base := _EXPERIMENT_LIKE.match(text, token.end)):
+        hint = "write `experiment NAME = BASE with { … }`"
+        return hint, stop.fix(token.start, base.end(), f"= {base[1]} with", is_safe=False)
+    if token.text in {"include", "extends", "inherits", "inherit", "like"} and _FIRST_IN_EXPERIMENT.search(line):
+        return "write `experiment NAME = BASE with { … }`", None
     if begin == "profile" and token.text == ":" and stop.expected == "`{`":
         return "put what it sets in braces: `profile NAME { PARAM = VALUE }`", None
     if begin == "import" and token.text == "{" and line.rstrip().endswith('"'):
@@ -225,6 +253,15 @@ def other_languages_form(stop: StopPlace) -> Correction | None:
     return None
 
 
+_PROPERTY_OF_THING = re.compile(r"[ \t]*(\w+)\.(?=\w+[ \t]*=(?!=))")
+_DEFAULTED = re.compile(r"[ \t]*let[ \t]+(\w+)\([ \t]*(\w+)[ \t]*=(?!=)")
+_KIND_OF = re.compile(r"[ \t]*kind[ \t]+(\w+)[ \t]*\([ \t]*(\w+)[ \t]*\)")
+_PROPERTY_BEFORE = re.compile(r"\bproperty[ \t]+\Z")
+_IMPORTED_PART = re.compile(r"[ \t]*import[ \t]+([a-z]\w*)\.[\w.*]+")
+_IMPORTED_FILE = re.compile(r"[ \t]*import[ \t]+\"[^\"\n]*\"(?:[ \t]+as[ \t]+\w+)?[ \t]*\Z")
+_IMPORTED_FROM = re.compile(r"[ \t]*import[ \t]+(?:\w+|\{[^{}\n]*\})[ \t]+from[ \t]+\"(?:\./)?([\w-]+)(?:\.zexp)?\"")
+_EXPERIMENT_BEFORE = re.compile(r"\bexperiment[ \t]+\w+[ \t]*\Z")
+_FIRST_IN_EXPERIMENT = re.compile(r"\bexperiment[ \t]+\w+[ \t]*\{[ \t]*\Z|^[ \t]*\Z")
 _EXPERIMENT_LIKE = re.compile(r"[ \t]+([A-Za-z_]\w*)")
 _EXPERIMENT_OF = re.compile(r"\bexperiment[ \t]+\w+[ \t]*=[ \t]*\w+[ \t]*\Z")
 _DASHES = re.compile(r"(?:[ \t]*-[ \t]+[^\s{}=:]+[ \t]*(?:\n|\Z))+")

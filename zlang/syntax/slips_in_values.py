@@ -246,6 +246,26 @@ def copied(stop: StopPlace) -> Correction | None:
     return None
 
 
+def within_brackets(stop: StopPlace) -> Correction | None:
+    """A condition, a value or an `if` in brackets, in the syntax of other languages."""
+    token, text = stop.token, stop.text
+    if token.text in {"if", "when"} and stop.expected == "`)`" and _METRIC_BEFORE.search(text, 0, token.start):
+        return "write the condition after `where`", stop.fix(token.start, token.end, "where", is_safe=False)
+    if token.text == "where" and stop.expected == "`]`" and _LIST_OF.search(text, 0, token.start):
+        return "write `if`", stop.fix(token.start, token.end, "if")
+    if stop.expected == "`]`" and _FOR_FIRST.search(text, 0, token.start):
+        return "write a list as `[VALUE for NAME in LIST if CONDITION]`", None
+    if stop.expected == "`else`" and token.type in {"NEWLINE", "RBRACE", "$END"}:
+        return "an `if` has both sides: `if CONDITION then A else B`", None
+    if token.type == "LBRACE" and stop.last == "VBAR":
+        return "a choice is between whole values: `A | A with { … }`", None
+    if token.type == "LBRACE" and _SWITCH.search(text, 0, token.start):
+        return "write `if CONDITION then A else B`", None
+    if token.type == "LBRACE" and stop.last == "EQUAL" and (function := _HEAD_OF_FUNCTION.search(text, 0, token.start)):
+        return f"write the formula without braces: `{function[1]} = …`", None
+    return None
+
+
 def foreign_value(stop: StopPlace) -> Correction | None:
     """A value, or the text after one, in the syntax of another language."""
     token, text = stop.token, stop.text
@@ -279,6 +299,11 @@ def foreign_value(stop: StopPlace) -> Correction | None:
     return None
 
 
+_METRIC_BEFORE = re.compile(r"\b[a-z]\w*\([ \t]*[\w.]+[ \t]*\Z")
+_LIST_OF = re.compile(r"\[[^\[\]\n]*[ \t]for[ \t]+\w+[ \t]+in[ \t]")
+_FOR_FIRST = re.compile(r"\[[ \t]*for[ \t]+[\w, ]+[ \t]in[ \t][^\n]*\Z")
+_SWITCH = re.compile(r"=[ \t]*(?:switch|match|case)[ \t]+[^{}\n]*\Z")
+_HEAD_OF_FUNCTION = re.compile(r"\b(let[ \t]+\w+\([\w, \t]*\))[ \t]*=[ \t]*\Z")
 _COPY_OF = re.compile(r"=[ \t]*((?:copy|new|extend|like)[ \t]+[A-Za-z_]\w*)\Z")
 _DOT_AFTER = re.compile(r"([A-Za-z_](?:\w*[A-Za-z_])?)\.\Z")
 _REMAINDER = re.compile(r"(?<![\w.])(\d[\w.]*)%(\d[\w.]*)\Z")
