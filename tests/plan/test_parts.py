@@ -28,7 +28,11 @@ experiment e { on = data  run = reads  cache = cold }
 
 
 def planned(log: str, fast: str = "sparse") -> Plan:
-    source = Source("program.zexp", PROGRAM.replace("LOG", log).replace("FAST", fast))
+    return plan_of(PROGRAM.replace("LOG", log).replace("FAST", fast))
+
+
+def plan_of(text: str) -> Plan:
+    source = Source("program.zexp", text)
     checked = programs.check(source, Overrides())
     assert [finding.message for finding in checked.findings if finding.code.id.startswith("E")] == []
     return plans.plan(checked, next(iter(checked.program.experiments.values())), 1, Overrides()).plan
@@ -93,3 +97,36 @@ def test_a_script_lists_all_parents_of_a_setup() -> None:
     text = "".join(shell.emit(planned("stripe(fast)")))
     (line,) = [line for line in text.splitlines() if line.startswith("setup ") and '"tank"' in line]
     assert "'2 3'" in line
+
+
+TWO_DECLARATIONS = """
+import fio
+dir one { path = "." }
+dir other { path = "." }
+file a on one { size = 1MiB }
+file b on other { size = 2MiB }
+let target = a | b | [a, b]
+let place = one | other
+shell touch { command = "touch x" }
+fio reads { rw = read  time_based = on  runtime = 61s }
+"""
+
+
+def test_two_declarations_of_one_directory_are_one_directory() -> None:
+    plan = plan_of(f"{TWO_DECLARATIONS}experiment e {{ on = target  run = reads  cache = cold }}")
+    by_signature = {setup.signature: setup for setup in setups_of(plan)}
+    (directory,) = {setup.key for setup in by_signature.values()} & {"one", "other"}
+    assert sorted(setup.key for setup in by_signature.values()) == sorted(["a", "b", directory])
+    assert {setup.parent for setup in by_signature.values()} == {None, directory}
+    state = State()
+    for trial in trials_of(plan):
+        for change in state.changes([by_signature[each] for each in trial.setups]):
+            assert isinstance(change, Make)
+            state = state.after(change)
+    assert len(state.standing) == len(by_signature)
+
+
+def test_a_workload_changes_a_directory_under_either_name() -> None:
+    plan = plan_of(f"{TWO_DECLARATIONS}experiment e {{ on = place  run = touch }}")
+    (directory,) = (setup.key for setup in setups_of(plan))
+    assert [trial.invalidates for trial in trials_of(plan)] == [(directory,), (directory,)]

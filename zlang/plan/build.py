@@ -197,7 +197,7 @@ class Builder:
         ]
         named = self.trial_steps.exposure.named(config)
         changed += [each.thing for each in named if each.by.key in writers and not each.thing.is_given]
-        return [thing.key for thing in changed]
+        return [self.trial_steps.key_of(thing) for thing in changed]
 
     @cached_property
     def _lasting_setups(self) -> frozenset[str]:

@@ -35,6 +35,21 @@ class Setups:
     def __init__(self, draw: Callable[..., str], here: Here) -> None:
         self.draw, self.here = draw, here
         self._cache = Cache[tuple[str, ...], tuple[Setup, str]]()
+        self._first_at: dict[tuple[object, ...], str] = {}
+        self._keys: dict[tuple[str, str], str] = {}
+
+    def key_of(self, instance: Instance) -> str:
+        """The key of a resource's setup: two declarations of one place, such as a directory, share the first one's."""
+        return self._keys.get((instance.key, instance.digest), instance.key)
+
+    def _at_its_place(self, instance: Instance, below: str) -> Instance:
+        """The first resource that was declared at the same place, if it is only a place for others."""
+        if not instance.kind.is_place or instance.is_given or instance.alias:
+            return instance
+        offered = map(values.text_of, places(instance.kind, Frame(instance)))
+        key = self._first_at.setdefault((instance.digest, below, *offered), instance.key)
+        self._keys[instance.key, instance.digest] = key
+        return instance if key == instance.key else instance.replace(key=key)
 
     def of(
         self, resources: Sequence[Instance], treatment: Instance | None, named: Sequence[Instance] = ()
@@ -48,11 +63,12 @@ class Setups:
         paths: dict[str, str] = {}
         treated = treatment_site(treatment, resources[-1]) if treatment else None
         host = hosts.host_of(resources[0]) if resources else None
-        for instance in resources:
-            carried = carried_by(instance, resources)
-            under = [each.key for each in instance.beneath if each.kind.role == "resource"]
-            keys = f"{'+'.join(paths[key] for key in under)}/{instance.name}"
+        for declared in resources:
+            carried = carried_by(declared, resources)
+            under = [each.key for each in declared.beneath if each.kind.role == "resource"]
             below = " ".join(cores[key] for key in under) or (host.digest if host else "")
+            instance = self._at_its_place(declared, below)
+            keys = f"{'+'.join(paths[key] for key in under)}/{instance.name}"
             manual = _manual_setup(instance, below, keys)
             carries = (
                 [_made_with(carried), carried.key] if instance.kind.rebuilt_per_child and carried is not None else []
@@ -60,10 +76,12 @@ class Setups:
             if carries and carried is treated and treatment is not None:
                 carries.append(treatment.digest)
             setup, core = self._setup(instance, carries, below, keys)
-            if treatment is not None and instance is treated:
+            if treatment is not None and declared is treated:
                 setup, core = self._treated(setup, treatment, instance, named)
-            cores[instance.key], paths[instance.key] = core, keys
-            setups += [setup] if manual is None else [manual, replace(setup, parent=manual.key)]
+            cores[declared.key], paths[declared.key] = core, keys
+            setups += (
+                [setup] if manual is None else [replace(manual, parent=setup.parent), replace(setup, parent=manual.key)]
+            )
         return tuple(setups)
 
     def _setup(self, instance: Instance, carries: Sequence[str], below: str, keys: str) -> tuple[Setup, str]:
@@ -94,7 +112,7 @@ class Setups:
         setup = Setup(
             signature=_signature(base, instance) if settings else base[:12],
             key=instance.key,
-            parent=parent.key if parent else None,
+            parent=self.key_of(parent) if parent else None,
             parts=tuple(part.key for part in instance.parts),
             creates="" if instance.is_given or not made else f"{instance.title} ({_shown_place(offered)})",
             make=made,

@@ -205,6 +205,10 @@ class TrialSteps:
             frames.append(drawn_frame(stream.workload, stream.on, self._draw(own, *drawn_for)))
         return tuple(frames)
 
+    def key_of(self, thing: Instance) -> str:
+        """The key of the setup of a thing."""
+        return self._setups.key_of(thing)
+
     def prepared(self, config: TrialConfig, draw: str = "1", own: str = "") -> Prepared:
         """The setups that a target needs, parents first, and the steps of the cache protocol on them."""
         on, protocol, targets = config.on, config.protocol, config.targets
