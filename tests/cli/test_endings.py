@@ -153,7 +153,7 @@ def test_ctrl_c_while_the_command_starts(monkeypatch: pytest.MonkeyPatch, capsys
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("zlang.cli.streams.prepare", lambda keep_on: None)  # noqa: ARG005
+    monkeypatch.setattr("zlang.cli.standard_streams.prepare", lambda keep_on: None)  # noqa: ARG005
     monkeypatch.setattr(app, "_widen_path", interrupt)
     monkeypatch.setattr("gc.freeze", lambda: None)
     with pytest.raises(SystemExit) as ended:
@@ -186,7 +186,7 @@ def test_a_library_that_cannot_be_read_before_the_command_begins(
     def fail(keep_on: bool) -> None:
         raise ModuleNotFoundError("No module named 'ctypes'")
 
-    monkeypatch.setattr("zlang.cli.streams.prepare", fail)
+    monkeypatch.setattr("zlang.cli.standard_streams.prepare", fail)
     monkeypatch.setattr("gc.freeze", lambda: None)
     with pytest.raises(SystemExit) as ended:
         app.main()

@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from zlang.cli import comparing, render, result_notes, streams, words
+from zlang.cli import comparing, render, result_notes, standard_streams, words
 from zlang.errors import RunError
 from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import results
@@ -121,7 +121,7 @@ def _formatted(summaries: list[Summary], form: str, *, is_one: bool) -> None:
     from zlang.report.formats import FORMATS, as_one_json
     from zlang.report.summary import flat
 
-    streams.use_utf8()
+    standard_streams.use_utf8()
     if form == "json" and not is_one:
         sys.stdout.write(as_one_json([(item.text, *flat(item)) for item in summaries]))
         return

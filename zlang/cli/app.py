@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from zlang import __version__
-from zlang.cli import streams
+from zlang.cli import standard_streams
 from zlang.errors import NotConfirmed, ReportedError, RunError, UsageError, failed_import, is_out_of_memory, reason_of
 from zlang.hints import NoReturn
 from zlang.sink import Unwritable
@@ -45,7 +45,7 @@ def main() -> None:
     """The `zlang` command."""
     command = next(iter(sys.argv[1:]), "")
     try:
-        streams.prepare(keep_on=command in TIDY_UP)
+        standard_streams.prepare(keep_on=command in TIDY_UP)
         _widen_path()
         _leave_pandas_out()
         code = _run_in_child() if command in ASK_THE_DATABASE else guarded()
@@ -105,7 +105,7 @@ def guarded(arguments: list[str] | None = None) -> int:
     except Unwritable as end:
         # A closed pipe, as in `zlang plan … | head`, is not a failure.
         return code if end.is_hung_up else code or _unwritten(end.error)
-    if error := streams.failure():
+    if error := standard_streams.failure():
         _unwritten(error)
     return code
 

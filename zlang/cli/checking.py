@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Instance
-from zlang.cli import render, streams, words
+from zlang.cli import render, standard_streams, words
 from zlang.diagnostics import Diagnostic, Severity
 from zlang.errors import ReportedError, RunError, UsageError
 from zlang.pipeline import plans, programs
@@ -90,7 +90,7 @@ def check(
     for problem in unread:
         print(render.run_error(problem, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
     if form != TEXT and not diff:
-        streams.use_utf8()
+        standard_streams.use_utf8()
         sys.stdout.writelines(formats()[form](fresh, unread))
     return 1 if unread else worst
 

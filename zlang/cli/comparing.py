@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from zlang.cli import render, result_notes, streams, tables, words
+from zlang.cli import render, result_notes, standard_streams, tables, words
 from zlang.errors import UsageError
 from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import results
@@ -80,7 +80,7 @@ def _formatted(comparisons: Sequence[Comparison], result_findings: Sequence[Resu
             )
         )
     columns = ("metric", "factor", "level", "baseline", "ratio", "low", "high", "n", "verdict", "note", "findings")
-    streams.use_utf8()
+    standard_streams.use_utf8()
     sys.stdout.write(FORMATS[form](columns, rows))
 
 
@@ -109,7 +109,7 @@ def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
     if form != "table":
         from zlang.report.formats import FORMATS
 
-        streams.use_utf8()
+        standard_streams.use_utf8()
         sys.stdout.write(FORMATS[form]((*columns, "findings"), [(*row, _codes(result_findings)) for row in shown]))
         return 0
     from zlang.report.effects import percent

@@ -12,7 +12,7 @@ from pathlib import Path
 from zlang.cache import by_object
 from zlang.check.check import Checked
 from zlang.check.program import Experiment
-from zlang.cli import checking, streams, words
+from zlang.cli import checking, standard_streams, words
 from zlang.cli.overview import justified, print_overview
 from zlang.cli.render import visible
 from zlang.emit.registry import EMITTERS
@@ -129,7 +129,7 @@ def _reached(
 def _show_view(planned: Planned, view: View, db: Path, measured: Callable[[], Mapping[str, Measured] | None]) -> bool:
     """Show a plan in the requested form; False if that is the overview."""
     if view.as_json or view.emit is not None:
-        streams.use_utf8()
+        standard_streams.use_utf8()
     if view.trial is not None:
         _in_full(planned, view.trial)
     elif view.trials and view.as_json:

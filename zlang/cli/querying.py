@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from zlang.cli import query_results, render, result_notes, streams, words
+from zlang.cli import query_results, render, result_notes, standard_streams, words
 from zlang.cli.query_results import QueryOptions
 from zlang.errors import RunError, UsageError, reason_of, unwritable
 from zlang.files import write_output
@@ -81,7 +81,7 @@ def _write(result: Result, query_options: QueryOptions) -> None:
 
     text = FORMATS["csv" if query_options.form == "table" else query_options.form](result.columns, result.rows)
     if query_options.out is None:
-        streams.use_utf8()
+        standard_streams.use_utf8()
         sys.stdout.write(text)
         return
     try:

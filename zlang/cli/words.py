@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from zlang.check.values import quote
-from zlang.cli import streams
+from zlang.cli import standard_streams
 from zlang.cli.render import visible
 from zlang.errors import UsageError
 from zlang.hints import TYPE_CHECKING
@@ -196,7 +196,7 @@ def _lines(text: str) -> list[str]:
 
 def write(text: str) -> None:
     """Write a program or its changes to standard output, in UTF-8 whatever the locale."""
-    streams.use_utf8()
+    standard_streams.use_utf8()
     sys.stdout.write(text)
 
 

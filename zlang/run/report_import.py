@@ -19,7 +19,7 @@ from zlang.errors import RunError, reason_of
 from zlang.files import scratch
 from zlang.plan.plan import Action, Factor, Header, Plan, Step, Trial
 from zlang.readers import REPORTS_OF
-from zlang.readers import bare as reports
+from zlang.readers import fio_imported as reports
 from zlang.run import hashes, seal
 from zlang.run.events import Begin, Commit, End, Finish, Recorded, Session, Start
 from zlang.run.folder import Folder
