@@ -31,8 +31,8 @@ def table(path: Path, name: str) -> dict[str, Any]:
         raise RunError(f"cannot read {path}: {reason_of(error)}") from None
     for other in tables:
         if other not in TABLES:
-            known = f"the tables are {' and '.join(f'[{each}]' for each in TABLES)}"
-            raise RunError(f"{path}: unknown table `{other}`", did_you_mean(other, TABLES) or known)
+            the_tables = f"the tables are {' and '.join(f'[{each}]' for each in TABLES)}"
+            raise RunError(f"{path}: unknown table `{other}`", did_you_mean(other, TABLES) or the_tables)
     value = tables.get(name, {})
     if not isinstance(value, dict):
         raise RunError(f"{path}: `{name}` must be a table, written [{name}]")

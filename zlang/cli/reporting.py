@@ -25,8 +25,8 @@ def report(run: str | None, runs: Path, db: Path, form: str, out: Path | None, *
     else:
         target = out or Path(FORMATS[form].file)
         if target.suffix in _OTHERWISE_NAMED - {Path(FORMATS[form].file).suffix}:
-            what = "be a directory of CSV files" if FORMATS[form].is_directory else f"contain {form}"
-            message = f"`{target.name}` would {what}: choose another name, or another --format"
+            content = "be a directory of CSV files" if FORMATS[form].is_directory else f"contain {form}"
+            message = f"`{target.name}` would {content}: choose another name, or another --format"
             raise UsageError(message, option="--out")
         for path in reports.write_report(db, run, runs, form, target):
             print(f"written: {render.visible(str(path))}")
