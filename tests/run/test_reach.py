@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -151,3 +153,27 @@ def test_machines_saved_in_a_run_folder_are_loaded(tmp_path: Path) -> None:
     (tmp_path / "machines").write_text('[{"name": "a"}]')
     with pytest.raises(RunError, match="cannot read"):
         reach.load(tmp_path)
+
+
+SLOW_RESOLVER = """
+import socket, sys, time
+from pathlib import Path
+from zlang.run.executor import LocalExecutor
+from zlang.run.transport import reach, ssh
+from zlang.run.transport.machines import Machines
+
+numbers = socket.getaddrinfo
+socket.getaddrinfo = lambda *_, flags=0, **__: numbers(*_, flags=flags, **__) if flags else time.sleep(600)
+ssh._CONNECT = 0.2
+folder = Path(sys.argv[1])
+local, hosts = LocalExecutor("visit-0", folder), reach.changed({}, ["a=nowhere"]).values()
+with Machines(hosts, "visit-0", folder, local) as machines:
+    print(machines.connect()[0].message)
+"""
+
+
+def test_the_end_does_not_wait_for_a_resolver(tmp_path: Path) -> None:
+    """A resolver whose servers do not answer may take minutes."""
+    line = [sys.executable, "-c", SLOW_RESOLVER, str(tmp_path)]
+    done = subprocess.run(line, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("`a` (nowhere) cannot be reached: no answer\n", "")

@@ -10,10 +10,11 @@ import asyncio
 import itertools
 import math
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -74,7 +75,7 @@ class Machines:
         self._local_hosts = [reach.name for reach in reached if reach.is_local]
         self._here = {LOCAL, *self._local_hosts}
         self._machines = {reach.name: Machine(reach, run, variables) for reach in reached if not reach.is_local}
-        self._loop = asyncio.new_event_loop()
+        self._loop = _Loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="machines", daemon=True)
         self._used: dict[str, set[str]] = {}
         """The machines that have output for a directory of the run."""
@@ -472,6 +473,24 @@ def _streams(step: Step) -> list[dict[str, object]]:
 
 
 _HOW = "write [hosts.{0}] in zlang.toml, or add --reach {0}=USER@ADDRESS"
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """An event loop that resolves names in threads that the process does not wait for: a resolver may take minutes."""
+
+    async def getaddrinfo(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - as in the base class
+        """Resolve a name, as `socket.getaddrinfo`."""
+        result: Future[Any] = Future()
+
+        def resolve() -> None:
+            with suppress(InvalidStateError):  # nobody waits any more
+                try:
+                    result.set_result(socket.getaddrinfo(*args, **options))
+                except OSError as error:
+                    result.set_exception(error)
+
+        threading.Thread(target=resolve, name="resolver", daemon=True).start()
+        return await asyncio.wrap_future(result, loop=self)
 
 
 async def _all(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
