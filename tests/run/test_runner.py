@@ -524,6 +524,19 @@ def test_a_trial_whose_cleanup_fails_does_not_count(tmp_path: Path) -> None:
     assert outcomes(events) == ["measure: timed out after 30 s"]
 
 
+def test_a_full_disk_of_the_run_folder_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error of a write does not name its file."""
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    folder = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s")))
+    monkeypatch.setattr(runner, "sync_tree", fail)
+    assert refused(fake_run(folder, FakeExecutor()))[0] == (
+        f"the run cannot continue: no space left on device: {folder.path}"
+    )
+
+
 def test_a_failure_on_a_full_disk_stops_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run's resources are removed first: if that frees the disk, the trial itself caused the failure."""
     calls: list[tuple[Path, int]] = []

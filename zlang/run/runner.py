@@ -235,9 +235,9 @@ class _Run:
             if is_out_of_memory(error):
                 raise RunError("the run cannot continue: there is not enough memory", "free some memory") from error
             if isinstance(error, OSError):
-                message = f"the run cannot continue: {reason_of(error)}" + (
-                    f": {error.filename}" if error.filename else ""
-                )
+                is_full = error.errno in {errno.ENOSPC, errno.EDQUOT}
+                place = error.filename or (self.folder.path if is_full else "")  # a write names no file
+                message = f"the run cannot continue: {reason_of(error)}" + (f": {place}" if place else "")
                 raise RunError(message, "fix that, then type `zlang resume`") from error
             raise
         finally:
