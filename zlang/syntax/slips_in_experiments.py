@@ -72,6 +72,8 @@ def answer(stop: StopPlace) -> Correction | None:
     clause = next(reversed(re.findall(r"\b(expect|table|plot|where|find|repeat)\b", line)), "")
     if clause == "expect" and token.text in {"for", "when", "if"} and stop.expected.startswith("`name"):
         return "write the condition after the metric: `median(METRIC where FACTOR == LEVEL)`", None
+    if clause == "expect" and token.type == "NAME" and text[: stop.end].endswith(" overall"):
+        return "put the condition into brackets: `overall(CONDITION)`", None
     if clause == "expect" and token.text == "by" and stop.expected.startswith("`name"):
         return "remove `by` and what follows: each combination of the factors that it does not name is judged", None
     if clause in {"expect", "where"} and token.text in _COMPARATIVES and stop.expected.startswith("`name"):
