@@ -102,3 +102,24 @@ def test_a_level_of_a_factor_in_a_condition_stays_a_level() -> None:
     clause = resolved("expect median(read_iops where queue == reads) > 1000/s", "queue")
     assert isinstance(clause, Expectation)
     assert [part.value for part in parts(clause.term) if part.op == "value"] == ["reads", 1000]
+
+
+@pytest.mark.parametrize("condition", ["direct == on", "direct != off", "direct in [on]"])
+def test_a_switch_is_on_and_not_what_the_experiment_is_on(condition: str) -> None:
+    """The target depends on a factor, so the experiment's `on` is a column too."""
+    text = f"""
+import fio
+dir here {{ path = "." }}
+file small on here {{ size = 64MiB }}
+file large on here {{ size = 1GiB }}
+let target = small | large
+fio reads {{ rw = randread  direct = on | off }}
+experiment e {{ on = target  run = reads  expect median(read_iops where {condition}) > 1000/s }}
+"""
+    checked = check.program(Source("program.zexp", text), str)
+    assert checked.is_sound, [finding.message for finding in checked.findings]
+    (clause,) = checked.program.experiments["e"].clauses
+    assert isinstance(clause, Expectation)
+    assert [part.name for part in parts(clause.term) if part.op == "factor"] == ["direct"]
+    values = [part.value for part in parts(clause.term) if part.op == "value"]
+    assert values in ([True, 1000], [False, 1000])

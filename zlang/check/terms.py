@@ -28,7 +28,8 @@ def term(expressions: ClauseExpressions, node: tree.Expr) -> Term:
             listed = resolve(expressions.context, right, Type(element=_type_of(expressions, left)))
             return Term("in", (term(expressions, left), *_values(expressions, right, listed)))
         case tree.Binary(operator="==" | "!=" as operator, left=left, right=right) if _varies(expressions, node):
-            if expressions.may_be_word(left) and not expressions.may_be_word(right):
+            is_word = _is_word_of(expressions, left, right)
+            if is_word or (expressions.may_be_word(left) and not expressions.may_be_word(right)):
                 left, right = right, left
             return Term(operator, (term(expressions, left), _compared(expressions, left, right)))
         case tree.Binary(operator=operator, left=left, right=right) if _varies(expressions, node):
@@ -57,7 +58,16 @@ def _compared(expressions: ClauseExpressions, other: tree.Expr, node: tree.Expr)
     if type_ is not None and isinstance(node, tree.Name | tree.ListOf):
         if level := _level(type_, node) or _label_of_declared(expressions, type_, node):
             return Term("value", value=level)
-    return term(expressions, node) if _varies(expressions, node) else _constant(expressions, node, type_)
+    is_word = _is_word_of(expressions, node, other) or not _varies(expressions, node)
+    return _constant(expressions, node, type_) if is_word else term(expressions, node)
+
+
+def _is_word_of(expressions: ClauseExpressions, node: tree.Expr, other: tree.Expr) -> bool:
+    """Whether a name means a word that the other side can be, such as `on` beside a switch, and not a column."""
+    type_ = _type_of(expressions, other)
+    if type_ is None or type_.unknown or not isinstance(node, tree.Name):
+        return False
+    return type_.variant(str(node)) is not None or ("bool" in type_.scalars and str(node) in types.BOOLS)
 
 
 def _level(type_: Type, node: tree.Expr) -> str | None:
