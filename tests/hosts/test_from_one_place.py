@@ -104,6 +104,21 @@ def test_output_and_settings_of_a_login_shell_have_no_effect(zlang: Zlang, bed: 
         bed.on("host1", ": >/root/.bashrc")
 
 
+HOSTILE_DIRECTORIES = [
+    r"""/data/a $(touch /data/x)`touch /data/x`'"; touch /data/x #*?[a]\n\\ é%s-x&|<>!{a,b}~""",
+    "/data/-rf",
+    "/data/\t\x1b[31m",
+]
+
+
+@pytest.mark.parametrize("directory", HOSTILE_DIRECTORIES, ids=["shell", "option", "control characters"])
+def test_a_directory_is_never_a_command_or_an_option(zlang: Zlang, directory: str) -> None:
+    """The bed checks that nothing else is in /data afterwards."""
+    (zlang.at / "zlang.toml").write_text(HOSTS + f"[hosts.box]\nssh = 'host1'\ndirectory = {json.dumps(directory)}\n")
+    zlang.run(WHO.replace("/var/tmp", "."), "--yes")
+    assert zlang.rows("select host, valid from all_trials") == [{"host": "box", "valid": True}]
+
+
 def test_lanes_1_runs_one_machine_at_a_time(zlang: Zlang) -> None:
     (zlang.at / "zlang.toml").write_text(HOSTS)
     zlang.run(PROGRAM.replace("repeat = 2", "repeat = 1"), "--yes", "--lanes", "1", code=5)

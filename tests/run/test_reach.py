@@ -60,6 +60,7 @@ def test_an_address_is_no_option_and_no_command(text: str) -> None:
     [
         ("fe80::1", "write `[fe80::1]`, or `[fe80::1]:PORT`"),
         ("root@fe80::1%eth0", "write `root@[fe80::1%eth0]`, or `root@[fe80::1%eth0]:PORT`"),
+        ("[fe80::1%$(id)]", "write USER@HOST, USER@HOST:PORT, HOST, or [IPV6-ADDRESS]:PORT"),
         ("a:b:c", "write USER@HOST, USER@HOST:PORT, HOST, or [IPV6-ADDRESS]:PORT"),
     ],
 )

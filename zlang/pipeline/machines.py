@@ -36,7 +36,7 @@ def reached(checked: Checked, experiment: Experiment, options: Iterable[str] = (
     names = hosts_of(experiment)
     for option in options:
         name, equals, _ = option.partition("=")
-        if equals and name not in names:
+        if name and equals and name not in names:
             near = did_you_mean(name, names) or ("its hosts are " + ", ".join(names) if names else "omit `--reach`")
             raise RunError(f"`{experiment.name}` uses no host `{name}`", near)
     entries = reach.read(programs.directory(checked), options)

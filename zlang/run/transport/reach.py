@@ -164,12 +164,12 @@ def parse(text: str, where: str) -> Address:
 def _address_hint(text: str) -> str:
     """Return what to write in place of a text that is not an address; an IPv6 address needs brackets."""
     user, at, host = text.rpartition("@")
-    bare = host.strip("[]")
-    try:
-        ipaddress.IPv6Address(bare)
-    except ValueError:
-        return "write USER@HOST, USER@HOST:PORT, HOST, or [IPV6-ADDRESS]:PORT"
-    return f"write `{user}{at}[{bare}]`, or `{user}{at}[{bare}]:PORT`"
+    in_brackets = f"{user}{at}[{host.strip('[]')}]"
+    if ":" in host and re.fullmatch(_ADDRESS, in_brackets):
+        with suppress(ValueError):
+            ipaddress.IPv6Address(host.strip("[]"))
+            return f"write `{in_brackets}`, or `{in_brackets}:PORT`"
+    return "write USER@HOST, USER@HOST:PORT, HOST, or [IPV6-ADDRESS]:PORT"
 
 
 def require_different_machines(reached: Iterable[Reach]) -> None:
