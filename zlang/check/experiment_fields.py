@@ -51,7 +51,9 @@ _OTHER_WORDS = {
     **dict.fromkeys(("protocol", "flush"), "cache"),
     **dict.fromkeys(("monitor", "monitors", "counters"), "collect"),
     **dict.fromkeys(("settings", "tunables"), "with"),
-    **dict.fromkeys(("time_budget", "max_time", "deadline", "time_limit", "timeout"), "budget"),
+    **dict.fromkeys(
+        ("time_budget", "max_time", "deadline", "time_limit", "timeout", "max_runtime", "max_duration"), "budget"
+    ),
 }
 """The names of fields in other languages."""
 BASES = ("base", "extends", "inherits", "parent", "include", "template")

@@ -40,7 +40,7 @@ _CHOOSING = ("on", "with", "before", "run", "during", "collect", "cache")
 """The fields whose choices are factors, in the order of their columns."""
 _DEFAULTS = (("cache", "as_is"), ("design", "full"))
 """Defaults of fields: nothing is done about caches, and all points are measured."""
-_IN_CONDITIONS = {"cache": "as_is", "before": "none", "during": "none"}
+_IN_CONDITIONS = {"cache": "as_is", **dict.fromkeys(("before", "during", "with"), "none")}
 """The values in conditions of fields that an experiment does not have."""
 _NO_LOAD = "nothing"
 """The workload of an experiment that only looks at its target."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 
+from zlang.check.kind_declarations import COMMANDS
 from zlang.check.program import PLATFORMS
 from zlang.diagnostics import Code, Diagnostic
 from zlang.suggest import Hint, did_you_mean
@@ -96,6 +97,8 @@ def _unknown_actions(node: tree.KindDef, phases: Collection[str]) -> Iterator[Di
 
 def _missing_action(node: tree.KindDef) -> Iterator[Diagnostic]:
     needed = _MUST_HAVE.get(node.role.text)
+    if any(isinstance(item, tree.Field) and item.name.text in COMMANDS for item in node.items):
+        return  # the command that is meant is reported
     if needed and not any(action.name.text in needed and action.commands for action in _actions(node)):
         subject = f"the {node.role.text} `{node.name.text}`"
         yield Code.KIND_LACKS.at(node.name.span, what=subject, lacks=needed[0], hint=_example_of_action(needed[0]))

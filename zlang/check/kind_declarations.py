@@ -15,6 +15,11 @@ from zlang.syntax import tree
 
 Report = Callable[[Diagnostic], None]
 
+COMMANDS = {
+    **dict.fromkeys(("command", "commands", "script", "exec", "cmd"), "run"),
+    **{name: name for name in ("run", "watch", "look", "apply", "wrap", "create", "destroy")},
+}
+"""Words that are not fields of a kind but mean an action, and its name."""
 PASSING_ON = "extra"
 """The property of a kind that passes on options of the tool."""
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from zlang.check import remembered
 from zlang.check.expressions import constant, resolve, unknown
 from zlang.check.kind_actions import Readers, read_metrics, resolve_action
-from zlang.check.kind_declarations import PASSING_ON, Declared, Report, declared_in, is_field, is_on, names_in
+from zlang.check.kind_declarations import COMMANDS, PASSING_ON, Declared, Report, declared_in, is_field, is_on, names_in
 from zlang.check.kind_scope import CONTEXT, KindScope
 from zlang.check.lazy import LazyMapping
 from zlang.check.program import ABSENT, Assertion, Expr, Kind, KindAction, PropertyDef, Symbol
@@ -151,6 +151,8 @@ class _KindBuilder:
     def _report_unknown(self, field: tree.Word) -> None:
         candidates = ("doc", "writes", *_FIELDS, *FORMS)
         hint: str = did_you_mean(field.text, candidates) or "a kind has " + ", ".join(candidates)
+        if field.text in COMMANDS:
+            hint = f'write `{COMMANDS[field.text]} {{ sh "…" }}`'
         if field.text in {"option", "options"} and PASSING_ON in self.scope.nodes:
             hint = Hint(f"write `default {PASSING_ON} = …`", field.text, f"default {PASSING_ON}", is_safe=False)
         if field.text in self.scope.nodes:

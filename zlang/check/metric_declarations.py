@@ -19,7 +19,7 @@ from zlang.check.traits import TRAITS
 from zlang.diagnostics import Code, Diagnostic
 from zlang.metrics import COMBINED, Metric
 from zlang.record import Record
-from zlang.suggest import did_you_mean
+from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
 
 Report = Callable[[Diagnostic], None]
@@ -278,7 +278,9 @@ def _attributes(node: tree.MetricDecl, report: Report, names: tuple[str, ...]) -
     for item in node.attributes:
         if not isinstance(item, tree.Field) or item.name.text not in names:
             word = item.name if isinstance(item, tree.Field) else tree.Word(item.span, "this")
-            hint = did_you_mean(word.text, names) or "a metric has " + ", ".join(names)
+            is_source = word.text in {"file", "path", "source", "output"}
+            source = Hint("write `from`", word.text, "from", is_safe=False) if is_source else Hint("")
+            hint = source or did_you_mean(word.text, names) or "a metric has " + ", ".join(names)
             report(Code.UNKNOWN_PROPERTY.at(word.span, kind="metric", name=word.text, hint=hint))
         elif item.name.text in expressions:
             report(Code.DUPLICATE.at(item.name.span, name=item.name.text))

@@ -20,6 +20,7 @@ ENTRIES = {
     "require": 'write `import "./lab.zexp"`',
     "source": 'write `import "./lab.zexp"`',
     "import": "write one module a line: `import MODULE`",
+    **dict.fromkeys(("existing", "external", "import_existing"), "write `given KIND NAME { … }`"),
     "terraform": "remove it: a program does not state its own version",
     **dict.fromkeys(
         ("insert", "create", "update", "delete", "drop"), "`zlang sql` queries results; a program cannot change them"

@@ -37,6 +37,8 @@ SLIPS = (
     values.within_brackets,
     experiments.condition_after,
     experiments.answer,
+    experiments.field_by_level,
+    experiments.copy_of_experiment,
     experiments.property_after,
     experiments.search,
     values.schedule,

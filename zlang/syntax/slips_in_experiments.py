@@ -100,6 +100,21 @@ def answer(stop: StopPlace) -> Correction | None:
     return None
 
 
+def field_by_level(stop: StopPlace) -> Correction | None:
+    """A number of replicates for each level in the syntax of a mapping, or fields that vary together with commas."""
+    token, text = stop.token, stop.text
+    if token.text in {"{", ":"} and _REPEAT_BEFORE.search(text, 0, token.start):
+        return "write a condition: `repeat = if cache == cold then 5 else 3`", None
+    if token.type == "COMMA" and _PAIRS_BEFORE.search(text, 0, token.start):
+        hint = "write a choice with `|`: `(a, b) = (1, 2) | (3, 4)`"
+        return hint, stop.fix(token.start, token.end, " |", is_safe=False)
+    if token.type == "NUMBER" and _DURATION_BEFORE.search(text, 0, token.start):
+        return "write their sum with one unit, such as `90min`", None
+    if article := _ARTICLE_BEFORE.search(text, 0, token.start):
+        return f"write `{article[1]} {token.text}`", stop.fix(article.start(2), token.start, "", is_safe=False)
+    return None
+
+
 def property_after(stop: StopPlace) -> Correction | None:
     """A property of a thing without braces: `during = hog at 30s`."""
     token, text = stop.token, stop.text
@@ -110,6 +125,17 @@ def property_after(stop: StopPlace) -> Correction | None:
     name = "at" if token.text == "after" else token.text
     written = f"{before[1]} {{ {name} = {value[1]} }}"
     return f"write properties in braces: `{written}`", stop.fix(before.start(1), value.end(), written, is_safe=False)
+
+
+def copy_of_experiment(stop: StopPlace) -> Correction | None:
+    """A copy of an experiment without braces, with another sign, or with a change of what it measures."""
+    token, text = stop.token, stop.text
+    line = text[text.rfind("\n", 0, token.start) + 1 : token.start]
+    if _COPY_BEFORE.search(line) and (stop.expected == "`{`" or token.text in {"|", "+", "&"}):
+        return "write `experiment NAME = BASE with { … }`", None
+    if token.text == "on" and (changed := _PART_OF_FIELD.match(text, token.start)):
+        return f"declare what it is on, `let NAME = TARGET with {{ {changed[1]} = … }}`, and write `on = NAME`", None
+    return None
 
 
 def search(stop: StopPlace) -> Correction | None:
@@ -243,6 +269,12 @@ def word(stop: StopPlace) -> Correction | None:
     return None
 
 
+_REPEAT_BEFORE = re.compile(r"\brepeat[ \t]*=[ \t]*\w*[ \t]*\Z")
+_PAIRS_BEFORE = re.compile(r"\([\w, \t]+\)[ \t]*=[ \t]*\([^()\n]*\)[ \t]*\Z")
+_DURATION_BEFORE = re.compile(r"=[ \t]*\d+(?:ns|us|ms|s|min|m|h|d)[ \t]+\Z")
+_ARTICLE_BEFORE = re.compile(r"\b(is(?:[ \t]+not)?)[ \t]+(an?[ \t]+)\Z")
+_COPY_BEFORE = re.compile(r'\bexperiment[ \t]+\w+[ \t]*=[ \t]*\w+(?:[ \t]+with[ \t]+"[^"\n]*")?[ \t]*\Z')
+_PART_OF_FIELD = re.compile(r"on\.(\w+)[ \t]*=(?!=)")
 _COMPARATIVES = {
     *("faster", "slower", "higher", "lower", "greater", "less", "more", "larger", "smaller", "better", "worse"),
     *("exceeds", "above", "below", "over", "under", "equals", "at", "within"),

@@ -52,6 +52,9 @@ def part_of_kind(stop: StopPlace) -> Correction | None:
     if token.type == "STRING" and (metric := _METRIC_OF_TEXT.search(line)):
         hint = f'say how it is found: `metric {metric[1]}: {metric[2]} = regex "…"`, `json "…"` or `csv "…"`'
         return hint, stop.fix(token.start, token.start, "regex ", is_safe=False)
+    if token.text == "(" and _FINDER_BEFORE.search(line):
+        hint = 'write where the number is found without parentheses: `regex "…"`'
+        return hint, stop.fix(token.start, token.end, " ", is_safe=False)
     if token.type == "STRING" and (reader := _READER_BEFORE.search(line)):
         if reader[1] in {"csv", "json", "regex"}:
             time = _TIME_OF_READER.match(text, token.end)
@@ -81,4 +84,5 @@ _NEEDS_BEFORE = re.compile(r"\bneeds[ \t]+(\w+(?:[ \t]*\|[ \t]*\w+)*)\s*\Z")
 _ACTION_BEFORE = re.compile(r"[ \t{][a-z]\w*[ \t]*\{[ \t]*\Z")
 _METRIC_OF_TEXT = re.compile(r"\bmetric[ \t]+(\w+)[ \t]*:[ \t]*(\w+)[ \t]*=[ \t]*\Z")
 _READER_BEFORE = re.compile(r"\breads[ \t]+(\w+)[ \t]+\Z")
+_FINDER_BEFORE = re.compile(r"\bmetric\b[^\n{}]*=[ \t]*(?:regex|json|csv|hdr)[ \t]*\Z")
 _METRIC_BEFORE = re.compile(r"\bmetric[ \t]+\Z")
