@@ -29,12 +29,12 @@ from zlang.files import (
 )
 from zlang.plan import wire
 from zlang.plan.plan import Plan
-from zlang.run import findings, journal, outputs, places, processes, seal
+from zlang.run import journal, outputs, places, processes, seal
 from zlang.run.events import Session
 
 _LONGEST_NAME = 40
 _LONGEST_PATH = 8192
-_UNBEGUN = frozenset({"armed", "directory", findings.FILE, "lock", "machines", "plan.sh", "source"})
+_UNBEGUN = frozenset({"armed", "directory", places.FINDINGS, "lock", "machines", "plan.sh", "source"})
 """Everything that a folder can contain before its plan, except files that are being written."""
 _RUN = re.compile(r"[a-z0-9-]{1,100}")
 _FIRST = frozenset({"lock", "source"})

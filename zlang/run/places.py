@@ -7,6 +7,9 @@ from pathlib import Path
 from zlang.errors import RunError
 from zlang.suggest import did_you_mean
 
+FINDINGS = "findings.json"
+"""The file in a run folder with the findings about the experiment on the machine that ran it."""
+
 
 def every(runs: Path) -> list[Path]:
     """All run folders in a directory, by name; absolute."""

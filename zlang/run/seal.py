@@ -20,10 +20,10 @@ from pathlib import Path
 
 from zlang.errors import RunError, reason_of
 from zlang.files import open_regular, read_regular, remove_abandoned_files, replace_file, sync_directory
-from zlang.run import findings
+from zlang.run.places import FINDINGS
 
 FILE = "seal"
-_SEALED = ("plan.jsonl", "directory", "armed", "machines", findings.FILE)
+_SEALED = ("plan.jsonl", "directory", "armed", "machines", FINDINGS)
 FILES = (*_SEALED, FILE)
 """The seal of a folder, and the files that it covers."""
 _NEWER = _SEALED[3:]
