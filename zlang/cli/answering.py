@@ -31,15 +31,16 @@ _MARKS = {"pass": "✓", "fail": "✗", "inconclusive": "?"}
 
 def expect(run: str | None, db: Path, against: str | None, *, as_json: bool) -> int:
     """Judge the expectations of a run again."""
-    judged = results.judge(db, run, against)
-    if as_json:
-        for item in judged:
-            print(json.dumps(_as_json(item)))
-    elif judged:
-        verdicts(judged)
-    else:
-        print("the experiment has no `expect`; add one: `expect median(METRIC) > LIMIT`", file=sys.stderr)
-    result_notes.warn_of_damage(db, run, *([against] if against else []))
+    with results.asking(db):
+        judged = results.judge(db, run, against)
+        if as_json:
+            for item in judged:
+                print(json.dumps(_as_json(item)))
+        elif judged:
+            verdicts(judged)
+        else:
+            print("the experiment has no `expect`; add one: `expect median(METRIC) > LIMIT`", file=sys.stderr)
+        result_notes.warn_of_damage(db, run, *([against] if against else []))
     return exit_code(judged)
 
 
@@ -100,12 +101,13 @@ def _as_json(judged: Judged) -> dict[str, object]:
 def table(clause: str | None, run: str | None, db: Path, form: str) -> int:
     """Print the tables of a run's experiment, or the default one if it has none; or the table of a clause."""
     words.form_of_rows(form)
-    tables = results.tables(db, run, clause)
-    if form == "table":
-        _tables(tables)
-    else:
-        _formatted(tables, form, is_one=clause is not None)
-    result_notes.warn_of_damage(db, run)
+    with results.asking(db):
+        tables = results.tables(db, run, clause)
+        if form == "table":
+            _tables(tables)
+        else:
+            _formatted(tables, form, is_one=clause is not None)
+        result_notes.warn_of_damage(db, run)
     return 0
 
 
@@ -133,16 +135,17 @@ def plot(
     clause: str | None, run: str | None, db: Path, out: Path | None, *, heat: bool = False, is_log: bool = False
 ) -> int:
     """Draw the plots of a run's experiment, or the one of a clause."""
-    drawings = results.plots(db, run, clause, as_fields=heat, is_log=is_log)
-    if not drawings:
-        metric, factor = results.example(db, run)
-        hint = f"add one: `plot {metric} over {factor}`; or type: zlang plot '{metric} over {factor}'"
-        raise RunError("the experiment has no `plot`", hint)
-    if out is not None:
-        results.write_plots(drawings, out)
-    else:
-        _plots(drawings)
-    result_notes.warn_of_damage(db, run)
+    with results.asking(db):
+        drawings = results.plots(db, run, clause, as_fields=heat, is_log=is_log)
+        if not drawings:
+            metric, factor = results.example(db, run)
+            hint = f"add one: `plot {metric} over {factor}`; or type: zlang plot '{metric} over {factor}'"
+            raise RunError("the experiment has no `plot`", hint)
+        if out is not None:
+            results.write_plots(drawings, out)
+        else:
+            _plots(drawings)
+        result_notes.warn_of_damage(db, run)
     return 0
 
 

@@ -25,8 +25,9 @@ def compare(pair: Sequence[str], by: str | None, run: str | None, metric: str | 
         raise UsageError(message, option="[A B]")
     if pair and by is None and run is not None:
         raise UsageError("two runs are compared; to compare levels of this run, add --by FACTOR", option="--run")
-    result, result_findings, others = results.compare(db, tuple(pair), by, run, metric)
-    result_notes.warn_of_damage(db, *results.compared_runs(db, tuple(pair), by, run))
+    with results.asking(db):
+        result, result_findings, others = results.compare(db, tuple(pair), by, run, metric)
+        result_notes.warn_of_damage(db, *results.compared_runs(db, tuple(pair), by, run))
     if form != "table":
         _formatted(result, result_findings, form)
         return 0
@@ -92,8 +93,9 @@ def _codes(result_findings: Sequence[ResultFinding]) -> str:
 def effects(run: str | None, metric: str | None, db: Path, form: str) -> int:
     """Print the sources of variance."""
     words.form_of_rows(form)
-    result, notes, result_findings, others = results.effects(db, run, metric)
-    result_notes.warn_of_damage(db, run)
+    with results.asking(db):
+        result, notes, result_findings, others = results.effects(db, run, metric)
+        result_notes.warn_of_damage(db, run)
     columns = ("metric", "effect", "share %", "df", "p", "tested against")
     shown = [
         (
@@ -137,8 +139,9 @@ def _chance(p: float | None) -> str:
 
 def findings(run: str | None, db: Path, *, as_json: bool) -> int:
     """Print the findings about a run; 1 if the project file denies one of their rules."""
-    result = results.findings(db, run)
-    result_notes.warn_of_damage(db, run)
+    with results.asking(db):
+        result = results.findings(db, run)
+        result_notes.warn_of_damage(db, run)
     for finding in result if as_json else ():
         lint = finding.lint
         print(
