@@ -110,6 +110,13 @@ def test_a_start_imports_nothing_heavy(command: str, example: str) -> None:
     assert example in out
 
 
+@pytest.mark.parametrize("words", [["status"], ["explain"], ["explain", "E101"]])
+def test_a_short_answer_imports_nothing_heavy(words: list[str]) -> None:
+    """What orjson imports takes 8 ms: `dataclasses` with `inspect`, `datetime` and `uuid`."""
+    expression = f"sorted({HEAVY | {'inspect', 'orjson'}!r} & sys.modules.keys())"
+    assert output_of_start(words, expression)[1].endswith("[]\n")
+
+
 @pytest.mark.parametrize(
     "words", [["check", "--format=json"], ["plan", "--trials", "--seed", "7"], ["explain"], ["status"]]
 )

@@ -12,7 +12,6 @@ the output of a command about results.
 
 from __future__ import annotations
 
-import inspect
 import re
 import shlex
 import sys
@@ -220,8 +219,8 @@ def _text(code: Explained) -> str:
 
 
 def _docstring(find: object) -> str:
-    title, _, remaining = inspect.cleandoc(find.__doc__ or "").partition("\n")
-    return f"# {title.rstrip('.')}\n{remaining}\n"
+    title, _, remaining = (find.__doc__ or "").partition("\n")
+    return f"# {title.rstrip('.')}\n{textwrap.dedent(remaining).rstrip()}\n"
 
 
 def page(code: Explained) -> Page:

@@ -10,11 +10,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from zlang.errors import RunError
-from zlang.frozen import frozen
+from zlang.frozen import frozen, replace
 from zlang.report.clauses import primary
 from zlang.report.formulas import Trials
 from zlang.report.summary import Cell, TableColumn, cells

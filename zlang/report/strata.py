@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 
-from zlang.frozen import frozen
+from zlang.frozen import frozen, replace
 from zlang.report import ratios
 from zlang.report.ratios import Ratio
 from zlang.report.summary import Cell

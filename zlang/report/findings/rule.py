@@ -7,11 +7,11 @@ data with a finding, and data without one (`zlang/report/findings/examples.py` d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import starmap
 
 from zlang.diagnostics import Lint, Severity
+from zlang.frozen import frozen
 from zlang.lint.after import AFTER
 from zlang.report.design import Design
 
@@ -23,7 +23,7 @@ OF_TIME = "_of_time"
 """The suffix that turns the meaning of a percentile of operations into one of time."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MeasuredTrial:
     """A trial that counts, with its levels as people write them.
 
@@ -54,7 +54,7 @@ def _of_meaning(names: tuple[str, ...], meaning: str) -> tuple[tuple[str, str], 
     return tuple((way, name) for name in names for way, _, own in (name.partition("."),) if own == meaning)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Results:
     """The results of a run: its trials by one metric (`design`) and by all metrics and traits (`trials`).
 
@@ -68,7 +68,7 @@ class Results:
     of_passes: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResultFinding:
     """A finding about results, in one sentence."""
 
@@ -84,7 +84,7 @@ class ResultFinding:
 Find = Callable[[Results], Iterator[str]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResultRule:
     """A rule about results."""
 
