@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import pairwise
 
 from zlang.check.questions import FactorRef, Plot
 from zlang.check.types import SCALARS
@@ -31,6 +32,8 @@ MISSING = "the libraries that draw plots are not installed"
 TO_INSTALL = "pip install 'zlang[plots]'"
 _DODGE = 0.015
 """The part of the axis between neighbouring lines, so their intervals do not overlap."""
+_MOST_OF_GAP = 0.6
+"""The part of the distance between two levels over which the points of one level may spread."""
 LATENCY = "latency"
 
 
@@ -202,9 +205,16 @@ def is_logarithmic(levels: Sequence[Cell]) -> bool:
     return all(math.log2(number / numbers[0]).is_integer() for number in numbers)
 
 
-def line_offset(place: int, lines: int, span: float) -> float:
-    """The offset of a line from the middle of all lines, so that their error bars do not overlap."""
-    return (place - (lines - 1) / 2) * _DODGE * span
+def line_offsets(lines: int, places: Sequence[float]) -> list[float]:
+    """The offset of each line from the middle of all, so that error bars do not overlap.
+
+    `places` are those of the levels on the axis, ascending; the points of a level stay far from those of the next one.
+    """
+    if len(places) < 2:  # noqa: PLR2004 - one place has no length
+        return [0.0] * lines
+    nearest = min(after - before for before, after in pairwise(places))
+    step = min(_DODGE * (places[-1] - places[0]), _MOST_OF_GAP * nearest / lines)
+    return [(n - (lines - 1) / 2) * step for n in range(lines)]
 
 
 def on_axis(over: FactorRef, level: Cell) -> str:

@@ -68,12 +68,12 @@ def _picture(plotext: Library, drawn: Drawn, picture: Picture, width: int, *, is
     figure.legend(active=False)  # it would cover what is drawn there
     names = []
     every = {name: i for i, name in enumerate(drawing.lines_of(drawn))}
+    beside = drawing.line_offsets(len(every), sorted(places.values()) if drawn.form is Form.LINES else ())
     for name, line in picture.lines.items():
         i = every[name]
         colour = COLOURS[i % len(COLOURS)] if is_coloured else None
         mark = MARKS[i % len(MARKS)]
-        beside = drawing.line_offset(i, len(every), span) if drawn.form is Form.LINES else 0.0
-        points = [(places[level] + beside, result) for level, result in line]
+        points = [(places[level] + beside[i], result) for level, result in line]
         form = Form.POINTS if drawing.has_bars(drawn) else drawn.form
         _draw_line(plotext, points, up.place, (mark, colour), form)
         line_shown = f"{mark} {name}"
@@ -84,7 +84,8 @@ def _picture(plotext: Library, drawn: Drawn, picture: Picture, width: int, *, is
     figure.label(unit, "y")
     marked = _marks_with_events(drawn, picture, places, span * _NEAR_MARK)
     figure.ruler("x").ticks([place for place, _ in marked], [label for _, label in marked])
-    figure.ruler("x").lim(first - _MARGIN * span, last + _MARGIN * span)
+    margin = max(_MARGIN * span, 2 * max(beside, default=0.0))
+    figure.ruler("x").lim(first - margin, last + margin)
     marks = up.marks()
     figure.ruler("y").lim(up.place(up.least), up.place(up.most))
     figure.ruler("y").ticks([math.log10(n) if up.is_log else n for n in marks], [f"{n:,.10g}" for n in marks])

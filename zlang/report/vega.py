@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -43,8 +44,10 @@ _LEGEND, _LEGEND_OF_PHONE = 420, 300
 """The width of a legend in pixels, and on a phone."""
 _SYMBOL, _LETTER = 30, 6.5
 """The width of a symbol of a legend with its margin, and of a letter."""
-_AXIS = 80
-"""The letters below a picture."""
+_AXIS = 55
+"""The letters below a picture that is half as wide as a page."""
+_SHORT = 6
+"""The letters below each bar for which there is always room."""
 _APART = {"scale": {"color": "independent", "shape": "independent"}}
 """Independent scales for plots that are stacked."""
 _FEWEST_DECADES = 2
@@ -268,22 +271,26 @@ def _rounded(value: float) -> float:
 
 def _places_beside(drawn: Drawn) -> Callable[[str, Cell], float] | None:
     """A function that shifts the points of a line sideways from those of other lines; None if none are shifted."""
+    offsets = _offsets(drawn)
+    is_log = drawing.is_logarithmic([row[0] for row in drawn.rows])
+    return (lambda name, level: _rounded(_moved(level, offsets[name], is_log=is_log))) if offsets else None
+
+
+def _offsets(drawn: Drawn) -> dict[str, float]:
+    """The distance of each line from the middle of all, in powers of two on a logarithmic axis; empty if it is zero."""
     levels = drawing.sorted_levels([row[0] for row in drawn.rows])
-    numbers = [level for level in levels if isinstance(level, int | float)]
-    lines = {name: i for i, name in enumerate(drawing.lines_of(drawn))}
-    if drawn.form is not Form.LINES or not drawing.is_number(drawn.plot.over, levels):
-        return None
-    if len(lines) < 2 or len(numbers) < 2:  # noqa: PLR2004 - beside what?
-        return None
-    is_log = drawing.is_logarithmic(levels)
-    span = math.log2(numbers[-1] / numbers[0]) if is_log else numbers[-1] - numbers[0]
+    lines = drawing.lines_of(drawn)
+    if drawn.form is not Form.LINES or len(lines) < 2 or not drawing.is_number(drawn.plot.over, levels):  # noqa: PLR2004
+        return {}
+    place_of = math.log2 if drawing.is_logarithmic(levels) else float
+    places = [place_of(level) for level in levels if isinstance(level, int | float)]
+    return dict(zip(lines, drawing.line_offsets(len(lines), places), strict=True)) if len(places) > 1 else {}
 
-    def at(name: str, level: Cell) -> float:
-        beside = drawing.line_offset(lines[name], len(lines), span)
-        place = float(level) if isinstance(level, int | float) else 0.0
-        return _rounded(place * 2**beside if is_log else place + beside)
 
-    return at
+def _moved(level: Cell, beside: float, *, is_log: bool) -> float:
+    """A place on the axis beside a level."""
+    place = float(level) if isinstance(level, int | float) else 0.0
+    return place * 2**beside if is_log else place + beside
 
 
 def _fields(
@@ -322,7 +329,7 @@ def _x_axis(drawn: Drawn) -> dict[str, object]:
     places = [_place(drawn, level) for level in levels]
     axis: dict[str, object] = {"field": "over", "title": over.name}
     if not drawing.is_number(over, levels):
-        labels = {"labelAngle": 0, "labelExpr": _in_lines([str(place) for place in places])}
+        labels = _labels_below_bars([visible(str(place)) for place in places])
         return {**axis, "type": "nominal", "sort": None, "scale": {"domain": places}, "axis": labels}
     ends = {"domain": [places[0], places[-1]]} if len(places) > 1 else {}
     if over.name == LATENCY:
@@ -332,7 +339,10 @@ def _x_axis(drawn: Drawn) -> dict[str, object]:
     if drawn.form in {Form.CURVES, Form.POINTS}:
         scale = {**ends, "zero": False, "padding": 10}
         return {**axis, "type": "quantitative", "scale": scale, "axis": {"tickMinStep": 1}}
-    kind = {"type": "log", "base": 2} if drawing.is_logarithmic(levels) else {"type": "linear", "zero": False}
+    is_log = drawing.is_logarithmic(levels)
+    kind = {"type": "log", "base": 2} if is_log else {"type": "linear", "zero": False}
+    beside = max(_offsets(drawn).values(), default=0.0)
+    ends = {"domain": [_moved(levels[n], m, is_log=is_log) for n, m in ((0, -beside), (-1, beside))]} if ends else {}
     ticks = {"values": levels, "labelExpr": _labels(over, levels), "labelOverlap": "greedy", "labelSeparation": 6}
     return {**axis, "type": "quantitative", "scale": {**ends, **kind, "padding": 20}, "axis": ticks}
 
@@ -343,13 +353,22 @@ def _columns(names: Sequence[str]) -> int:
     return max(1, min(max(3, int(_LEGEND_OF_PHONE / width)), int(_LEGEND / width)))
 
 
-def _in_lines(names: Sequence[str]) -> str:
-    """The expression for labels below bars, in lines as wide as a bar."""
+def _labels_below_bars(names: Sequence[str]) -> dict[str, object]:
+    """The labels of an axis of words: in lines as wide as a bar, or aslant if a word is wider."""
     import orjson
 
-    width = max(8, _AXIS // len(names))
-    lines = {name: textwrap.wrap(name, width, break_long_words=False) or [name] for name in map(visible, names)}
-    return f"{orjson.dumps(lines).decode()}[datum.label] || datum.label"
+    room = _AXIS // len(names)
+    lines = {name: _in_lines(name, max(_SHORT, room)) for name in names}
+    if max(len(line) for several in lines.values() for line in several) > max(_SHORT, room):
+        return {"labelAngle": -35, "labelLimit": 220}
+    return {"labelAngle": 0, "labelExpr": f"{orjson.dumps(lines).decode()}[datum.label] || datum.label"}
+
+
+def _in_lines(name: str, width: int) -> list[str]:
+    """A name in lines, broken at spaces, hyphens and after `=`."""
+    parts = re.sub(r"=(?=\S)", "=\t ", name)
+    wrapped = textwrap.wrap(parts, width, break_long_words=False, expand_tabs=False, replace_whitespace=False)
+    return [line.replace("\t ", "").replace("\t", "") for line in wrapped] or [name]
 
 
 def _decades(least: Cell, most: Cell) -> list[float]:
