@@ -135,11 +135,13 @@ class Account(Generic[V]):
 
     def _has_unknown(self, attempt: Attempt) -> bool:
         """Whether a later attempt at the same trial left files, and the journal does not name that attempt."""
-        place = self.folder.path / attempt.place
+        place = attempt.place
         try:
-            names = os.listdir(place)  # noqa: PTH208 - runs for every trial, and names are enough
-            unknown = [name for name in names if f"{attempt.place}/{name}" not in self.state.outs]
-            later = [place / name for name in unknown if _number(name) > _number(Path(attempt.out).name)]
+            names = os.listdir(f"{self.folder.path}/{place}")  # noqa: PTH208 - runs for every trial: names are enough
+            unknown = [name for name in names if f"{place}/{name}" not in self.state.outs]
+            later = [
+                self.folder.path / place / name for name in unknown if _number(name) > _number(Path(attempt.out).name)
+            ]
             return any(path.is_dir() and any(path.iterdir()) for path in later)
         except OSError:
             return False

@@ -131,7 +131,8 @@ class RunRows:
         if verdict is not None and attempt is not None:
             own = {**self.named, "trial": trial.identity, "replicate": trial.replicate}
             series_rows.add(lines, own, trial, verdict)
-            for log in logs.of_attempt(self._inside(attempt.out)) if not attempt.is_packed else ():  # those have none
+            # Packed files have no logs. The directory is not a link, or there would be no verdict.
+            for log in logs.of_attempt(self.folder.path / attempt.out) if not attempt.is_packed else ():
                 lines.add(logs.FILES, {**own, **log})
             if self.sequential is None:
                 streams = tuple(stream._replace(latency=()) for stream in verdict.streams)
