@@ -88,6 +88,14 @@ def test_no_more_is_written_than_a_device_is_to_bear(zlang: Zlang) -> None:
     assert zlang("run", name, "--wear").code == 0
 
 
+def test_no_more_is_written_than_a_directory_has_space_for(zlang: Zlang) -> None:
+    name = zlang.program(WRITES.replace("1MiB", "100TiB"))
+    refused = zlang("run", name, code=1)
+    assert "dir here would need 100 TiB" in refused.err
+    assert "are free" in refused.err
+    assert zlang.names() == {"program.zexp"}
+
+
 def test_plan_steps_are_exactly_what_run_executes(zlang: Zlang) -> None:
     """Every command of `plan --steps` is carried out, byte for byte and in this order."""
     name = zlang.program(WRITES)

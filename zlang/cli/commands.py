@@ -249,7 +249,9 @@ def run(
         int | None, typer.Option("--only", metavar="N", parser=read_number, help="run only this trial")
     ] = None,
     limit: Limit = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask for confirmation")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="do not ask for confirmation, even if the space is too small")
+    ] = False,
     failed: Annotated[
         bool, typer.Option("--failed", help="measure the failed trials of the latest run of this program again")
     ] = False,

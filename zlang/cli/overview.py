@@ -223,7 +223,7 @@ def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
         parts += [f"{wording.measured(free[device], 'bytes')} free"] if device in free else []
         print(f"  {visible(device)}: {', '.join(parts)}")
         if space and device in free and space > free[device]:
-            print("    this exceeds the free space")
+            print("    this exceeds the free space, so `run` asks for --yes")
     if estimate.unknown_bytes:
         unknown = round(estimate.unknown_bytes)
         print(f"  not included: what {words.setups_and_trials(unknown)} write{'s' if unknown == 1 else ''}")

@@ -170,6 +170,8 @@ def _run_one(prepared: _Prepared, runs_dir: Path, db: Path, wishes: Wishes, lane
     expected = costs.estimate(planned, db, result)
     if not wishes.wear:
         costs.require_endurance(header, expected, 1 if only is None else 1 / header.trials)
+    if remaining and not wishes.yes:
+        costs.require_space(header, expected)
     _require_budget(planned, db, expected, result if only is None else None)
     if remaining:
         _confirm(remaining, header, yes=wishes.yes)

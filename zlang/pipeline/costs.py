@@ -92,6 +92,16 @@ def require_endurance(header: Header, expected: PlanEstimate, share_of: float = 
             raise RunError(f"{share} {device.name}", "to do it anyway, pass --wear; or write less data, or less often")
 
 
+def require_space(header: Header, expected: PlanEstimate) -> None:
+    """Raise RunError if a directory of this machine has less free space than the plan needs there."""
+    from zlang.report.wording import measured
+
+    for device, available in free(header).items():
+        if (needed := expected.space.get(device, 0)) > available:
+            message = f"{device} would need {measured(needed, 'bytes')}, and {measured(available, 'bytes')} are free"
+            raise RunError(message, "write less data; or pass --yes if its file system will compress them")
+
+
 def fitting_budget(
     planned: Planned, db: Path, expected: PlanEstimate, but: Container[str] = ()
 ) -> list[tuple[str, float]] | None:
