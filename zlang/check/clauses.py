@@ -10,14 +10,17 @@ from collections.abc import Callable, Iterable
 
 from zlang.check import phases, questions, ratios_expected, types
 from zlang.check.clause_expressions import ClauseExpressions, is_aggregate, one_line, quoted, which_of
+from zlang.check.derived_columns import DerivedColumn
 from zlang.check.expressions import resolve
+from zlang.check.factors import FirstLevels
+from zlang.check.measured import MOST_LEVELS
 from zlang.check.program import Expr, FactorDef
 from zlang.check.questions import FactorRef, Measure, Term
 from zlang.check.scope import Scope
 from zlang.check.terms import term
 from zlang.check.traits import TRAITS
 from zlang.check.typed import resolve_condition, resolve_typed
-from zlang.check.values import show
+from zlang.check.values import cell, show
 from zlang.check.vocabulary import Vocabulary
 from zlang.diagnostics import Code, Diagnostic
 from zlang.frozen import replace
@@ -42,6 +45,7 @@ def resolve_clause(
     if clauses.expressions.is_wrong:
         return None
     _warn_of_absent_metrics(clause, words, report)
+    _warn_of_absent_levels(clause, clauses.expressions, report)
     if isinstance(clause, tree.PlotClause) and isinstance(made, questions.Plot) and made.over.name == "second":
         for measure in clause.measures if not made.over.paths else ():
             if hint := words.without_samples.get(str(measure)):
@@ -82,6 +86,34 @@ def _warn_of_absent_metrics(
     for part in tree.parts(node):
         if isinstance(part, tree.Name) and str(part) in words.never:
             report(_absent_metric(part, words))
+
+
+def _warn_of_absent_levels(
+    clause: tree.Clause, expressions: ClauseExpressions, report: Callable[[Diagnostic], None]
+) -> None:
+    """Report conditions of aggregates that compare a factor with a number or a text that it has in no trial."""
+    for call in tree.parts(clause):
+        if not isinstance(call, tree.Call) or call.where is None or expressions.is_of_other(call):
+            continue
+        for node in tree.parts(call.where):
+            if not isinstance(node, tree.Binary) or node.operator not in {"==", "!="}:
+                continue
+            left, right = node.left, node.right
+            if not isinstance(left, tree.Name) or isinstance(right, tree.Name):  # a word is compared with known words
+                continue
+            levels, column = _levels(left, expressions.words), expressions.column(left)
+            other = resolve(expressions.context, right, column.type).value({}) if levels and column else None
+            if isinstance(other, Quantity | str) and cell(other) not in levels:
+                hint = f"no trial has this value of `{left}`; `zlang plan` shows its levels"
+                report(Code.UNUSED_WHERE.at(node.span, hint=hint))
+
+
+def _levels(node: tree.Name, words: Vocabulary) -> set[object]:
+    """Return the levels of a factor in all trials, as the store keeps them; none if they are too many or unknown."""
+    if isinstance(derived := words.derived(node), DerivedColumn):
+        return {each.value for each in derived.ref.values}
+    points = [(column.value, {column.axis: level}) for column in words.find(node.path) for level in range(column.size)]
+    return {cell(value.value(FirstLevels(levels))) for value, levels in points} if len(points) <= MOST_LEVELS else set()
 
 
 def _absent_metric(node: tree.Name, words: Vocabulary) -> Diagnostic:
