@@ -92,7 +92,7 @@ TRAITS = {
     "second_cache": KnownTrait(BOOL, "whether a device is a second level of its cache"),
     "feeds_second": KnownTrait(BOOL, "whether data may enter the second level of its cache"),
     "holds": KnownTrait(SIZE, "how many bytes of data it has; 0 if unknown", is_planned=True),
-    "occupies": KnownTrait(SIZE, "how many bytes it occupies in the resource beneath it at first", is_planned=True),
+    "occupies": KnownTrait(SIZE, "how many bytes it occupies in the resource beneath it", is_planned=True),
     "needs_below": KnownTrait(SIZE, "how many bytes the thing beneath it must have at least"),
     "bandwidth": KnownTrait(RATE, "the stated rate of sequential writes to it", is_planned=True),
     "endurance": KnownTrait(SIZE, "how many bytes an experiment may write to it, as stated", is_planned=True),

@@ -99,7 +99,7 @@ def require_space(header: Header, expected: PlanEstimate) -> None:
     for device, available in free(header).items():
         if (needed := expected.space.get(device, 0)) > available:
             message = f"{device} would need {measured(needed, 'bytes')}, and {measured(available, 'bytes')} are free"
-            raise RunError(message, "write less data; or pass --yes if its file system will compress them")
+            raise RunError(message, "write less data; or pass --yes if they are compressed there, or sparse")
 
 
 def fitting_budget(
