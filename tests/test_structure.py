@@ -80,7 +80,7 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def output_of_start(words: list[str], expression: str) -> tuple[str, str]:
+def output_of_start(words: list[str], expression: str, at: Path = ROOT) -> tuple[str, str]:
     """Return the output of a command, whose standard error has its exit code and the value of an expression."""
     program = (
         f"import sys; from zlang.cli.app import guarded; code = guarded({words!r}); "
@@ -88,7 +88,7 @@ def output_of_start(words: list[str], expression: str) -> tuple[str, str]:
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
-        cwd=ROOT,
+        cwd=at,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
@@ -111,10 +111,10 @@ def test_a_start_imports_nothing_heavy(command: str, example: str) -> None:
 
 
 @pytest.mark.parametrize("words", [["status"], ["explain"], ["explain", "E101"]])
-def test_a_short_answer_imports_nothing_heavy(words: list[str]) -> None:
+def test_a_short_answer_imports_nothing_heavy(words: list[str], tmp_path: Path) -> None:
     """What orjson imports takes 8 ms: `dataclasses` with `inspect`, `datetime` and `uuid`."""
     expression = f"sorted({HEAVY | {'inspect', 'orjson'}!r} & sys.modules.keys())"
-    assert output_of_start(words, expression)[1].endswith("[]\n")
+    assert output_of_start(words, expression, tmp_path)[1].endswith("[]\n")
 
 
 @pytest.mark.parametrize(

@@ -268,7 +268,7 @@ def test_no_space_for_some_of_the_data(zlang: Zlang) -> None:
     (zlang.at / "small").mkdir()
     text = SLOW.replace('path = "."', 'path = "small"').replace("1MiB", "1MiB | 64MiB")
     text = text.replace("repeat = 2", "repeat = 1").replace("cache = cold", "cache = as_is")
-    ended = in_memory(zlang, "8m", "run", zlang.program(text))
+    ended = in_memory(zlang, "8m", "run", zlang.program(text), "--yes")
     assert ended.returncode == 1
     assert "2 of 4 trials count" in ended.stdout
     failed = zlang.rows("select why_not from all_trials where not valid")
