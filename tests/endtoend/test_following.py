@@ -64,7 +64,9 @@ def test_trials_are_shown_as_they_begin_and_end(zlang: Zlang, program: Path) -> 
         assert f"{option}: median rate 12,345 (n = 1)" in text
         assert f"{option}: median rate 12,345 (n = 2)" in text
     assert re.search(rf" 2 of 6 trials, [\d.]+ s left; now: {LONGER} ", text)
-    assert re.search(r" 4 of 6 trials, [\d.]+ s left; now: broken trial 5 does not count: measure: exited with 3 ", text)
+    assert re.search(
+        r" 4 of 6 trials, [\d.]+ s left; now: broken trial 5 does not count: measure: exited with 3 ", text
+    )
     assert text.endswith(f" {zlang.folder().name}: 6 of 6 trials, finished")
     assert zlang("status", "--follow").out.splitlines() == [
         f"{LONG}: median rate 12,345 (n = 2)",
