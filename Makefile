@@ -133,7 +133,8 @@ coverage: $(VENV)/dev.done
 
 # Of each stage what takes little processor time, and nothing that mounts, attaches or is root.
 SLOW := tests/syntax/test_robust.py tests/plan/test_survey.py tests/run/test_foreign.py tests/run/test_sequential.py tests/space/test_space.py \
-        tests/plan/test_alone_in_a_list.py tests/plan/test_events.py tests/run/test_agent.py tests/run/test_local.py tests/errors/test_errors.py
+        tests/plan/test_alone_in_a_list.py tests/plan/test_events.py tests/plan/test_groups.py tests/plan/test_planned_streams.py \
+        tests/plan/test_used_kinds.py tests/plan/test_wrappers.py tests/run/test_agent.py tests/run/test_local.py tests/errors/test_errors.py
 quick: $(VENV)/dev.done
 	$(BIN)/ruff check --quiet
 	$(BIN)/mypy
