@@ -57,7 +57,7 @@ TRAITS = {
     "no_latencies": KnownTrait(BOOL, "whether it measures no latencies"),
     "written": KnownTrait(
         SIZE,
-        "how many bytes it writes, if an amount ends it; for a resource, to create it, without its data",
+        "how many bytes are written: by a workload that ends after an amount, or to create a resource without its data",
         is_planned=True,
     ),
     "preallocates": KnownTrait(BOOL, "whether it preallocates the blocks of a file before it writes them"),
