@@ -131,6 +131,9 @@ TRAITS = {
     "ignores_sync": KnownTrait(BOOL, "whether a sync may return before the data are on the device"),
     "ignores_direct": KnownTrait(BOOL, "whether I/O that bypasses the page cache still goes through its cache"),
     "copies_direct": KnownTrait(BOOL, "whether writes that bypass the page cache are copied to it first, one by one"),
+    "caches_compressed": KnownTrait(
+        BOOL, "whether reads of compressed data go through its cache, even if asked to bypass it"
+    ),
     "forces_direct": KnownTrait(BOOL, "whether all I/O bypasses its cache wherever possible"),
     "log_device": KnownTrait(BOOL, "whether synchronous writes first go to separate devices"),
     "remote": KnownTrait(BOOL, "whether the data are on a server, which has a cache of its own"),
