@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
+from collections.abc import Iterator
 from itertools import combinations, pairwise
 from pathlib import Path
 
@@ -11,7 +13,7 @@ import pytest
 
 from zlang.plan.plan import Action, Reader, Step
 from zlang.readers import fio, fio_intervals, streams
-from zlang.readers.reading import Reading
+from zlang.readers.reading import Histogram, Reading
 
 STEP = Step("measure", Action.MEASURE, "", "", 60)
 ARGUMENTS = {"logs": "logs", "runtime": 0}
@@ -137,6 +139,43 @@ def test_streams_of_different_length_have_figures_of_their_common_time(measured:
     assert "steady.read_lat_mean" in result.metrics
     (why,) = result.against
     assert why.startswith("stream bursts was measured for ")
+
+
+def test_logs_of_a_busy_machine_add_up_to_the_report(tmp_path: Path) -> None:
+    """Workers may log nothing of a direction, lines may be late or double, and a log may end in the middle of one."""
+    (tmp_path / "logs").mkdir()
+    begin = 1_795_423_760_000
+    for seed in range(300):
+        rng = random.Random(seed)
+        length = rng.choice([50, 300, 1000, 3000])
+        for kind in ("iops", "bw", "clat_hist"):
+            text = "".join(_lines_of_workers(rng, kind, begin, length))
+            torn = rng.random() < 0.15
+            (tmp_path / f"logs/stream1_{kind}.log").write_text(text[: rng.randrange(len(text) + 1)] if torn else text)
+        totals = {direction: rng.choice([0, 1, 40, 1800]) for direction in ("read", "write")}
+        metrics = {f"{direction}_ios": float(ios) for direction, ios in totals.items()}
+        metrics |= {f"{direction}_bytes": 4096.0 * ios for direction, ios in totals.items()}
+        latency = tuple(Histogram(f"{direction}_clat", {5000: ios}) for direction, ios in totals.items() if ios)
+        made = begin / 1000 + rng.choice([0, 0.09, 2])
+        report = Reading(metrics, latency=latency, window=(made, made + length / 1000))
+        intervals = fio_intervals.find(tmp_path / "logs", "stream1", report)
+        if intervals is not None:
+            cut = intervals.cut([intervals.whole]).metrics
+            assert {name: cut[name] for name in metrics} == pytest.approx(metrics, abs=0.01), seed
+            middle = sum(intervals.whole) / 2
+            assert intervals.cut([(intervals.whole[0], middle)]).metrics["read_ios"] <= totals["read"] + 0.01, seed
+
+
+def _lines_of_workers(rng: random.Random, kind: str, begin: int, length: int) -> Iterator[str]:
+    for _ in range(rng.randint(1, 4)):
+        t = begin
+        while (t := t + rng.choice([1, 100, 110, 140, 500])) <= begin + length + 200:
+            for direction in (0, 1):
+                value = rng.choice([0, 5, 300])
+                bins = ", ".join(["0"] * 600 + [str(value)] + ["0"] * 1255)
+                line = f"{t}, {direction}, 4096, {bins}" if kind == "clat_hist" else f"{t}, {value}, {direction}, 0, 0"
+                if rng.random() < 0.6:
+                    yield line + "\n"
 
 
 def test_logs_that_are_torn_are_not_believed(measured: Path, tmp_path: Path) -> None:

@@ -180,6 +180,7 @@ def _in_time(window: Window, rates: _Log, histograms: _Log) -> Window:
         for log, interval in ((rates, RESOLUTION), (histograms, _COUNTED))
         for workers in log.values()
         for own in workers
+        if own
     )
     late = max(0.0, window[0] - min(firsts, default=window[0]))
     return window[0] - late, window[1] - late
@@ -280,9 +281,9 @@ def _as_counted(
     result: list[_Work] = []
     last, carried = -1.0, 0
     for end, since_last in counts:
-        count = since_last + carried
-        carried = count if end <= begin else 0
-        if carried:
+        count, carried = since_last + carried, 0
+        if end <= begin:
+            carried = count
             continue
         inside: list[_Work] = []
         is_after_pause = False
