@@ -326,17 +326,20 @@ shell looks {
 }
 experiment limited { on = here  run = looks }
 """
-HELD_BACK = """
+HELD_BACK = '''
 import events
 import wrappers
 
 dir here { path = "/var/tmp/here" }
 shell looks {
-  command = "sleep 2; cd /sys/fs/cgroup/zlang-* && cat cpu.max && grep -c . cgroup.procs"
+  command = """
+    until cd /sys/fs/cgroup/zlang-* && grep -q . cgroup.procs; do sleep 0.1; done
+    cat cpu.max && grep -c . cgroup.procs
+  """
   writes  = off
 }
 experiment held_back { on = here  run = looks  during = hog { under = scope { cpu_max = 25% } } }
-"""
+'''
 
 
 @pytest.fixture
