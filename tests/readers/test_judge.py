@@ -15,6 +15,7 @@ from zlang.plan.plan import ALONE, Action, Fetch, Reader, Step
 from zlang.readers import outside, streams
 from zlang.readers.judge import judge
 from zlang.readers.reading import Histogram, Phase, Reading, StreamReading, Window
+from zlang.readers.registry import READERS
 
 MEASURE = samples.step("measure", "fio", "fio.json", jobs=1, runtime=1)
 
@@ -321,3 +322,9 @@ def test_a_histogram_is_the_same_from_another_process(bins: dict[int, int]) -> N
     received = pickle.loads(pickle.dumps(Histogram("read_clat", bins), pickle.HIGHEST_PROTOCOL))
     assert received == Histogram("read_clat", bins)
     assert list(map(type, received.bins.values())) == list(map(type, bins.values()))
+
+
+def test_a_reader_that_fails_names_its_file(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(READERS, "fio", lambda *_: {}["jobs"])
+    with pytest.raises(ValueError, match=r"^fio\.json: 'jobs'$"):
+        judge(samples.trial(MEASURE), out, None)

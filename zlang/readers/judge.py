@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from zlang.errors import reason_of
 from zlang.files import Place
 from zlang.plan.plan import ALONE, COUNTED, EACH, Action, Fetch, Reader, Step, Trial
 from zlang.readers import outside, shell, streams
@@ -178,13 +179,22 @@ def _clip_to_measurement(window: Window | None, measured: Sequence[Window]) -> W
 
 
 def _read(step: Step, out: Place, window: Window | None) -> Reading:
+    """Read the output of a step. Raises OSError, and ValueError with the file's name if its reader cannot read it."""
     assert step.reader is not None, "BUG: a step without a reader is read"
-    if step.reader.name == streams.NAME:
-        return streams.read(READERS, out, step.reader, step, window)
-    read = READERS.get(step.reader.name)
+    try:
+        return _read_unchecked(step, step.reader, out, window)
+    except (ValueError, TypeError, LookupError, ArithmeticError) as error:
+        what = step.reader.artefact or f"the output of {step.name}"
+        raise ValueError(f"{what}: {reason_of(error)}") from error
+
+
+def _read_unchecked(step: Step, reader: Reader, out: Place, window: Window | None) -> Reading:
+    if reader.name == streams.NAME:
+        return streams.read(READERS, out, reader, step, window)
+    read = READERS.get(reader.name)
     if read is None:
         return Reading(problems=("this version of zlang has no such reader",))
-    return shell.with_wrappers(read(out, step.reader, step, window), out, step.reader, step, window)
+    return shell.with_wrappers(read(out, reader, step, window), out, reader, step, window)
 
 
 def _cache(trial: Trial, out: Place) -> tuple[str, str, list[str]]:
