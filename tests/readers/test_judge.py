@@ -325,6 +325,7 @@ def test_a_histogram_is_the_same_from_another_process(bins: dict[int, int]) -> N
 
 
 def test_a_reader_that_fails_names_its_file(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(READERS, "fio", lambda *_: {}["jobs"])
+    empty: dict[str, Reading] = {}
+    monkeypatch.setitem(READERS, "fio", lambda *_: empty["jobs"])
     with pytest.raises(ValueError, match=r"^fio\.json: 'jobs'$"):
         judge(samples.trial(MEASURE), out, None)

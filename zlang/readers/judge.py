@@ -184,8 +184,8 @@ def _read(step: Step, out: Place, window: Window | None) -> Reading:
     try:
         return _read_unchecked(step, step.reader, out, window)
     except (ValueError, TypeError, LookupError, ArithmeticError) as error:
-        what = step.reader.artefact or f"the output of {step.name}"
-        raise ValueError(f"{what}: {reason_of(error)}") from error
+        file = step.reader.artefact or f"the output of {step.name}"
+        raise ValueError(f"{file}: {reason_of(error)}") from error
 
 
 def _read_unchecked(step: Step, reader: Reader, out: Place, window: Window | None) -> Reading:
