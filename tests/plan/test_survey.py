@@ -192,7 +192,7 @@ def test_stated_times_are_added_up() -> None:
 def test_unknown_durations_are_counted() -> None:
     estimate = of("", "")
     assert estimate.seconds["writing data"] < 1
-    assert estimate.unknown_seconds == 2 + 10
+    assert (estimate.unknown_setup_seconds, estimate.unknown_seconds) == (2, 2 + 10)
     assert of("", "time = 1s", Past(rate=float(1 << 30))).seconds["writing data"] == pytest.approx(4, rel=0.1)
 
 

@@ -209,7 +209,7 @@ def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
         took = [f"{visible(lane)} {words.duration(spent)}" for lane, spent in estimate.lanes.items()]
         print(words.folded("  lanes, which work at the same time: ", took, indent="    "))
     if estimate.unknown_seconds:
-        print(f"  not included: {words.setups_and_trials(round(estimate.unknown_seconds))} of unknown duration")
+        print(f"  unknown, so not included: {words.unknown_time(estimate)}")
     if estimate.are_commands_unknown:
         commands = words.counted(round(estimate.unmeasured), "command")
         print(f"  not measured here before, and included as {1000 * COMMAND:.0f} ms each: {commands}")
@@ -225,8 +225,7 @@ def _estimate(header: Header, estimate: PlanEstimate, subject: str) -> None:
         if space and device in free and space > free[device]:
             print("    this exceeds the free space, so `run` asks for --yes")
     if estimate.unknown_bytes:
-        unknown = round(estimate.unknown_bytes)
-        print(f"  not included: what {words.setups_and_trials(unknown)} write{'s' if unknown == 1 else ''}")
+        print(f"  unknown, so not included: {words.unknown_writes(estimate)}")
     if ROOT in header.tools:
         print(f"  must be run by root: {header.tools[ROOT]}")
     if estimate.manual_steps:
@@ -244,7 +243,7 @@ def _devices(planned: Planned, program: str) -> None:
 def _guarded(header: Header, program: str) -> None:
     """Print the devices that the run writes to without creating them: their content, and how they are armed."""
     if not header.guarded:
-        print("the run will overwrite or destroy nothing that it did not create")
+        print("the run will not overwrite or destroy anything that it did not create")
         return
     print("the run will overwrite:")
     is_clear = True

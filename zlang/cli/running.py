@@ -343,7 +343,7 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
     if took is not None:
         estimate = took.estimate
         is_sequential = folder.read_plan().header.is_sequential
-        missing = f"{words.setups_and_trials(round(estimate.unknown_seconds))} of unknown duration"
+        missing = words.unknown_time(estimate)
         without = (f" plus {missing}" if is_sequential else f" (without {missing})") if estimate.unknown_seconds else ""
         # For both, less may be needed, and unknown durations may add to it.
         bound = {(True, False): "at most ", (False, True): "at least "}.get(

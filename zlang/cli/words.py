@@ -17,6 +17,7 @@ from zlang.text import LAYOUT, is_visible
 
 if TYPE_CHECKING:
     from zlang.pipeline.status import RunStatus
+    from zlang.plan.estimate import PlanEstimate
     from zlang.plan.plan import Header
     from zlang.run.folder import Folder
     from zlang.run.run_state import RunState
@@ -158,9 +159,22 @@ def confounded_with_order(factors: Sequence[str], repeat: int, *, are_set_up: bo
     return f"{confounded}; `--order {'blocked' if are_set_up else 'planned'}` mixes the levels"
 
 
-def setups_and_trials(count: int) -> str:
-    """The number of setups and trials together, in words."""
-    return "1 setup or trial" if count == 1 else f"{count:,} setups and trials"
+def unknown_time(estimate: PlanEstimate) -> str:
+    """The parts of a run whose duration an estimate does not know."""
+    setups = round(estimate.unknown_setup_seconds)
+    trials = round(estimate.unknown_seconds) - setups
+    parts = [f"to write the data of {counted(setups, 'resource')}"] if setups else []
+    parts += [f"to run {counted(trials, 'trial')}"] if trials > 0 else []
+    return f"the time {' and '.join(parts)}"
+
+
+def unknown_writes(estimate: PlanEstimate) -> str:
+    """The parts of a run of which an estimate does not know how much they write."""
+    setups = round(estimate.unknown_setup_bytes)
+    trials = round(estimate.unknown_bytes) - setups
+    parts = [f"the data of {counted(setups, 'resource')}"] if setups else []
+    parts += [f"what {counted(trials, 'trial')} {'writes' if trials == 1 else 'write'}"] if trials > 0 else []
+    return " and ".join(parts)
 
 
 def duration(seconds: float) -> str:

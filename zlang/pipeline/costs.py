@@ -186,7 +186,8 @@ def spent(folder: Folder, ran: RunState) -> Spent | None:
             {str(name): float(took) for name, took in saved[part].items()} for part in ("seconds", "lanes")
         )
         unknown, unmeasured = float(saved["unknown_seconds"]), float(saved.get("unmeasured", 0))
-        round(unknown)  # not of infinity
+        of_setups = float(saved.get("unknown_setup_seconds", 0))
+        round(unknown - of_setups)  # not of infinity
     except (OSError, ValueError, KeyError, AttributeError, TypeError, OverflowError):
         return None
     if seconds.keys() != set(estimating.KINDS):
@@ -213,5 +214,11 @@ def spent(folder: Folder, ran: RunState) -> Spent | None:
                 took[estimating.kind_of(step, footprint)] += entry.elapsed
     elapsed = ran.seconds - waited
     took["creating and removing"] += max(0.0, elapsed - sum(took.values()))
-    expected = estimating.PlanEstimate(seconds=seconds, lanes=lanes, unknown_seconds=unknown, unmeasured=unmeasured)
+    expected = estimating.PlanEstimate(
+        seconds=seconds,
+        lanes=lanes,
+        unknown_seconds=unknown,
+        unknown_setup_seconds=of_setups,
+        unmeasured=unmeasured,
+    )
     return Spent(expected, took, elapsed)

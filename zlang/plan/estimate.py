@@ -47,8 +47,9 @@ class PlanEstimate:
     """The estimate of a plan.
 
     It counts how often resources are made and altered, seconds by kind of step, bytes written and space needed by
-    device, and manual steps. `unknown_seconds` and `unknown_bytes` count the trials and states whose duration or writes
-    are unknown; the figures do not include them. `unmeasured` counts the commands that are included as `COMMAND`.
+    device, and manual steps. `unknown_seconds` and `unknown_bytes` count the trials and setups whose duration or writes
+    are unknown; the figures do not include them. `unknown_setup_seconds` and `unknown_setup_bytes` count only setups.
+    `unmeasured` counts the commands that are included as `COMMAND`.
     `lanes` has the seconds of each lane of machines, such as `san1+san2`; lanes work at the same time.
     """
 
@@ -62,6 +63,8 @@ class PlanEstimate:
     manual_steps: float = 0
     unknown_seconds: float = 0
     unknown_bytes: float = 0
+    unknown_setup_seconds: float = 0
+    unknown_setup_bytes: float = 0
     unmeasured: float = 0
     lanes: dict[str, float] = field(default_factory=dict)
 
@@ -175,9 +178,11 @@ def _make(estimate: PlanEstimate, setup: Setup, past: Past, weight: float) -> No
             estimate.seconds["writing data"] += weight * setup.footprint.seconds
         elif written is None or (written and rate is None):
             estimate.unknown_seconds += weight
+            estimate.unknown_setup_seconds += weight
         elif rate is not None:
             estimate.seconds["writing data"] += weight * written / rate
     _write(estimate, setup.footprint, setup.footprint.written, weight)
+    estimate.unknown_setup_bytes += weight if setup.footprint.written is None else 0
 
 
 def _trial(estimate: PlanEstimate, trial: Trial, past: Past, weight: float) -> None:
