@@ -422,7 +422,8 @@ def _folded(
     levels = [{combination.levels[i] for combination in wrong} for i in decisive]
     first = wrong[0]
     share = _share(experiment, tried, wrong) if is_all else "some points"
-    message = faults[0].message + (f", in {share}" if needed else "")
+    is_everywhere = is_all and not decisive and len(wrong) == len(tried)
+    message = faults[0].message + ("" if is_everywhere else f", in {share}")
     if decisive:
         those = {combination.levels for combination in wrong}
         is_exact = (
