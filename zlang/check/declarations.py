@@ -528,6 +528,8 @@ def _checked(context: Context, definition: PropertyDef, resolved: Expr, node: tr
             if (option.span.start, option.span.end) not in faults:
                 context.report(_as_range(finding, node))
             faults.add((option.span.start, option.span.end))
+    if faults:
+        return unknown(resolved.span, resolved.axes)
     is_path = "path" in definition.type.scalars
     type_ = definition.type if "version" in definition.type.scalars else resolved.type
     if resolved.is_constant:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from zlang import units
 from zlang.check import types
 from zlang.check.calls import resolve_call
 from zlang.check.choices import resolve_choice, resolve_list, resolve_range
@@ -86,6 +87,8 @@ def resolve_form(context: Context, node: tree.Expr, expected: Type | None, path:
 def _resolve_literal(context: Context, node: tree.Number | tree.Text | tree.TableCell, expected: Type | None) -> Expr:
     match node:
         case tree.Number():
+            if node.quantity.dimension == units.UNREADABLE:
+                return unknown(node.span, ())  # the error has been reported already
             return constant(node.span, types.of_quantity(node.quantity), node.quantity)
         case tree.Text():
             return resolve_text(context, node)
