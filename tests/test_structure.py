@@ -28,7 +28,8 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 
 HEAVY = {
-    "asyncio", "asyncssh", "covertable", "duckdb", "jinja2", "lark", "numpy", "pydantic", "rich", "scipy", "typing",
+    "asyncio", "asyncssh", "covertable", "duckdb", "ipaddress", "jinja2", "lark", "numpy", "pydantic", "rich", "scipy",
+    "typing", "urllib.parse",
 }  # fmt: skip
 
 OTHER_TOOLS = {
@@ -115,6 +116,12 @@ def test_a_short_answer_imports_nothing_heavy(words: list[str], tmp_path: Path) 
     """What orjson imports takes 8 ms: `dataclasses` with `inspect`, `datetime` and `uuid`."""
     expression = f"sorted({HEAVY | {'inspect', 'orjson'}!r} & sys.modules.keys())"
     assert output_of_start(words, expression, tmp_path)[1].endswith("[]\n")
+
+
+def test_a_path_still_has_a_url() -> None:
+    """A start imports pathlib without `urllib.parse`."""
+    url = "__import__('pathlib').Path('/a b').as_uri()"
+    assert output_of_start(["--version"], url)[1] == "0 file:///a%20b\n"
 
 
 @pytest.mark.parametrize(
@@ -466,9 +473,9 @@ def test_a_docstring_is_a_sentence_or_a_noun() -> None:
 
 
 LATE_LIBRARIES = {
-    "asyncssh", "covertable", "csv", "dataclasses", "difflib", "duckdb", "fcntl", "hashlib", "jinja2", "json", "lark",
-    "numpy", "orjson", "pydantic", "pydantic_core", "markupsafe", "random", "rich", "scipy", "select", "shutil",
-    "subprocess", "tempfile", "textwrap", "tomllib", "traceback", "typer", "typing",
+    "asyncssh", "covertable", "csv", "dataclasses", "difflib", "duckdb", "fcntl", "hashlib", "ipaddress", "jinja2",
+    "json", "lark", "numpy", "orjson", "pydantic", "pydantic_core", "markupsafe", "random", "rich", "scipy", "select",
+    "shutil", "subprocess", "tempfile", "textwrap", "tomllib", "traceback", "typer", "typing", "urllib",
 }  # fmt: skip
 """What takes long to import, or only some commands need."""
 LATE_STAGES = {
@@ -537,7 +544,7 @@ def test_imports_within_functions_are_not_loaded_already() -> None:
         late = list(late_imports(ast.parse(path.read_text("utf-8"))))
         if late:
             module = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
-            listing = f"import {module}, sys; print(*sys.modules)"
+            listing = f"import zlang.cli, {module}, sys; print(*sys.modules)"  # as a command starts
             loaded = subprocess.run(
                 [sys.executable, "-c", listing], capture_output=True, text=True, check=True
             ).stdout.split()

@@ -18,7 +18,6 @@ Rule: how a host is reached is not part of the program: it changes no plan, no i
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -166,6 +165,8 @@ def _address_hint(text: str) -> str:
     user, at, host = text.rpartition("@")
     in_brackets = f"{user}{at}[{host.strip('[]')}]"
     if ":" in host and re.fullmatch(_ADDRESS, in_brackets):
+        import ipaddress
+
         with suppress(ValueError):
             ipaddress.IPv6Address(host.strip("[]"))
             return f"write `{in_brackets}`, or `{in_brackets}:PORT`"
@@ -190,6 +191,8 @@ def _server(address: Address | None) -> Address:
     if address is None:
         return Address(_LOOPBACK, port=_SSH_PORT)
     name, port = address.host.casefold().rstrip("."), address.port or _SSH_PORT
+    import ipaddress
+
     with suppress(ValueError):
         ip = ipaddress.ip_address(name)
         name = _LOOPBACK if ip.is_loopback else str(ip)
