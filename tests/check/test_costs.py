@@ -36,6 +36,12 @@ def options(count: int) -> str:
     return f"let x = {' | '.join(map(str, range(count)))}\n"
 
 
+def experiments(count: int) -> str:
+    """Write a program with the given number of experiments, each derived from the one before."""
+    derived = "".join(f"experiment e{i} = e{i - 1} with {{ repeat = 3 }}\n" for i in range(1, count))
+    return f"{HEAD}fio r {{ rw = randread }}\nexperiment e0 {{ on = data  run = r }}\n{derived}"
+
+
 @pytest.mark.parametrize(
     ("text", "code"),
     [
@@ -44,6 +50,7 @@ def options(count: int) -> str:
         (lambda: f"let x = {'|' * (1 << 20)}"[: 1 << 20], Code.TOO_LONG),
         (lambda: f"let x = 1{'|1' * 500_000}", Code.TOO_LONG),
         (lambda: f"let x = {'|' * 199_000}", Code.UNEXPECTED),
+        (lambda: experiments(400), Code.TOO_LONG),
     ],
 )
 def test_evaluation_stops_at_the_limit(text: Callable[[], str], code: Code) -> None:

@@ -27,6 +27,9 @@ from zlang.source import Source, Span
 from zlang.suggest import did_you_mean
 from zlang.syntax import tree
 
+MOST_EXPERIMENTS = 200
+"""The experiments that a program may have: `plan` takes about 10 ms for each."""
+
 
 class Checked(Record):
     """A program with its findings; it can be planned only if none is an error."""
@@ -96,15 +99,24 @@ class _Checker:
         silently = partial(self._amended, root=root, report=lambda _: None)
         experiments = Experiments(names, _experiments_in(root), silently)
         places: dict[str, Span] = {}
-        for entry in root.written.entries:
-            if isinstance(entry, tree.ExperimentDef):
-                if entry.name.text in places:
-                    finding = Code.DUPLICATE.at(entry.name.span, name=entry.name.text)
-                    self.modules.findings.report(finding.also(places[entry.name.text], "first defined here"))
-                places[entry.name.text] = entry.name.span
-                checked = self.work.experiment(entry, partial(self._experiment, experiments, entry, scope))
-                if checked is not None:
-                    self.experiments[entry.name.text] = checked
+        declared = [entry for entry in root.written.entries if isinstance(entry, tree.ExperimentDef)]
+        for entry in declared[:MOST_EXPERIMENTS]:
+            if entry.name.text in places:
+                finding = Code.DUPLICATE.at(entry.name.span, name=entry.name.text)
+                self.modules.findings.report(finding.also(places[entry.name.text], "first defined here"))
+            places[entry.name.text] = entry.name.span
+            checked = self.work.experiment(entry, partial(self._experiment, experiments, entry, scope))
+            if checked is not None:
+                self.experiments[entry.name.text] = checked
+        if len(declared) > MOST_EXPERIMENTS:
+            finding = Code.TOO_LONG.at(
+                declared[MOST_EXPERIMENTS].name.span,
+                length=f"{len(declared):,}",
+                limit=f"{MOST_EXPERIMENTS}",
+                hint="write what differs as a choice, or put some experiments into another program",
+            )
+            message = f"the program has {len(declared):,} experiments; the limit is {MOST_EXPERIMENTS}"
+            self.modules.findings.report(finding.saying(message))
         if not any(finding.code.severity is Severity.ERROR for finding in self.modules.findings.items):
             for experiment in self.experiments.values():
                 for finding in self.work.findings(experiment, "hosts", partial(self._hosts, experiment))[0]:

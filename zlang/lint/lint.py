@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from zlang.check.afresh import AFRESH, Afresh, SubjectResult
+from zlang.check.check import MOST_EXPERIMENTS
 from zlang.check.instances import explored
 from zlang.check.program import Effort, Experiment, Instance, PartialPoint, Point, Program, Undecided
 from zlang.diagnostics import Diagnostic, ProgramError
@@ -82,7 +83,9 @@ def _found_in(experiment: Experiment, here: Instance | None) -> dict[Place, Diag
     return result
 
 
-_CACHED: deque[tuple[tuple[int, int], tuple[Experiment, Instance | None], dict[Place, Diagnostic]]] = deque(maxlen=4)
+_CACHED: deque[tuple[tuple[int, int], tuple[Experiment, Instance | None], dict[Place, Diagnostic]]] = deque(
+    maxlen=MOST_EXPERIMENTS
+)
 """The last findings. It keeps the experiments alive, so no other object gets their `id`."""
 
 
