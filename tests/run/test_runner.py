@@ -30,7 +30,7 @@ from run_fakes import (
 from zlang.errors import RunError
 from zlang.files import Place
 from zlang.plan.plan import Action, Plan, Reader, Setting, Setup, Step, Trial
-from zlang.run import hashes, journal, machine, run_state, runner, seal
+from zlang.run import directories, hashes, journal, machine, run_state, runner, seal, trials
 from zlang.run.account import Account
 from zlang.run.events import (
     Altered,
@@ -531,7 +531,7 @@ def test_a_full_disk_of_the_run_folder_is_named(tmp_path: Path, monkeypatch: pyt
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     folder = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s")))
-    monkeypatch.setattr(runner, "sync_tree", fail)
+    monkeypatch.setattr("zlang.run.steps.sync_tree", fail)
     assert refused(fake_run(folder, FakeExecutor()))[0] == (
         f"the run cannot continue: no space left on device: {folder.path}"
     )
@@ -547,7 +547,7 @@ def test_a_failure_on_a_full_disk_stops_the_run(tmp_path: Path, monkeypatch: pyt
         calls.append((directory, len(executor.order)))
         return answers.pop(0)
 
-    monkeypatch.setattr(runner, "_is_full", is_full)
+    monkeypatch.setattr(trials, "is_full", is_full)
     answers = full[True]
     folder = new_folder(tmp_path, plan(setup("s", "k"), trial(1, "s")))
     assert refused(fake_run(folder, executor)) == (
@@ -571,7 +571,7 @@ def test_output_of_setups_is_synced_at_once_and_that_of_trials_at_commit(
     def note(directory: Path, top: Path, prefix: str = "") -> None:
         synced.append(f"{directory.relative_to(top)} {prefix}")
 
-    monkeypatch.setattr(runner, "sync_tree", note)
+    monkeypatch.setattr("zlang.run.steps.sync_tree", note)
     carry_out(tmp_path, plan(setup("s", "k"), trial(1, "s", FULL), facts=[step("uname", Action.FACT)]))
     of_trial = ". "  # the names above were synced when its directory was made
     assert synced == ["facts uname.", "setups/s/a1 ", of_trial, "setups/s/a1 "]
@@ -580,7 +580,7 @@ def test_output_of_setups_is_synced_at_once_and_that_of_trials_at_commit(
 def test_names_of_directories_are_synced_once_by_each_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     synced: list[str] = []
     folder = new_folder(tmp_path, plan(*(trial(n, steps=[step("m")]) for n in (1, 2))))
-    monkeypatch.setattr(runner, "sync_directory", lambda path: synced.append(str(path.relative_to(folder.path))))
+    monkeypatch.setattr(directories, "sync_directory", lambda path: synced.append(str(path.relative_to(folder.path))))
     list(fake_run(folder, FakeExecutor(), Selection(only=1)))
     first = [".", "trials", "trials/t1", "trials/t1/1"]
     assert synced == first
@@ -837,11 +837,11 @@ def test_a_directory_is_full_if_nothing_can_be_written_there(tmp_path: Path, mon
     def temporary(*, dir: Path) -> None:  # noqa: A002 - as tempfile has it
         raise OSError(errno.ENOSPC if dir == tmp_path else errno.EACCES, "no")
 
-    assert not runner._is_full(tmp_path)
-    assert not runner._is_full(tmp_path / "missing")
+    assert not directories.is_full(tmp_path)
+    assert not directories.is_full(tmp_path / "missing")
     monkeypatch.setattr("tempfile.TemporaryFile", temporary)
-    assert runner._is_full(tmp_path)
-    assert not runner._is_full(tmp_path / "other")
+    assert directories.is_full(tmp_path)
+    assert not directories.is_full(tmp_path / "other")
 
 
 def test_a_reason_names_a_path_byte_for_byte(tmp_path: Path) -> None:

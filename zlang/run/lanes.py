@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
+from zlang.hints import TypeVar
 from zlang.plan.plan import LOCAL, Action, Plan, Setup, Step, Trial
 from zlang.run.events import Event
 from zlang.run.executor import Handle
@@ -31,6 +32,12 @@ class Waiting:
 
 class LaneEnded(Exception):
     """A lane cannot continue; the others do."""
+
+
+T = TypeVar("T")
+Doing = Generator[Event | Waiting, None, T]
+"""Work of a lane with a result: it yields events, and the steps that it waits for."""
+Work = Generator[Event | Waiting, None, None]
 
 
 def of(plan: Plan) -> list[frozenset[str]]:
@@ -72,13 +79,11 @@ def _hosts(steps: Sequence[Step]) -> set[str]:
     return {step.host for step in steps if step.action is not Action.ASK or step.host != LOCAL}
 
 
-def drive(
-    works: Sequence[Generator[Event | Waiting, None, object]], enter: Callable[[int], None], stop: Stop, most: int = 0
-) -> Generator[Event, None, list[LaneEnded]]:
+def drive(works: Sequence[Work], stop: Stop, most: int = 0) -> Generator[Event, None, list[LaneEnded]]:
     """Advance up to `most` lanes at a time, each whenever the step that it waits for has ended; yield their events.
 
-    `enter` gets the number of the lane that continues. Returns the reasons why lanes ended early. An exception in one
-    lane ends all others at once, unless the run is to stop; every lane is told of that.
+    Returns the reasons why lanes ended early. An exception in one lane ends all others at once, unless the run is to
+    stop; every lane is told of that.
     """
     begun = min(most or len(works), len(works))
     ready = list(range(begun))
@@ -92,7 +97,6 @@ def drive(
                 ready = _ready(waiting, stop)
                 continue
             waiting.pop(index, None)
-            enter(index)
             try:
                 item = next(works[index])
             except StopIteration:
@@ -114,8 +118,7 @@ def drive(
                 ready.append(begun)
                 begun += 1
     except BaseException:
-        for index, work in enumerate(works):
-            enter(index)
+        for work in works:
             work.close()
         raise
     if stopped:

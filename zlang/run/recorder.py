@@ -1,0 +1,57 @@
+"""Write the events of a session: event -> a line of the journal, and the state of the run after it.
+
+Rule: an event is on the disk before anything relies on it. Events that nothing relies on go there with the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from zlang.run import journal
+from zlang.run.directories import is_of_trial
+from zlang.run.events import Commit, End, Event, Recorded, Start
+from zlang.run.run_state import RunState
+
+Clock = Callable[[], float]
+
+
+@dataclass(slots=True)
+class Recorder:
+    """Writes events with their time. With `is_lost`, nothing can be written any more, and events change nothing."""
+
+    writer: journal.Writer
+    state: RunState
+    clock: Clock
+    monotonic: Clock
+    has_one_lane: bool
+    is_lost: bool = False
+
+    def now(self) -> float:
+        """The time of day, in seconds."""
+        return self.clock()
+
+    def record(self, event: Recorded) -> Event:
+        """Write an event; return it with its time."""
+        (recorded,) = self.record_all([event])
+        return recorded
+
+    def record_all(self, events: Sequence[Recorded]) -> list[Event]:
+        """Write events with the monotonic time, waiting for the disk at most once."""
+        up = self.monotonic()
+        timed = [replace(event, up=up) for event in events]
+        if not self.is_lost:
+            self.writer.write(*timed, is_awaited=not all(map(self._is_written_later, timed)))
+            for event in timed:
+                self.state.apply(event)
+        return list[Event](timed)
+
+    def _is_written_later(self, event: Recorded) -> bool:
+        """Whether an event may reach the disk with the next one.
+
+        A trial that has begun is known to have been cut off. The end of a command never waits, because a command
+        without a recorded end is cleaned up again. In a single lane, whatever follows a commit waits for it.
+        """
+        if isinstance(event, Commit):
+            return self.has_one_lane
+        return isinstance(event, End) or (isinstance(event, Start) and is_of_trial(event.out))
