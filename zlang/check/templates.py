@@ -39,7 +39,8 @@ def word_argument(
         def argument(frame: Any) -> Value:
             result = value(frame)
             is_its_own = isinstance(result, Symbol) and result.name in names
-            carried = result.argument if is_its_own and isinstance(result, Symbol) else ABSENT
+            carried = result.argument if is_its_own and isinstance(result, Symbol) else None
+            carried = ABSENT if carried is None else carried
             return carried if isinstance(carried, Instance) == carries_thing else ABSENT
 
         def thing(frame: Any) -> Instance | None:

@@ -177,8 +177,9 @@ class Type(Record, is_frequent=True):
         return any(word.has_thing for word in self.words)
 
     def variant(self, name: str) -> Variant | None:
-        """Return the word of that name."""
-        return next((word for word in self.words if word.name == name), None)
+        """Return the word of that name: the one without a value, if it can be written so."""
+        named = self.variants(name)
+        return next((word for word in named if word.field is None), named[0] if named else None)
 
     def variants(self, name: str) -> tuple[Variant, ...]:
         """Return the words of that name, which differ in the value that they carry."""
