@@ -57,8 +57,8 @@ _WITH_CONDITION = 2
 def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Expr:
     """Resolve a call."""
     name = str(node.function)
-    variants = expected.variants(name) if expected and not expected.unknown else ()
-    if variants := [each for each in variants if each.field is not None]:
+    words = expected.variants(name) if expected and not expected.unknown else ()
+    if variants := [each for each in words if each.field is not None]:
         return _resolve_variant(context, node, variants)
     if name == "has" and len(node.arguments) == 1 and isinstance(node.arguments[0], tree.Name):
         given = context.scope.is_given(str(node.arguments[0]), node.span)

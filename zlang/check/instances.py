@@ -639,9 +639,9 @@ def _words_within(type_: Type, value: Value, span: Span) -> None:
         for item in value:
             _words_within(type_.element, item, span)
     if isinstance(value, Symbol) and isinstance(value.argument, Quantity):
-        variant = next((each for each in type_.variants(value.name) if each.allow is not None), None)
-        if variant is not None:
-            _require_within(variant.name, value.argument, variant.allow, variant.allow_text, span)
+        for variant in type_.variants(value.name):
+            if variant.allow is not None:
+                _require_within(variant.name, value.argument, variant.allow, variant.allow_text, span)
 
 
 def _is_multiple(low: Value, value: Quantity, factor: Quantity) -> bool:
