@@ -100,6 +100,12 @@ def test_a_kind_does_as_the_one_that_is_tested(name: str, tested: str) -> None:
     assert commands == others != []
 
 
+def stored(kept: bytes) -> tuple[library._Saved, bytes]:
+    """Return a stored library, and its index as bytes."""
+    length = int.from_bytes(kept[:4], "big")
+    return library._Saved(lambda length, offset: kept[offset : offset + length]), kept[4 : 4 + length]
+
+
 def test_the_library_cache_has_the_same_bytes_in_every_python_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,14 +113,14 @@ def test_the_library_cache_has_the_same_bytes_in_every_python_version(
     monkeypatch.setattr(library, "SAVED", tmp_path / "library.bin")
     library.save()
     kept = library.SAVED.read_bytes()
-    *_, entries, readers = content = marshal.loads(kept)
-    assert tables.marshalled(content) == kept
-    for entry in entries.values():
+    saved, index = stored(kept)
+    assert tables.marshalled(marshal.loads(index)) == index
+    for entry in saved.entries.values():
         assert tables.marshalled(marshal.loads(entry)) == entry
         *_, properties, traits, items = marshal.loads(entry)
         for packed in (*properties.values(), *traits.values(), items):
             assert tables.marshalled(marshal.loads(packed)) == packed
-    assert all(tables.marshalled(marshal.loads(packed)) == packed for packed in readers.values())
+    assert all(tables.marshalled(marshal.loads(packed)) == packed for packed in saved.readers.values())
 
 
 def test_a_library_cache_with_other_record_fields_is_built_again(
@@ -122,11 +128,23 @@ def test_a_library_cache_with_other_record_fields_is_built_again(
 ) -> None:
     monkeypatch.setattr(library, "SAVED", tmp_path / "library.bin")
     library.save()
-    texts, fields, *content = marshal.loads(library.SAVED.read_bytes())
-    before = {**fields, "Dimension": ("size",)}
-    library.SAVED.write_bytes(marshal.dumps((texts, before, *content)))
+    kept = library.SAVED.read_bytes()
+    fields, *places = marshal.loads(stored(kept)[1])
+    index = marshal.dumps(({**fields, "Dimension": ("size",)}, *places))
+    library.SAVED.write_bytes(len(index).to_bytes(4, "big") + index + kept[4 + int.from_bytes(kept[:4], "big") :])
     library.load.__wrapped__()
-    assert marshal.loads(library.SAVED.read_bytes())[1] == fields
+    assert library.SAVED.read_bytes() == kept
+
+
+@pytest.mark.parametrize("content", [b"", b"\0\0\0\0", b"\0\0\0\xff" + b"x" * 9, marshal.dumps(({}, 1, 2, 3, 4))])
+def test_a_damaged_library_cache_is_built_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    kept = library.SAVED.read_bytes()
+    monkeypatch.setattr(library, "SAVED", tmp_path / "library.bin")
+    library.SAVED.write_bytes(content)
+    library.load.__wrapped__()
+    assert library.SAVED.read_bytes() == kept
 
 
 def test_each_directory_of_a_run_is_removed_by_the_same_commands() -> None:

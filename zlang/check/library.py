@@ -1,17 +1,21 @@
 """The standard library: `stdlib/*.zexp`, read in pieces.
 
 When the package is built (in a checkout: when a file changes), the whole library is parsed, and the items of all kinds
-are stored packed beside the texts. A program then pays only for unpacking the items that it uses, not for fio's
-hundreds of options.
+are stored packed beside the texts. A program then pays only for reading and unpacking the items that it uses, not for
+fio's hundreds of options.
+
+The file begins with the length of its index. The index has the place of each part: `(length, offset)`, counted from
+the end of the index.
 """
 
 from __future__ import annotations
 
 import marshal
+import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from zlang.check.kind_declarations import Declared, declared_in, extended
@@ -40,6 +44,8 @@ SOURCES = next((path for path in (_INSTALLED, _HERE.parents[1] / "stdlib") if pa
 
 _COMMENT, _LATER_COMMENT = (rf"(?m){start}[ \t]*#.*\n" for start in ("^", r"(?<=\n)"))
 """A line of a command that is a comment."""
+_NUMBER = 4
+"""Bytes of the length of the index."""
 _Place = tuple[int, int]
 _Plain = Any
 """A value of a tree as what `marshal` knows: a tuple whose first is the name of its class, and lists for tuples."""
@@ -140,16 +146,32 @@ def _fail_on_finding(finding: Diagnostic) -> None:
 @cache
 def load() -> Library:
     """Return the library; its index is built first if necessary."""
-    kept = _saved()
-    if kept is None or (SOURCES != _INSTALLED and kept[:2] != (_texts(), _fields())):
-        kept = save(must=False)
-    texts, _, modules, entries, readers = kept
-    sources = LazyMapping({name: (name, text) for name, text in texts.items()}, _source)
-    return Library(modules, sources, LazyMapping(entries, _entry), LazyMapping(readers, _metrics))
+    try:
+        saved = _Saved(partial(os.pread, os.open(SAVED, os.O_RDONLY | os.O_CLOEXEC)))
+    except (OSError, ValueError, EOFError, TypeError):
+        saved = None
+    if saved is None or (SOURCES != _INSTALLED and (saved.fields != _fields() or dict(saved.texts) != _texts())):
+        content = save(must=False)
+        saved = _Saved(lambda length, offset: content[offset : offset + length])
+    sources = LazyMapping({name: name for name in saved.texts}, lambda name: _source(name, saved.texts[name]))
+    return Library(saved.modules, sources, LazyMapping(saved.entries, _entry), LazyMapping(saved.readers, _metrics))
 
 
-def _source(named: tuple[str, bytes]) -> Source:
-    module, text = named
+class _Saved:
+    """The stored library; `read(length, offset)` returns bytes of it."""
+
+    def __init__(self, read: Callable[[int, int], bytes]) -> None:
+        length = int.from_bytes(read(_NUMBER, 0), "big")
+        index = marshal.loads(read(length, _NUMBER))  # noqa: S302 - a file of the package, as .pyc are
+        self.fields, self.modules, texts, entries, readers = index
+        start = _NUMBER + length
+        self.texts, self.entries, self.readers = (
+            LazyMapping[bytes](places, lambda place: read(place[0], start + place[1]))
+            for places in (texts, entries, readers)
+        )
+
+
+def _source(module: str, text: bytes) -> Source:
     return Source(f"stdlib/{module}.zexp", text.decode())
 
 
@@ -161,16 +183,8 @@ def _texts() -> dict[str, bytes]:
     return {path.stem: path.read_bytes() for path in sorted(SOURCES.glob("*.zexp"))}
 
 
-def _saved() -> tuple[Any, ...] | None:
-    try:
-        kept: tuple[Any, ...] = marshal.loads(SAVED.read_bytes())  # noqa: S302 - a file of the package, as .pyc are
-    except (OSError, ValueError, EOFError, TypeError):
-        return None
-    return kept
-
-
-def save(*, must: bool = True) -> tuple[Any, ...]:
-    """Parse the whole library and index it; store the index, unless the package directory is read-only."""
+def save(*, must: bool = True) -> bytes:
+    """Parse the whole library and index it; store both, unless the package directory is read-only."""
     texts = _texts()
     modules: dict[str, tuple[str, ...]] = {}
     entries: dict[str, bytes] = {}
@@ -205,13 +219,26 @@ def save(*, must: bool = True) -> tuple[Any, ...]:
                 _packed(tuple(i for i in kind.items if not isinstance(i, tree.Property) and not _is_plain_trait(i))),
             )
             entries[kind.name.text] = tables.marshalled(entry)
-    made = (texts, _fields(), modules, entries, readers)
+    parts: list[bytes] = []
+    places = [_put_together(parts, each) for each in (texts, entries, readers)]
+    index = tables.marshalled((_fields(), modules, *places))
+    made = b"".join([len(index).to_bytes(_NUMBER, "big"), index, *parts])
     try:
-        replace_file(SAVED, tables.marshalled(made), 0o644)
+        replace_file(SAVED, made, 0o644)
     except OSError:
         if must:
             raise
     return made
+
+
+def _put_together(parts: list[bytes], named: Mapping[str, bytes]) -> dict[str, _Place]:
+    """Add the named parts to the others, and return the length and the offset of each."""
+    places, end = {}, sum(map(len, parts))
+    for name, part in named.items():
+        places[name] = len(part), end
+        end += len(part)
+    parts += named.values()
+    return places
 
 
 def _parsed(module: str, text: str) -> tree.Tree:
