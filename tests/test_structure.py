@@ -483,19 +483,24 @@ LATE_STAGES = {
         "is_rows", "levels_between", "resolve_dependent_range", "resolve_ends", "resolve_range_levels", "rows_of",
     },
     "zlang/check/declarations.py": {"ENTRIES"},
+    "zlang/check/experiment_scope.py": {"Presence", "guard"},
     "zlang/check/experiments.py": {"clauses", "vocabulary"},
     "zlang/check/extent.py": {"path_of_pass"},
     "zlang/check/kinds.py": {"kind_checks"},
+    "zlang/check/library.py": {"replace_file"},
     "zlang/check/module_scope.py": {"resolve_function"},
     "zlang/check/modules.py": {"with_meant_word"},
     "zlang/check/resolve.py": {"resolve_cell"},
     "zlang/lint/trial.py": {"Expectation"},
+    "zlang/project.py": {"read_regular"},
+    "zlang/space/faults.py": {"bisection"},
     "zlang/store/past.py": {"session"},
     "zlang/syntax/parse.py": {"slips"},
     "zlang/syntax/tables.py": {"replace_file"},
 }  # fmt: skip
-"""Outside of `cli` and `pipeline`: what no program needs without clauses, errors, ranges, tables, kept data,
-or kinds and functions of its own, no start with saved tables, and no plan with saved durations."""
+"""Outside of `cli` and `pipeline`: what no program needs without clauses, conditions, errors, ranges, searches, tables,
+kept data, a project file, or kinds and functions of its own, no start with saved tables, and no plan with saved
+durations."""
 
 
 def late_imports(tree: ast.Module) -> Iterator[tuple[ast.Import | ast.ImportFrom, str]]:

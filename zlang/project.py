@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 from zlang.errors import RunError, reason_of
-from zlang.files import read_regular
 from zlang.hints import Any
 from zlang.suggest import did_you_mean
 
@@ -24,6 +23,8 @@ def find(directory: Path) -> Path | None:
 def table(path: Path, name: str) -> dict[str, Any]:
     """Read one table of a project file; a missing one is empty. Raises RunError."""
     import tomllib
+
+    from zlang.files import read_regular
 
     try:
         tables = tomllib.loads(read_regular(path.resolve(), _LONGEST).decode("utf-8"))

@@ -8,10 +8,13 @@ from types import MappingProxyType
 
 from zlang.check.expressions import unknown
 from zlang.check.module_scope import ModuleScope
-from zlang.check.presence import Presence, guard
 from zlang.check.program import Expr, FactorDef, Kind
+from zlang.hints import TYPE_CHECKING
 from zlang.source import Span
 from zlang.syntax import tree
+
+if TYPE_CHECKING:
+    from zlang.check.presence import Presence
 
 
 class ExperimentScope:
@@ -84,7 +87,7 @@ class ConditionScope(ExperimentScope):
     ) -> None:
         super().__init__(outer, fields)
         self.defaults = defaults
-        self.presence = cache(lambda: Presence(fields.values(), factors))
+        self.presence = cache(lambda: _presence(fields.values(), factors))
 
     def lookup(self, name: str, span: Span) -> Expr | None:
         """Return the meaning of a name; None if it has none."""
@@ -95,7 +98,11 @@ class ConditionScope(ExperimentScope):
             return self.defaults[name]
         if any(field.type.unknown for field in self.fields.values()):
             return resolved or self._member(name, span) or unknown(span)
-        return guard(resolved, self.presence) if resolved is not None else self._property(name, span)
+        if resolved is None:
+            return self._property(name, span)
+        from zlang.check.presence import guard
+
+        return guard(resolved, self.presence)
 
     def _property(self, name: str, span: Span) -> Expr | None:
         """Return that property of what a trial uses, or its default if it is not given."""
@@ -114,3 +121,9 @@ class ConditionScope(ExperimentScope):
         things = self.presence().owners(name)
         named = [thing for thing in things if thing in set(self.outer.names())]
         return named + (super().owners(name) if len(named) < len(things) or not things else [])
+
+
+def _presence(fields: Iterable[Expr], factors: Mapping[str, FactorDef]) -> Presence:
+    from zlang.check.presence import Presence
+
+    return Presence(fields, factors)

@@ -25,7 +25,6 @@ from zlang.check.metric_declarations import metric_of
 from zlang.check.program import Kind
 from zlang.diagnostics import Code, Diagnostic
 from zlang.errors import RunError
-from zlang.files import replace_file
 from zlang.hints import Any, TypeGuard
 from zlang.metrics import Metric
 from zlang.record import Record
@@ -185,6 +184,8 @@ def _texts() -> dict[str, bytes]:
 
 def save(*, must: bool = True) -> bytes:
     """Parse the whole library and index it; store both, unless the package directory is read-only."""
+    from zlang.files import replace_file
+
     texts = _texts()
     modules: dict[str, tuple[str, ...]] = {}
     entries: dict[str, bytes] = {}

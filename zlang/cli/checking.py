@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from zlang.check.check import Checked, Overrides
 from zlang.check.program import Instance
-from zlang.cli import render, standard_streams, words
+from zlang.cli import render, standard_streams
 from zlang.diagnostics import Diagnostic, Severity
 from zlang.errors import ReportedError, RunError, UsageError
 from zlang.pipeline import plans, programs
@@ -59,6 +59,8 @@ def check(
     With `diff` the only output is what `fix` would change. `rules` are those that are denied, warned of or allowed.
     """
     if form != TEXT:
+        from zlang.cli import words
+
         words.one_of("--format", form, (TEXT, *formats()))
     chosen = overrides(settings, profile)
     seen: set[tuple[object, ...]] = set()
@@ -97,6 +99,7 @@ def check(
 
 def _apply_fixes(source: Source, overrides: Overrides, *, diff: bool) -> Source:
     """Apply the safe fixes, or only show them, and return the resulting program."""
+    from zlang.cli import words
     from zlang.pipeline import fixing
 
     fixed = fixing.apply_safe_fixes(source, overrides)
@@ -160,14 +163,17 @@ def require_file(file: str) -> None:
 def report(findings: Iterable[Diagnostic], *, hint: str = "") -> None:
     """Print findings and their number to standard error; with `hint`, also the number of those with a safe fix."""
     shown = list(findings)
+    if not shown:
+        return
+    from zlang.cli import words
+
     colour = render.is_coloured(sys.stderr)
     for finding in shown:
         print(render.diagnostic(finding, colour=colour), file=sys.stderr)
     counts = [(sum(item.code.severity is severity for item in shown), severity.value) for severity in Severity]
     parts = [words.counted(n, word) for n, word in counts if n]
     mendable = sum(any(fix.is_safe for fix in finding.fixes) for finding in shown)
-    if parts:
-        print(", ".join(parts) + (f"; {hint.format(mendable)}" if hint and mendable else ""), file=sys.stderr)
+    print(", ".join(parts) + (f"; {hint.format(mendable)}" if hint and mendable else ""), file=sys.stderr)
 
 
 def sound(file: str, overrides: Overrides, machine: Instance | None = None) -> Checked:

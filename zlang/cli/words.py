@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from zlang.check.values import quote
 from zlang.cli import standard_streams
+from zlang.cli.commands import RUNS
 from zlang.cli.render import visible
 from zlang.errors import UsageError
 from zlang.hints import TYPE_CHECKING
@@ -16,14 +16,14 @@ from zlang.suggest import did_you_mean
 from zlang.text import LAYOUT, is_visible
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from zlang.pipeline.status import RunStatus
     from zlang.plan.estimate import PlanEstimate
     from zlang.plan.plan import Header
     from zlang.run.folder import Folder
     from zlang.run.run_state import RunState
 
-RUNS, DATABASE = Path("runs"), Path("results.duckdb")
-"""The default directory for run folders, and the default file for their results."""
 _COLUMNS = 80
 _NO_BREAK = "\N{NO-BREAK SPACE}"
 _NAMED = 3

@@ -15,7 +15,6 @@ from zlang.check.program import Experiment, Instance
 from zlang.check.settings import listed
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.errors import RunError, reason_of
-from zlang.files import read_regular, write_output
 from zlang.hints import TYPE_CHECKING
 from zlang.source import Source, Span
 from zlang.suggest import did_you_mean, nearest
@@ -81,6 +80,8 @@ def apply_fixes(path: str, before: str, after: str) -> None:
 
 def rewrite(path: str, text: str) -> None:
     """Replace a program's text; a link stays one, and the file keeps its owner and attributes. Raises RunError."""
+    from zlang.files import write_output
+
     try:
         write_output(Path(path), text.encode())
     except OSError as error:
@@ -100,6 +101,8 @@ def check(
 
 def _text_of_import(path: str) -> str:
     """The text of an imported file, with line ends as newlines. Raises OSError, UnicodeDecodeError."""
+    from zlang.files import read_regular
+
     content = read_regular(Path(path).resolve(), _LONGEST)
     return io.TextIOWrapper(io.BytesIO(content), "utf-8").read()
 

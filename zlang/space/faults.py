@@ -35,7 +35,7 @@ from zlang.check.program import (
 from zlang.check.values import ValueProblem
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.record import Record
-from zlang.space import bisection, points, space, twins
+from zlang.space import points, space, twins
 from zlang.space.space import Space, TooConnected
 from zlang.space.trial_config import AS_IS, trial_config
 from zlang.suggest import quoted_list, with_article
@@ -116,6 +116,8 @@ def _in_one(experiment: Experiment, seed: int) -> SubjectResult:
             diagnostics.setdefault(_place(finding), finding)
     trials = _counted(count, "trial")
     if experiment.search is not None:
+        from zlang.space import bisection
+
         most = len(bisection.longest(experiment.search.levels))
         some += f" × {most:,} of {experiment.search.levels:,}"
         trials = f"at most {_counted(most * count, 'trial')}"
