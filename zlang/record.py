@@ -19,12 +19,12 @@ class _RecordType(type):
     def __new__(cls, name: str, bases: tuple[type, ...], space: dict[str, Any], *, is_frequent: bool = False) -> Any:
         fields = tuple(space.get("__annotations__", ()))
         defaults = {field: space.pop(field) for field in fields if field in space}
-        made: Any = super().__new__(cls, name, bases, {**space, "__slots__": fields})
-        made.record_fields = fields
-        setattr(made, "__match_args__", fields)  # noqa: B010 - a type checker knows better what it is
-        made.record_defaults = defaults
-        made.record_values = attrgetter(*fields) if len(fields) > 1 else _values
-        made.record_setters = tuple([made.__dict__[field].__set__ for field in fields])
+        space["__slots__"] = space["__match_args__"] = space["record_fields"] = fields
+        space["record_defaults"] = defaults
+        space["record_values"] = attrgetter(*fields) if len(fields) > 1 else _values
+        made: Any = super().__new__(cls, name, bases, space)
+        slots = made.__dict__
+        made.record_setters = tuple([slots[field].__set__ for field in fields])
         if is_frequent:
             made.__init__ = written_out(list(zip(fields, made.record_setters, strict=True)), defaults)
         return made

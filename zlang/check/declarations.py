@@ -35,7 +35,7 @@ from zlang.suggest import Hint, did_you_mean, nearest, with_article
 from zlang.syntax import tree
 from zlang.syntax.lexer import ENTRY_WORDS
 
-_MEMBER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+_MEMBER = r"[A-Za-z][A-Za-z0-9_-]{0,63}"
 LONGEST_SEARCH = 1000
 """Levels that a search may have: each of them is in the plan, since any may have to be measured."""
 
@@ -256,7 +256,7 @@ def _check_members(context: Context, kind: Kind, fields: Mapping[str, Expr]) -> 
     names = field.value({})
     seen: set[str] = set()
     for name in names if isinstance(names, tuple) else ():
-        if isinstance(name, str) and not _MEMBER.fullmatch(name):
+        if isinstance(name, str) and not re.fullmatch(_MEMBER, name):
             hint = "a name has letters, digits, `-` and `_`; write its address in `[hosts.NAME]` of zlang.toml"
             context.report(Code.NOT_ALLOWED.at(field.span, name="members", value=show(name), hint=hint))
         elif isinstance(name, str) and name in seen:
@@ -378,7 +378,8 @@ def _resolve_fields(context: Context, kind: Kind, items: tuple[tree.Item, ...], 
 
 def _given_type(kind: Kind, definition: PropertyDef, node: tree.Expr) -> Type:
     """Return the type that a program may give to a property, with the word `none` if that omits the property."""
-    is_stated = LEFT_OUT.name in re.findall(r"\w+", node.span.text)
+    text = node.span.text
+    is_stated = LEFT_OUT.name in text and LEFT_OUT.name in re.findall(r"\w+", text)
     can_be_none = is_stated and kind.role != "machine" and may_be_left_out(kind, definition.name)
     return definition.type | Type(words=(Variant(LEFT_OUT.name),)) if can_be_none else definition.type
 

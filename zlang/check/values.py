@@ -14,8 +14,7 @@ from zlang import units
 from zlang.check.program import Absent, ChangingValue, HeldValue, Instance, Joined, Symbol, Value, Variable
 from zlang.units import Quantity
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
-_SAFE = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
+_UNSAFE, _SAFE = r"[^A-Za-z0-9_-]", r"(?a)[\w@%+=:,./-]+"
 
 
 class ValueProblem(Exception):
@@ -24,13 +23,17 @@ class ValueProblem(Exception):
 
 def safe_name(path: tuple[str, ...]) -> str:
     """Return a name for files, jobs and the journal that no tool interprets; different paths get different names."""
-    return ".".join(_UNSAFE.sub(lambda result: f"u{ord(result.group()):x}", part) for part in path)
+    return ".".join([part if part.isascii() and part.isidentifier() else _spelled(part) for part in path])
+
+
+def _spelled(part: str) -> str:
+    return re.sub(_UNSAFE, lambda result: f"u{ord(result.group()):x}", part)
 
 
 @lru_cache(maxsize=4096)
 def quote(text: str) -> str:
     """Quote one word for any POSIX shell (shlex's rule; `=x` is quoted too, for zsh)."""
-    if _SAFE.fullmatch(text) and not text.startswith("="):
+    if re.fullmatch(_SAFE, text) and not text.startswith("="):
         return text
     return "'" + text.replace("'", "'\"'\"'") + "'"
 

@@ -44,7 +44,8 @@ def plain_text(driver: Parsing, token: Token) -> str:
     return "".join(part for part in text.parts if isinstance(part, str))
 
 
-_LITERAL = re.compile(r"\{\{|\}\}|[{}]|\\[\s\S]|[^{}\\]+|\\")
+_LITERAL = r"\{\{|\}\}|[{}]|\\[\s\S]|[^{}\\]+|\\"
+_SPECIAL = frozenset("{}\\")
 
 
 def text_of(driver: Parsing, token: Token) -> tree.Text:
@@ -53,8 +54,11 @@ def text_of(driver: Parsing, token: Token) -> tree.Text:
     quote = 3 if verbatim else 1
     position, end = token.start + quote, max(token.start + quote, token.end - quote)
     parts: list[str | tree.Expr] = []
+    whole = driver.source.text[position:end]
+    if _SPECIAL.isdisjoint(whole):
+        parts, position = [whole] if whole else [], end
     while position < end:
-        piece = _LITERAL.match(driver.source.text, position, end)
+        piece = re.compile(_LITERAL).match(driver.source.text, position, end)
         assert piece is not None, "BUG: a text has a character that no piece matches"
         text, start, position = piece.group(), position, piece.end()
         closing = _closing_brace(driver.source.text, start, end) if text == "{" else None

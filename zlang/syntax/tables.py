@@ -117,10 +117,11 @@ def build(*, strict: bool = False) -> tuple[Any, ...]:
             patterns.append((terminal.name, terminal.pattern.to_regexp()))
     tried = ["STRING", "OPEN_END", "ZIP_OPEN", "FUNCTION", "NOT_IN", "FIELD", "NAME", "NUMBER", "COMPARE", "NEWLINE"]
     patterns.sort(key=lambda p: tried.index(p[0]))
-    longest_first = sorted(literals, key=len, reverse=True)
     named = [f"(?P<{name}>{regex})" for name, regex in patterns if name != "COMPARE"]
     compare = next(f"(?P<COMPARE>{regex})" for name, regex in patterns if name == "COMPARE")
-    marks = f"(?P<MARK>{'|'.join(re.escape(mark) for mark in longest_first)})"
+    longest_first = [re.escape(mark) for mark in sorted(literals, key=len, reverse=True) if len(mark) > 1]
+    single = "".join(re.escape(mark) for mark in literals if len(mark) == 1)  # a set is compiled in half the time
+    marks = f"(?P<MARK>{'|'.join([*longest_first, f'[{single}]'])})"
     pattern = "|".join([*named, compare, marks, r"(?P<COMMENT>#[^\n]*)", r"(?P<BLANK>(?:[ \t\r]|\\\n)+)"])
 
     value, memo = lark.memo_serialize([TerminalDef, Rule])  # the input of lark's own standalone parsers
