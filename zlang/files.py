@@ -11,11 +11,11 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping
 from io import BytesIO
 from pathlib import Path
 
+from zlang.errors import suppress
 from zlang.hints import BinaryIO
 
 _HOLE = 1 << 30
@@ -191,20 +191,24 @@ def _open_regular(path: str | Path) -> tuple[int, int]:
     return file, status.st_size
 
 
-@contextmanager
-def scratch(parent: Path) -> Iterator[Path]:
-    """Make a scratch directory and remove it at the end, as well as those whose owner was killed. Raises OSError."""
-    import shutil
+class scratch:  # noqa: N801 - used as a function
+    """Makes a scratch directory and removes it at the end, as well as those whose owner was killed. Raises OSError."""
 
-    for path in parent.glob(f"{_SCRATCH}????????"):
-        with suppress(OSError):
-            _remove_abandoned(path)
-    place, handle = _make_held(parent)
-    try:
-        yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)  # what remains is removed when the next one is made
-        os.close(handle)
+    def __init__(self, parent: Path) -> None:
+        self._parent = parent
+
+    def __enter__(self) -> Path:
+        for path in self._parent.glob(f"{_SCRATCH}????????"):
+            with suppress(OSError):
+                _remove_abandoned(path)
+        self._place, self._handle = _make_held(self._parent)
+        return self._place
+
+    def __exit__(self, *_error: object) -> None:
+        import shutil
+
+        shutil.rmtree(self._place, ignore_errors=True)  # what remains is removed when the next one is made
+        os.close(self._handle)
 
 
 def _make_held(parent: Path) -> tuple[Path, int]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 
 from zlang.cache import Cache
 from zlang.check.program import ChangingValue, Instance, Joined, Kind, Symbol, Value
+from zlang.errors import suppress
 from zlang.hints import TYPE_CHECKING, Generic, TypeVar
 from zlang.units import Quantity
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cache
@@ -23,6 +22,7 @@ from zlang.check.program import PLATFORMS, Axis, Experiment, Instance, Kind, Kin
 from zlang.check.rendering import shell_text
 from zlang.check.streams import MOST_POINTS, Stream
 from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.errors import suppress
 from zlang.units import Quantity
 
 _KIND = "host"

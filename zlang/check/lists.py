@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from math import prod
 
 from zlang.check import arithmetic, types
@@ -16,6 +15,7 @@ from zlang.check.typed import resolve_condition, resolve_typed
 from zlang.check.types import DURATION, NOTHING, STRING, Type, is_group, is_number
 from zlang.check.values import ValueProblem, listed
 from zlang.diagnostics import Code, ProgramError
+from zlang.errors import suppress
 from zlang.hints import Any
 from zlang.source import Span
 from zlang.suggest import Hint

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
 
@@ -19,6 +18,7 @@ from zlang.check.instances import Frame, chain, leaves_changed, places
 from zlang.check.program import Absent, Axis, ChangingValue, Experiment, Instance, Joined, Symbol, Value, Variable
 from zlang.check.values import known_pieces
 from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.errors import suppress
 from zlang.record import Record
 from zlang.source import Span
 from zlang.units import Quantity

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
 from fractions import Fraction
 from itertools import islice
 
@@ -18,6 +17,7 @@ from zlang.check.factors import each_level
 from zlang.check.instances import Frame, each_member, leaves_changed, moved, treatment_site
 from zlang.check.program import Axis, Experiment, Expr, Instance, Kind, Point, Value
 from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.errors import suppress
 from zlang.metrics import AFTER, QUIET
 from zlang.record import Record
 from zlang.source import Span

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 
 from zlang import units
 from zlang.check import types
@@ -15,6 +14,7 @@ from zlang.check.scope import Path, Scope
 from zlang.check.texts import resolve_command
 from zlang.check.types import NOTHING, STRING, Type
 from zlang.diagnostics import Code
+from zlang.errors import suppress
 from zlang.source import TABLE, Span
 from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree

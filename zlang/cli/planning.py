@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -16,7 +15,7 @@ from zlang.cli import checking, commands, standard_streams, words
 from zlang.cli.overview import justified, print_overview
 from zlang.cli.render import visible
 from zlang.emit.registry import EMITTERS
-from zlang.errors import RunError, UsageError, reason_of, unwritable
+from zlang.errors import RunError, UsageError, reason_of, suppress, unwritable
 from zlang.files import write_output
 from zlang.hints import TYPE_CHECKING, NamedTuple
 from zlang.pipeline import arming, costs, machines, plans, programs, runs

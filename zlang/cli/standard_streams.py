@@ -12,8 +12,8 @@ import codecs
 import io
 import os
 import sys
-from contextlib import suppress
 
+from zlang.errors import suppress
 from zlang.hints import TextIO
 from zlang.sink import HUNG_UP, Sink
 

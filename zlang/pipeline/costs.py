@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
 
 from zlang.check.program import Experiment, Symbol
-from zlang.errors import RunError
+from zlang.errors import RunError, suppress
 from zlang.files import read_regular
 from zlang.frozen import frozen
 from zlang.hints import TYPE_CHECKING

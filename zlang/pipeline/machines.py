@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from zlang.check import hosts
 from zlang.check.check import Checked
 from zlang.check.program import Experiment
-from zlang.errors import RunError, joined
+from zlang.errors import RunError, joined, suppress
 from zlang.frozen import replace
 from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import plans, programs

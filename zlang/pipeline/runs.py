@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
-from zlang.errors import RunError, joined, reason_of
+from zlang.errors import RunError, joined, reason_of, suppress
 from zlang.files import replace_file
 from zlang.frozen import field, frozen
 from zlang.hints import TYPE_CHECKING

@@ -7,7 +7,6 @@ plan, byte for byte; items are built lazily. Raises ProgramError where a point c
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import chain as chain_of
@@ -19,6 +18,7 @@ from zlang.check.program import Experiment, Instance, Kind, Program
 from zlang.check.remembered import Family, Member
 from zlang.check.traits import TRAITS
 from zlang.diagnostics import Diagnostic, ProgramError
+from zlang.errors import suppress
 from zlang.frozen import replace
 from zlang.hints import NamedTuple, TypeVar
 from zlang.lint.trial import Thing, never_written

@@ -7,7 +7,6 @@ device without a guard.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import cached_property
 
 from zlang.cache import Cache
@@ -15,6 +14,7 @@ from zlang.check import hosts, naming, values
 from zlang.check.instances import Frame, chain, treatment_site
 from zlang.check.program import Experiment, Instance
 from zlang.diagnostics import Code, ProgramError
+from zlang.errors import suppress
 from zlang.plan.plan import Action, Guarded, Here, Setup, Step, Trial
 from zlang.plan.setups import drawn_frame, guards, may_write
 from zlang.space import points

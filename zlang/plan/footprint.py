@@ -6,11 +6,11 @@ In: a declared thing at a point. Out: a `Footprint`. Rule: what a kind does not 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 
 from zlang.check.instances import Frame
 from zlang.check.program import Instance
 from zlang.diagnostics import ProgramError
+from zlang.errors import suppress
 from zlang.plan.plan import Device, Fetch, Footprint
 from zlang.record import Record
 from zlang.units import Quantity

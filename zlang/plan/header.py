@@ -6,7 +6,6 @@ In: a checked program, the schedule of one of its experiments, and the settings 
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from contextlib import suppress
 
 from zlang.check import digests, hosts, streams, values
 from zlang.check.instances import Frame
@@ -14,6 +13,7 @@ from zlang.check.program import Experiment, FactorDef, Instance, Kind, Program
 from zlang.check.questions import Expectation, Plot, Table
 from zlang.check.rendering import shell_text
 from zlang.diagnostics import ProgramError
+from zlang.errors import suppress
 from zlang.frozen import replace
 from zlang.plan import footprint
 from zlang.plan.exposure import Exposure

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property
 from itertools import accumulate, groupby, islice, pairwise, product
 from operator import mul
@@ -21,6 +20,7 @@ from zlang.check.program import (
     Instance,
 )
 from zlang.diagnostics import ProgramError
+from zlang.errors import suppress
 from zlang.frozen import frozen
 from zlang.hints import NamedTuple, TypeVar
 from zlang.plan.order import Layout, Order, Place, Rounds, order, sampled, sampled_neighbours, written

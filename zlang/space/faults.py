@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from math import prod
@@ -34,6 +33,7 @@ from zlang.check.program import (
 )
 from zlang.check.values import ValueProblem
 from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
+from zlang.errors import suppress
 from zlang.record import Record
 from zlang.space import points, space, twins
 from zlang.space.space import Space, TooConnected

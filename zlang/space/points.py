@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 
 from zlang.check import values
 from zlang.check.expressions import violation
 from zlang.check.program import Absent, Axis, Experiment, Expr, FactorDef, FaultPoint, Point, Symbol, every_axis
 from zlang.check.whole import NotWhole
 from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.errors import suppress
 from zlang.source import Span
 from zlang.space import designs, space
 from zlang.space.designs import Plots, TooManyCombinations

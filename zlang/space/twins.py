@@ -7,10 +7,10 @@ space some points are tried, each against those that differ from it in one facto
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 
 from zlang.check.program import Experiment, Point, every_axis
 from zlang.diagnostics import Code, Diagnostic, ProgramError
+from zlang.errors import suppress
 from zlang.space import points
 from zlang.space.space import Space
 from zlang.space.trial_config import trial_config

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from fractions import Fraction
 from math import inf
 
 from zlang.diagnostics import ProgramError
+from zlang.errors import suppress
 from zlang.lint.rule import ERROR, NOTE, WARNING, Rules, TrialFinding, size, write
 from zlang.lint.trial import Thing, TrialView
 

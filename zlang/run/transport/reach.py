@@ -20,11 +20,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from zlang import project
-from zlang.errors import RunError, reason_of
+from zlang.errors import RunError, reason_of, suppress
 from zlang.files import read_regular, replace_file
 from zlang.frozen import frozen, replace
 from zlang.plan.plan import LOCAL
