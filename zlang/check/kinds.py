@@ -97,14 +97,12 @@ class _KindBuilder:
         """Build the kind with its declared properties."""
         node = self.node
         actions: dict[tuple[str, str, str], KindAction] = {}
-        for item in node.items:
-            match item:
-                case tree.Offers():
-                    self.scope.offers[item.name.text] = resolve(self.context, item.value)
-                case tree.ActionDef():
-                    action = resolve_action(self.context, self.readers, item)
-                    actions[action.name, action.state, action.platform] = action
-                    _ = action.commands if self.is_whole else ()
+        for offer in [item for item in node.items if isinstance(item, tree.Offers)]:
+            self.scope.offers[offer.name.text] = resolve(self.context, offer.value)
+        for item in [item for item in node.items if isinstance(item, tree.ActionDef)]:
+            action = resolve_action(self.context, self.readers, item)
+            actions[action.name, action.state, action.platform] = action
+            _ = action.commands if self.is_whole else ()
         fields = {item.name.text: item for item in node.items if isinstance(item, tree.Field)}
         self._check_fields(fields.values())
         values = {name: (name, item.value) for name, item in fields.items() if name in (*FORMS, "section")}
