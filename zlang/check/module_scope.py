@@ -9,7 +9,7 @@ from zlang.check.choices import resolve_zip
 from zlang.check.declarations import resolve_declaration
 from zlang.check.expressions import resolve, unknown
 from zlang.check.module import Module
-from zlang.check.program import Absent, Expr, Instance, Kind
+from zlang.check.program import Absent, Expr, FaultPoint, Instance, Kind
 from zlang.check.program_names import ProgramNames
 from zlang.check.typed import resolve_typed
 from zlang.check.types import NOTHING, Type, Variant
@@ -179,8 +179,11 @@ class ModuleScope:
         """Return the machine of that name in a group of hosts, as `GROUP[PLACE]`; empty if no group has it."""
         for entry in self.module.entries.values():
             is_host = isinstance(entry, tree.Declaration) and str(entry.kind) == "host"
+            is_host = is_host and entry.name.text not in self.module.pending
             group = self.lookup(entry.name.text, entry.span) if is_host else None
-            machine = group.value({}) if group is not None and not group.type.unknown and not group.axes else None
+            machine = (
+                group.value(FaultPoint()) if group is not None and not group.type.unknown and not group.axes else None
+            )
             if isinstance(machine, Instance) and name in machine.members:
                 return f"{machine.label}[{machine.members.index(name)}]"
         return ""
