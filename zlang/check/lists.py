@@ -134,13 +134,15 @@ def resolve_schedule(context: Context, node: tree.ScheduleOf, expected: Type | N
             context.report(wrong)
             return unknown(node.span)
         value = _resolve_value(context, period.value, wanted, place)
+        if value.type.unknown:
+            return unknown(node.span)  # what follows is probably wrong in the same way
         end = _resolve_value(context, period.end, wanted, (*place, "to") if place else None) if period.end else None
         duration = resolve_typed(context, period.duration, place or ("for",), "for", DURATION)
+        if duration.type.unknown or (end is not None and end.type.unknown):
+            return unknown(node.span)
         rows.append((value, end, duration))
         type_ = type_ | value.type | (end.type if end else NOTHING)
     parts = [expr for row in rows for expr in row if expr is not None]
-    if any(part.type.unknown for part in parts):
-        return unknown(node.span)
     if not is_number(type_):
         context.report(Code.WRONG_TYPE.at(node.span, name="[… for …]", expected="a list of numbers", found=type_))
         return unknown(node.span)
