@@ -190,7 +190,9 @@ LAB = 'import "./lab.zexp"\nimport fio\n'
 
 METRIC = 'kind k: workload { run { sh "true" }  metric m: count = regex "([0-9]+)" { needs = NEEDED } }'
 SLASH = "names have no `/`; nest with `on`: `KIND NAME on PARENT { … }`"
-CARRIED = 'write a word with a value as `compressible(50%)`, and a text as `"compressible:50%"`'
+CARRIED = (
+    'write a word with a value as `compressible(50%)`, a text as `"compressible:50%"`, and another property on its own'
+)
 OVER = "`over` comes before `by`: `plot METRIC over FACTOR by FACTOR`"
 PERCENTILE = "any percentile is computed from the histogram: `p999(read_clat)`"
 DECLARED = "write `let again = reads with { … }`"

@@ -168,7 +168,10 @@ def _are_accepted(context: Context, node: tree.Call, function: Function, argumen
     if not most - function.optional <= len(arguments) <= most and not (function.many and arguments):
         result = f"{len(arguments)} arguments" if len(arguments) != 1 else "one argument"
         result = result if arguments else "nothing"
-        context.report(Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=function.signature, found=result))
+        given = ", ".join(argument.span.text for argument in node.arguments[:most])
+        hint = f"write `{name}({given})`" if len(arguments) > most else ""
+        finding = Code.WRONG_ARGUMENTS.at(node.span, name=name, expected=function.signature, found=result, hint=hint)
+        context.report(finding)
         return False
     wrong = False
     for argument, taken in zip(arguments, (*function.takes, *function.takes[-1:] * len(arguments)), strict=False):

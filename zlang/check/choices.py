@@ -219,6 +219,14 @@ def _report_none(context: Context, node: tree.ListOf) -> None:
     context.report(Code.NO_VALUE.at(place, message="`none` adds nothing to a list", hint=hint))
 
 
+def _rows_of_lists(lists: Sequence[tree.Expr], width: int) -> str:
+    """Return the choice of rows that lists of the same length are columns of; an empty text if they are not."""
+    columns = [[item.span.text for item in each.items] for each in lists if isinstance(each, tree.ListOf)]
+    if len(columns) != width or len(lists) != width or len({len(column) for column in columns}) != 1:
+        return ""
+    return " | ".join(f"({', '.join(row)})" for row in zip(*columns, strict=True))
+
+
 def resolve_zip(
     context: Context, node: tree.Zip | tree.LetZip, path: Path, expected: Mapping[str, Type]
 ) -> dict[str, Expr]:
@@ -286,6 +294,8 @@ def _rows_of(
             if isinstance(row, tree.Call) and len(row.arguments) == 1 and isinstance(row.arguments[0], tree.Text):
                 written = f"rows({row.arguments[0].span.text})"
                 hint = Hint(f"write `{written}`", row.span.text, written, is_safe=False)
+            if isinstance(row, tree.Call) and (pairs := _rows_of_lists(row.arguments, len(names))):
+                hint = Hint(f"write a choice as `{pairs}`", row.span.text, pairs, is_safe=False)
             context.report(Code.ZIP_WIDTH.at(row.span, names=len(names), values=count, hint=hint))
             return None
         rows.append((row.span, row.items))

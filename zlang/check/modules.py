@@ -74,6 +74,8 @@ class Modules:
                 for word in entry.names:
                     if self._is_new(word, places):
                         module.entries[word.text] = tree.LetColumn(word.span, word, entry)
+            elif isinstance(entry, tree.Declaration) and self._is_command(entry, places):
+                pass
             elif isinstance(entry, tree.Let | tree.FunctionDef | tree.Param | tree.Declaration | tree.KindDef):
                 if self._is_new(entry.name, places) and not isinstance(entry, tree.KindDef):
                     module.entries[entry.name.text] = entry
@@ -83,6 +85,16 @@ class Modules:
             elif isinstance(entry, tree.Import):
                 self._import(entry, module, chain)
         return places
+
+    def _is_command(self, entry: tree.Declaration, places: Mapping[str, Span]) -> bool:
+        """Whether an entry is a command about a thing, such as `run reads`; it is then reported."""
+        from zlang.syntax.foreign_words import ENTRIES
+
+        word = str(entry.kind)
+        if word not in ENTRIES or entry.name.text not in places or word in places:
+            return False
+        self.findings.report(Code.UNKNOWN_KIND.at(entry.kind.span, name=word, hint=ENTRIES[word]))
+        return True
 
     def _is_new(self, name: tree.Word, places: dict[str, Span]) -> bool:
         """Whether a name is new; record its place, or report that it was defined before."""

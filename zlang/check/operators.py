@@ -124,6 +124,14 @@ def _may_be_equal(left: Type, right: Type) -> bool:
     return bool(common) or left.accepts(right) or right.accepts(left)
 
 
+def _without_target(node: tree.Binary, left: Expr, right: Expr) -> str:
+    """Return the hint for a condition that is compared with `on`, which is the target in an experiment."""
+    for target, other, condition in ((node.left, right, node.right), (node.right, left, node.left)):
+        if target.span.text == "on" and other.type == types.BOOL and condition.span.text not in types.BOOLS:
+            return f"`on` is the target here: write `{condition.span.text}` alone"
+    return ""
+
+
 def _as_number(expr: Expr) -> Hint:
     """Return a hint for a number that is written as a text."""
     text = expr.span.text
@@ -176,7 +184,7 @@ def _resolve_comparison(context: Context, node: tree.Binary, may_be_word: Callab
     elif (item is None or other is None) and not (left.type.accepts(right.type) or right.type.accepts(left.type)):
         words = _without_quotes(node.right, left.type) or _without_quotes(node.left, right.type)
         number = _as_number(right) if item is not None else _as_number(left) if other is not None else ""
-        hint = words or number or same_unit([left, right])
+        hint = _without_target(node, left, right) or words or number or same_unit([left, right])
         context.report(Code.MIXED_UNITS.at(span, verb="compare", left=left.type, right=right.type, hint=hint))
     made = combine(context, span, types.BOOL, _comparing(span, operator, left, right), [left, right])
     is_whole = not made.is_constant and item is not None and item == other

@@ -36,7 +36,11 @@ def resolve_function(names: ProgramNames, scope: Scope, entry: tree.FunctionDef)
         if len(arguments) != len(parameters):
             result = f"{len(arguments)} arguments" if len(arguments) != 1 else "one argument"
             expected = f"`({', '.join(parameters)})`"
-            finding = Code.WRONG_ARGUMENTS.at(node.span, name=str(node.function), expected=expected, found=result)
+            given = [argument.span.text for argument in node.arguments]
+            hint = f"write `{node.function}({', '.join([*given[: len(parameters)], *parameters[len(given) :]])})`"
+            finding = Code.WRONG_ARGUMENTS.at(
+                node.span, name=str(node.function), expected=expected, found=result, hint=hint
+            )
             names.report(finding.also(entry.name.span, "defined here"))
             return unknown(node.span)
         values = dict(zip(parameters, arguments, strict=True))

@@ -116,6 +116,8 @@ _AMOUNT = r"[\d_.]+[A-Za-z]+"
 _THOUSANDS = r"(\d+)[kK](?:/s)?"
 _NUMBERS = r"(?a:\s*\d+(\s*(-|\.\.)\s*\d+)?\s*(,\s*\d+(\s*(-|\.\.)\s*\d+)?\s*)*)"
 _BARE = r"-?[\d_.]+"
+_MOST_TIMES = 4
+"""So few percent are rarely meant."""
 
 
 def _share_of(expected: Type) -> str:
@@ -156,6 +158,9 @@ def with_unit(option: Expr, expected: Type) -> Hint:
     if wanted[0] == "size" and amount < _LEAST_SECTOR:
         amount *= 1024  # so few bytes are never meant
     written = units.show(Quantity(amount, types.DIMENSION_OF[wanted[0]]))
+    if is_percent and 1 <= value.amount <= _MOST_TIMES:
+        times = units.show(Quantity(value.amount, units.SHARE))
+        return Hint(f"write a share: `{times}` is {text} times the whole, and `{written}` a part of it")
     return Hint(f"add a unit: `{written}`", text, written, is_safe=False)
 
 

@@ -54,11 +54,32 @@ def function_kind_or_import(stop: StopPlace) -> Correction | None:
     if token.text == "." and (module := _IMPORTED_PART.match(text, begin)):
         hint = f"write `import {module[1]}`: all kinds of the module are then known"
         return hint, stop.fix(token.start, module.end(), "", is_safe=False)
+    if stop.last == "AS" and token.type in {"NEWLINE", "$END"}:
+        return f"add the name by which it is known here: `{text[begin : stop.end].strip()} NAME`", None
     if token.text == "(" and _IMPORTED_FILE.search(text, begin, token.start):
         return 'write the values in braces: `import "./lab.zexp" as NAME { PARAM = VALUE }`', None
     if token.text == "from" and (source := _IMPORTED_FROM.match(text, begin)):
         return f'write the file alone: `import "./{source[1]}.zexp"`', None
     return None
+
+
+def given(stop: StopPlace) -> Correction | None:
+    """A given thing without its kind or its braces."""
+    if not any(symbol == "GIVEN" for symbol, _ in stop.read):
+        return None
+    if stop.expected == "a name" and stop.token.text in {"on", "{"}:
+        return "the kind comes before the name: `given KIND NAME on PARENT { … }`", None
+    if stop.expected == "`{`" and stop.token.type == "STRING":
+        return f"put its properties in braces: `given KIND NAME {{ PROPERTY = {stop.token.text} }}`", None
+    return None
+
+
+def joined_fields(stop: StopPlace) -> Correction | None:
+    """Fields that are joined by a colon: `ioengine=libaio:iodepth=32`."""
+    token = stop.token
+    if token.type != "COLON" or not stop.expected.startswith("`name") or not _FIELD_AFTER.match(stop.text, token.end):
+        return None
+    return "separate fields by spaces", stop.fix(token.start, token.end, "  ", is_safe=False)
 
 
 def made(stop: StopPlace) -> Correction | None:
@@ -100,7 +121,8 @@ def made(stop: StopPlace) -> Correction | None:
                 return f"write a text as `{as_text}`", fix
             range_ = stop.fix(token.start, token.end, "..", is_safe=False)
             return f"write a range as `{sizes[0]}..{argument[1]}`, and a text as `{as_text}`", range_
-        return f'write a word with a value as `{word}({argument[1]})`, and a text as `"{word}:{argument[1]}"`', None
+        with_value = f"write a word with a value as `{word}({argument[1]})`"
+        return f'{with_value}, a text as `"{word}:{argument[1]}"`, and another property on its own', None
     return None
 
 
@@ -275,6 +297,7 @@ _LIKE = re.compile(
 )
 """A kind, a name, and another thing that it is like."""
 _VALUE_OF_THING = re.compile(r"[ \t]*[a-z_][\w.]*[ \t]+[A-Za-z_][\w-]*[ \t]*=[ \t]*\"")
+_FIELD_AFTER = re.compile(r"[A-Za-z_]\w*[ \t]*=(?!=)")
 _SIZES_BEFORE = re.compile(r"(?<![\w.])\d[\w.]*\Z")
 _NAMED = re.compile(r"[ \t]*[=:]")
 _ON_BEFORE = re.compile(r"^[ \t]*\w+[ \t]+\w+[ \t]+on[ \t]+([A-Za-z]\w*)?\Z", re.MULTILINE)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
+from zlang import units
 from zlang.suggest import nearest
 from zlang.syntax import tree
 from zlang.syntax.foreign_words import EXPERIMENT_WORDS, FIELD_WORDS
@@ -108,11 +110,24 @@ def field_by_level(stop: StopPlace) -> Correction | None:
     if token.type == "COMMA" and _PAIRS_BEFORE.search(text, 0, token.start):
         hint = "write a choice with `|`: `(a, b) = (1, 2) | (3, 4)`"
         return hint, stop.fix(token.start, token.end, " |", is_safe=False)
-    if token.type == "NUMBER" and _DURATION_BEFORE.search(text, 0, token.start):
-        return "write their sum with one unit, such as `90min`", None
+    if token.type == "NUMBER" and (begun := _DURATION_BEFORE.search(text, 0, token.start)):
+        if (parts := _DURATIONS.match(text, begun.start(1))) is None:
+            return "write their sum with one unit, such as `90min`", None
+        amount = sum(units.parse(part).amount for part in parts[0].split())
+        written = units.show(units.Quantity(Fraction(amount), units.DURATION))
+        return f"write their sum with one unit: `{written}`", stop.fix(*parts.span(), written, is_safe=False)
     if article := _ARTICLE_BEFORE.search(text, 0, token.start):
         return f"write `{article[1]} {token.text}`", stop.fix(article.start(2), token.start, "", is_safe=False)
     return None
+
+
+def block(stop: StopPlace) -> Correction | None:
+    """A block of properties within an experiment."""
+    is_in_experiment = stop.expected.startswith("`name") and any(symbol == "EXPERIMENT" for symbol, _ in stop.read)
+    first = _FIRST_OF_BLOCK.match(stop.text, stop.token.end) if is_in_experiment else None
+    if first is None or stop.token.type != "NAME" or stop.token.text in CLAUSES or first[1] in _FIELDS:
+        return None
+    return f"write a choice where its value belongs: `{first[1]} = … | …` in the thing that has `{first[1]}`", None
 
 
 def property_after(stop: StopPlace) -> Correction | None:
@@ -271,7 +286,9 @@ def word(stop: StopPlace) -> Correction | None:
 
 _REPEAT_BEFORE = re.compile(r"\brepeat[ \t]*=[ \t]*\w*[ \t]*\Z")
 _PAIRS_BEFORE = re.compile(r"\([\w, \t]+\)[ \t]*=[ \t]*\([^()\n]*\)[ \t]*\Z")
-_DURATION_BEFORE = re.compile(r"=[ \t]*\d+(?:ns|us|ms|s|min|m|h|d)[ \t]+\Z")
+_DURATION_BEFORE = re.compile(r"=[ \t]*(\d+(?:ns|us|ms|s|min|m|h|d))[ \t]+\Z")
+_DURATIONS = re.compile(r"\d+(?:ns|us|ms|s|min|m|h|d)(?:[ \t]+\d+(?:ns|us|ms|s|min|m|h|d))+\b")
+_FIRST_OF_BLOCK = re.compile(r"[ \t]*\{\s*([a-z]\w*)[ \t]*=(?!=)")
 _ARTICLE_BEFORE = re.compile(r"\b(is(?:[ \t]+not)?)[ \t]+(an?[ \t]+)\Z")
 _COPY_BEFORE = re.compile(r'\bexperiment[ \t]+\w+[ \t]*=[ \t]*\w+(?:[ \t]+with[ \t]+"[^"\n]*")?[ \t]*\Z')
 _PART_OF_FIELD = re.compile(r"on\.(\w+)[ \t]*=(?!=)")

@@ -24,6 +24,11 @@ def comparison(stop: StopPlace) -> Correction | None:
     if token.text == "=" and stop.is_condition and stop.expected != "a value":
         written = _TURNED.get(text[token.start : token.start + 2], "==")
         return f"use `{written}` to compare", stop.fix(token.start, token.end + (written != "=="), written)
+    if token.text == "=" and stop.expected == "a value" and stop.text[token.start - 1] in "+-*/%":
+        return "a name has one value: write `let NAME = A + B`", None
+    if token.type == "FIELD" and stop.last == "EQUAL" and stop.expected == "a value":
+        begin = "let " if any(symbol == "LET" for symbol, _ in stop.read[-4:]) else ""
+        return f"write `{begin}{token.text} = …` on a line of its own", None
     if token.text == ">" and stop.follows("=") and stop.last == "EQUAL":
         return "write a field as `NAME = VALUE`", stop.fix(token.start, token.end, "")
     if token.text == ">" and stop.follows("<"):
@@ -102,6 +107,17 @@ def braces(stop: StopPlace) -> Correction | None:
     if base := _BASE_WITHIN.match(text, token.end):
         return f"the name comes before the braces: `{base[1]} with {{ … }}`", None
     return "write a choice as `4KiB | 8KiB`, and a list as `[4KiB, 8KiB]`", None
+
+
+def reference(stop: StopPlace) -> Correction | None:
+    """A reference of YAML, or a method of a value."""
+    token, text = stop.token, stop.text
+    if token.text == "*" and stop.last == "EQUAL" and (alias := _ALIAS.match(text, token.start)):
+        return f"write the name alone: `{alias[1]}`", stop.fix(token.start, token.end, "", is_safe=False)
+    value = _VALUE_BEFORE.search(text, 0, token.start) if token.text == "." else None
+    if value is not None and (method := _METHOD_AFTER.match(text, token.start)):
+        return f"write a function before its value: `{method[1]}({value[0]})`", None
+    return None
 
 
 def number(stop: StopPlace) -> Correction | None:
@@ -317,7 +333,7 @@ _COMMANDS = re.compile(r"([a-z]+)[ \t]*\{\s*(?:sh|reads|ask)\b|reads[ \t]+[a-z]+
 _BLOCK = re.compile(r"[ \t]*\{")
 _NAMED_IN_PLACE = re.compile(
     r"(?:\b(?:on|run|during|before|with|collect)[ \t]*=|[|,\[])[ \t]*"
-    r"(?P<kind>[a-z]\w*)[ \t]+(?P<name>[A-Za-z_]\w*)[ \t]*(?:\{|on\b)"
+    r"(?P<kind>[a-z]\w*) (?P<name>[A-Za-z_]\w*)[ \t]*(?:\{|on\b)"
 )
 _SEVERAL = re.compile(r"[ \t]*,")
 _METHOD_WITH = re.compile(r"\b([A-Za-z_]\w*)\.(?:with|copy|extend|replace|merge)\([ \t]*\Z")
@@ -343,4 +359,8 @@ _BASE_SPREAD = re.compile(r"[ \t]*(?:\.\.\.|\*\*)[ \t]*([A-Za-z_]\w*)")
 _BASE_WITHIN = re.compile(r"[ \t]*([A-Za-z_]\w*)[ \t]+with\b")
 _WORD_OF_VALUE = re.compile(r"=[ \t]*([A-Za-z_]\w*)[ \t]+\Z")
 _NUMBER_BEFORE = re.compile(r"(?<![\w.])(\d[\d_.]*)[ \t]+\Z")
+_ALIAS = re.compile(r"\*([A-Za-z_]\w*)")
+"""A reference of YAML."""
+_METHOD_AFTER = re.compile(r"\.([a-z]\w*)\([ \t]*\)")
+_VALUE_BEFORE = re.compile(r"(?:\"[^\"\n]*\"|[A-Za-z_][\w.]*|\[[^\[\]\n]*\])\Z")
 _PATH = re.compile(r"/[\w./~+@%-]*")
