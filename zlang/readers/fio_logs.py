@@ -1,14 +1,13 @@
 """The logs that fio writes of single operations or intervals (`--write_lat_log="$OUT/fio"` and so on).
 
-In: the directory of an attempt. Out: its logs, each with the format of its lines.
+In: the directory of an attempt, and the names in it. Out: its logs, each with the format of its lines.
 https://fio.readthedocs.io/en/latest/fio_doc.html#log-file-formats
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from zlang.files import open_regular
@@ -22,13 +21,9 @@ _DIRECTIONS = ("read", "write", "trim")
 _KIB = 1024
 
 
-def find_logs(directory: Path) -> Iterator[Log]:
-    """The logs in a directory that are not empty."""
-    try:
-        names = sorted(entry.name for entry in os.scandir(directory) if entry.name.endswith(".log"))
-    except OSError:
-        return
-    for name in names:
+def find_logs(directory: Path, names: Iterable[str]) -> Iterator[Log]:
+    """The logs in a directory that are not empty, of the files with these names."""
+    for name in sorted(name for name in names if name.endswith(".log")):
         match = _NAME.fullmatch(name)
         if match is None:
             continue

@@ -169,8 +169,8 @@ class Judgement:
     ran: Window | None = None
 
 
-FindLogs = Callable[[Path], Iterator[Log]]
-"""Finds the logs of one tool in the directory of an attempt."""
+FindLogs = Callable[[Path, Iterable[str]], Iterator[Log]]
+"""Finds the logs of one tool in the directory of an attempt, among files with these names."""
 Read = Callable[[Place, Reader, Step, Window | None], Reading]
 """A reader: from the directory of an attempt, its own arguments, the step and the time of the measurement."""
 

@@ -96,13 +96,17 @@ class Account(Generic[V]):
 
     def verdict(self, trial: Trial) -> tuple[V | None, str]:
         """The verdict on a trial (None without a measurement), and why it does not count (empty if it does)."""
+        return self.verdict_with_output(trial)[:2]
+
+    def verdict_with_output(self, trial: Trial) -> tuple[V | None, str, Place | None]:
+        """The same verdict, and the files of the attempt, if they were read for it."""
         attempt = self.state.attempt(trial.place)
         if attempt is None:
-            return None, NOT_CARRIED_OUT
+            return None, NOT_CARRIED_OUT, None
         if attempt.unended:
-            return None, attempt.unended
+            return None, attempt.unended, None
         why, output = self.examined(attempt)
-        return (None, why) if why else self.judged(trial, attempt, output)
+        return (None, why, None) if why else (*self.judged(trial, attempt, output), output)
 
     def judged(self, trial: Trial, attempt: Attempt, output: Place | None = None) -> tuple[V | None, str]:
         """The same verdict for an attempt that has just ended, whose `output` may have been read for its hash."""

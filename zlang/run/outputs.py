@@ -44,7 +44,8 @@ def small_files(directory: Path) -> dict[str, bytes] | None:
             content = files[entry.name] = read_regular(entry.path, length) if length else b""
             if not _is_text(content):
                 return None
-    has_logs = any(True for find_logs in LOGS for _ in find_logs(directory))  # DuckDB reads those from their files
+    # DuckDB reads logs from their files.
+    has_logs = any(True for find_logs in LOGS for _ in find_logs(directory, files))
     return None if has_logs else files
 
 

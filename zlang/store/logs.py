@@ -8,7 +8,7 @@ reported as a problem, and does not keep other files out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from zlang.hints import TYPE_CHECKING
@@ -26,10 +26,10 @@ _OF_FILE = {
 }  # fmt: skip
 
 
-def of_attempt(place: Path) -> Iterator[Row]:
-    """The logs in the directory of an attempt."""
+def of_attempt(place: Path, names: Iterable[str]) -> Iterator[Row]:
+    """The logs in the directory of an attempt, which has files with these names."""
     for find_logs in LOGS:
-        for log in find_logs(place):
+        for log in find_logs(place, names):
             yield {"kind": log.kind, "job": log.job, "path": str(log.path), **log.format._asdict()}
 
 

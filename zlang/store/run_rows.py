@@ -16,7 +16,7 @@ import orjson
 from zlang import metrics
 from zlang.check import library
 from zlang.errors import RunError
-from zlang.files import open_regular
+from zlang.files import Packed, Place, open_regular
 from zlang.hints import TYPE_CHECKING
 from zlang.metrics import Metric, in_trials
 from zlang.plan.plan import Finding, Header, Setup, Step, Trial
@@ -125,19 +125,29 @@ class RunRows:
 
         The verdict is without what is in these rows, unless it is needed to decide which trials are measured.
         """
-        verdict, why_not = self.account.verdict(trial)
+        verdict, why_not, output = self.account.verdict_with_output(trial)
         lines = StagedLines()
         attempt = self.state.attempt(trial.place)
         if verdict is not None and attempt is not None:
             own = {**self.named, "trial": trial.identity, "replicate": trial.replicate}
             series_rows.add(lines, own, trial, verdict)
-            # Packed files have no logs. The directory is not a link, or there would be no verdict.
-            for log in logs.of_attempt(self.folder.path / attempt.out) if not attempt.is_packed else ():
+            for log in self._logs(attempt, output):
                 lines.add(logs.FILES, {**own, **log})
             if self.sequential is None:
                 streams = tuple(stream._replace(latency=()) for stream in verdict.streams)
                 verdict = replace(verdict, latency=(), samples=(), streams=streams)
         return verdict, why_not, lines
+
+    def _logs(self, attempt: Attempt, output: Place | None) -> Iterator[Row]:
+        """The logs among the files of an attempt; packed files have none."""
+        if attempt.is_packed:
+            return
+        at = self.folder.path / attempt.out  # not a link, or there would be no verdict
+        if isinstance(output, Packed):
+            yield from logs.of_attempt(at, output.files)
+            return
+        with suppress(OSError):  # it was removed, as the verdict says
+            yield from logs.of_attempt(at, [path.name for path in at.iterdir()])
 
     def _trial(self, trial: Trial, verdicts: Iterator[tuple[Judgement | None, str, StagedLines]]) -> bool:
         """Stage a trial's steps, and its row if it was carried out: then its verdict is the next one."""
