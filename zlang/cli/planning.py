@@ -226,7 +226,7 @@ def _steps(planned: Planned) -> Iterator[str]:
         where = f" on {host}" if host else ""
         yield f"# required{where}, or the run does not start: {visible(hint)}\n{visible(command, LAYOUT)}\n"
     yield from map(show, header.facts)
-    for item in planned.plan.items():
+    for item in planned.builder.commands():
         if isinstance(item, Setup):
             setups[item.signature] = item
             continue
