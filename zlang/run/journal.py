@@ -17,7 +17,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from sys import intern
 from types import TracebackType
@@ -26,12 +26,14 @@ import orjson
 
 from zlang.errors import RunError, reason_of
 from zlang.files import open_regular, sync_directory
-from zlang.hints import Self
+from zlang.hints import NamedTuple, Self
+from zlang.record import written_out
 from zlang.run.events import FORMER_NAMES, RECORDED, Recorded, Session
 
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 _CRC = b',"crc":'
-_MAC = re.compile(rb',"mac":"([0-9a-f]{32})"$')
+_MAC = re.compile(rb',"mac":"([0-9a-f]{32})"')
+_MAC_LENGTH = len(b',"mac":""') + 32
 _NAMES = {kind: name for name, kind in RECORDED.items()}
 _FIELDS = {
     name: tuple((member.name, None if member.default is MISSING else (member.default,)) for member in fields(kind))
@@ -109,17 +111,20 @@ def decode(line: bytes) -> tuple[int | None, Recorded] | None:
         return None
     try:
         members = orjson.loads(body + b"}")
-        name = FORMER_NAMES.get(members["event"], members["event"])
-        kind: Callable[..., Recorded] = RECORDED[name]
-        result = {}
-        for member, default in _FIELDS[name]:
+        kind, fill, form = _form_of(members["event"])
+        values = []
+        for member, is_right, default in form:
             if default is None or member in members:
                 value = members[member]
-                if not _IS_RIGHT[member](value):
+                if not is_right(value):
                     return None
                 # Lines repeat names and places; a long run would keep many copies of them.
-                result[member] = intern(value) if type(value) is str else value
-        return (_checked_number(members["n"]) if "n" in members else None), kind(**result)
+                values.append(intern(value) if type(value) is str else value)
+            else:
+                values.append(default[0])
+        event: Recorded = object.__new__(kind)
+        fill(event, *values)
+        return (_checked_number(members["n"]) if "n" in members else None), event
     except (ValueError, TypeError, KeyError):
         return None
 
@@ -127,7 +132,7 @@ def decode(line: bytes) -> tuple[int | None, Recorded] | None:
 def is_signed(line: bytes, sign: Sign) -> bool:
     """Whether a line ends with a valid `mac`; later members would override those that it covers."""
     body = line.rpartition(_CRC)[0]
-    mac = _MAC.search(body)
+    mac = _MAC.fullmatch(body, len(body) - _MAC_LENGTH)
     return mac is not None and hmac.compare_digest(mac[1], sign(body[: mac.start()]).encode())
 
 
@@ -164,7 +169,24 @@ def _check_of(member: str) -> Callable[[object], bool]:
     return _is_place if member == "out" else _is_word
 
 
-_IS_RIGHT = {member: _check_of(member) for fields_ in _FIELDS.values() for member, _ in fields_}
+class _Form(NamedTuple):
+    """The form of the lines of an event: its kind, and the fields in order, with their checks and defaults.
+
+    `fill` sets all fields of a new event, in a third of the time that the constructor of a frozen dataclass takes.
+    """
+
+    kind: type[Recorded]
+    fill: Callable[..., None]
+    fields: tuple[tuple[str, Callable[[object], bool], tuple[object] | None], ...]
+
+
+@cache
+def _form_of(name: str) -> _Form:
+    """The form of an event, which is made when a journal first has one. Raises KeyError."""
+    name = FORMER_NAMES.get(name, name)
+    kind = RECORDED[name]
+    fill = written_out([(member, getattr(kind, member).__set__) for member, _ in _FIELDS[name]], {})
+    return _Form(kind, fill, tuple((member, _check_of(member), default) for member, default in _FIELDS[name]))
 
 
 def _checked_number(value: object) -> int:
