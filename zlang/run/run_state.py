@@ -205,10 +205,10 @@ class RunState:
         """The attempts that were cut off, and those that failed after a command had ended with this code."""
         yield from self.begun.values()
         for place, attempt in self.ended.items():
-            ends = (step.end for step in self.steps.get(attempt.out, ()))
-            has_code = any(end is not None and end.rc == code for end in ends)
-            if attempt.failed is not None and has_code and place not in self.begun:
-                yield attempt
+            if attempt.failed is not None and place not in self.begun:
+                ends = (step.end for step in self.steps.get(attempt.out, ()))
+                if any(end is not None and end.rc == code for end in ends):
+                    yield attempt
 
     def attempt(self, place: str) -> Attempt | None:
         """The attempt that counts for one trial."""
@@ -241,7 +241,10 @@ class RunState:
 
     def step(self, out: str, name: str) -> StepTime | None:
         """The last execution of this step there."""
-        return next((step for step in reversed(self.steps.get(out, ())) if step.start.step == name), None)
+        for step in reversed(self.steps.get(out, ())):
+            if step.start.step == name:
+                return step
+        return None
 
     def apply(self, event: Recorded | Gap) -> None:
         """Apply one more event to the state."""

@@ -290,12 +290,13 @@ class _Session:
         for item in self.plan.items() if cut_off else ():
             if isinstance(item, Setup):
                 machines[item.signature] = lanes.hosts_of_setup(item)
-            elif item.place in cut_off:
-                out = cut_off[item.place]
+            elif out := cut_off.pop(item.place, ""):
                 removed = [
                     machines.get(each, set()) for each in self.state.setups_of_attempts[out].keys() - leftovers.keys()
                 ]
                 yield from self._lane_of(item).trials.end_events(item, out, set().union(*removed))
+            if not cut_off:
+                return  # a plan may have a million more lines
 
     def _unmake_leftovers(self, wanted: Mapping[str, str]) -> Work:
         if not wanted:
