@@ -35,6 +35,7 @@ MODES = {
     "trimmed": "--rw=randwrite --bs=4096 --ioengine=null --iodepth=8 --fsync=16 --end_fsync=1",
     "late": "--rw=randread --bs=4096 --startdelay=50ms --thinktime=500 --thinktime_blocks=4 --rwmixread=70",
     "one": "--rw=read --bs=2M",
+    "maximum": "--rw=read --bs=4k --size=220k --percentile_list=50:100",
     "untimed": "--rw=randread --bs=4096 --gtod_reduce=1",
     "processor": "--ioengine=cpuio --cpuload=20 --runtime=100ms --time_based=1",
 }
