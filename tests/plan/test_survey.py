@@ -228,6 +228,26 @@ def test_more_than_a_device_is_to_bear_is_refused() -> None:
     costs.require_endurance(planned.plan.header, PlanEstimate(written={"place disk": 3 << 30}))
 
 
+def test_two_directories_of_one_path_are_one_device() -> None:
+    """Each would bear what is written to it, but not what is written to both."""
+    text = """import fio
+        dir a { path = "."  endurance = 20MiB }
+        dir b { path = "." }
+        file first on a { size = 8MiB }
+        file second on b { size = 16MiB }
+        let data = first | second
+        fio reads { rw = read }
+        experiment e { on = data  run = reads }
+        """
+    overrides = Overrides()
+    checked = programs.check(Source("t.zexp", text), overrides)
+    planned = plans.plan(checked, programs.choose(checked, None), 1, overrides)
+    header = planned.plan.header
+    costs.require_endurance(header, PlanEstimate(written={"dir a": 8 << 20}))
+    with pytest.raises(RunError, match=r"25,165,824 bytes, 120% of its endurance, .* dir a"):
+        costs.require_endurance(header, PlanEstimate(written={"dir a": 8 << 20, "dir b": 16 << 20}))
+
+
 def test_the_setups_of_a_level_are_made_once_for_the_order_and_the_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
 

@@ -16,7 +16,7 @@ from zlang.units import Quantity
 if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
     from zlang.plan.estimate import Outlook, Past, PlanEstimate
-    from zlang.plan.plan import Header
+    from zlang.plan.plan import Device, Header
     from zlang.run.folder import Folder
     from zlang.run.reuse import Measured
     from zlang.run.run_state import RunState, StepTime
@@ -85,19 +85,30 @@ def remaining_estimate(planned: Planned, db: Path, measurements: Mapping[str, Me
 def require_endurance(header: Header, expected: PlanEstimate, share_of: float = 1) -> None:
     """Raise RunError if `share_of` the expected writes to a device exceeds its endurance."""
     for device in header.devices:
-        written = expected.written.get(device.name, 0.0) * share_of
+        written = _at_one_place(header, device, expected.written) * share_of
         if device.endurance is not None and written > device.endurance:
             share = f"{written:,.0f} bytes, {written / device.endurance:.0%} of its endurance, would be written to"
             raise RunError(f"{share} {device.name}", "to do it anyway, pass --wear; or write less data, or less often")
+
+
+def _at_one_place(header: Header, device: Device, amounts: Mapping[str, float]) -> float:
+    """The bytes for a device together with those for others with its place: two `dir` of one path are one directory."""
+    is_one_machine = len(header.hosts) <= 1 and len(header.machines) <= 1
+    same = [other for other in header.devices if device.place and other.place == device.place and is_one_machine]
+    return sum(amounts.get(name, 0.0) for name in {device.name, *(other.name for other in same)})
 
 
 def require_space(header: Header, expected: PlanEstimate) -> None:
     """Raise RunError if a directory of this machine has less free space than the plan needs there."""
     from zlang.report.wording import measured
 
-    for device, available in free(header).items():
-        if (needed := expected.space.get(device, 0)) > available:
-            message = f"{device} would need {measured(needed, 'bytes')}, and {measured(available, 'bytes')} are free"
+    available_of = free(header)
+    for device in header.devices:
+        available, needed = available_of.get(device.name), _at_one_place(header, device, expected.space)
+        if available is not None and needed > available:
+            message = (
+                f"{device.name} would need {measured(needed, 'bytes')}, and {measured(available, 'bytes')} are free"
+            )
             raise RunError(message, "write less data; or pass --yes if they are compressed there, or sparse")
 
 
