@@ -495,6 +495,7 @@ LATE_STAGES = {
     "zlang/project.py": {"read_regular"},
     "zlang/space/faults.py": {"bisection"},
     "zlang/store/past.py": {"session"},
+    "zlang/store/query.py": {"hints"},
     "zlang/syntax/parse.py": {"slips"},
     "zlang/syntax/tables.py": {"replace_file"},
 }  # fmt: skip

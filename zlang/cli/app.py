@@ -116,13 +116,9 @@ def _ended(words: list[str]) -> int:
         sys.stdout.write(text)
         return 0
     from zlang.cli import render
-    from zlang.diagnostics import ProgramError
 
     try:
         code = _carried_out(words)
-    except ProgramError as error:
-        print(render.diagnostic(error.diagnostic, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
-        return 1
     except ReportedError:
         return 1
     except NotConfirmed:
@@ -137,6 +133,11 @@ def _ended(words: list[str]) -> int:
             return _fail(RunError("the working directory was deleted", "change to another one: cd DIR"))
         return _fail(RunError(f"{reason_of(error)}" + (f": {error.filename}" if error.filename else "")))
     except Exception as error:  # noqa: BLE001 - a bug of ours: the user gets a sentence, we get a log
+        from zlang.diagnostics import ProgramError
+
+        if isinstance(error, ProgramError):
+            print(render.diagnostic(error.diagnostic, colour=render.is_coloured(sys.stderr)), file=sys.stderr)
+            return 1
         if is_out_of_memory(error):
             return _fail(RunError("there is not enough memory"))
         if (reason := failed_import(error)) is not None:

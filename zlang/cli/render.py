@@ -6,10 +6,12 @@ import os
 import sys
 
 from zlang import __version__, text
-from zlang.diagnostics import Code, Diagnostic, Lint
 from zlang.errors import RunError
-from zlang.hints import TextIO
-from zlang.source import Span
+from zlang.hints import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from zlang.diagnostics import Code, Diagnostic, Lint
+    from zlang.source import Span
 
 _COLOURS = {
     "error": "\x1b[1;31m",
@@ -59,9 +61,15 @@ def diagnostic(finding: Diagnostic, *, colour: bool) -> str:
 def heading(code: Code | Lint, message: str, *, colour: bool) -> str:
     """A finding in one line."""
     severity = code.severity.value
-    named = f"{code.id} {code.name}" if isinstance(code, Lint) else code.id
-    head = _painted(f"{severity}[{named}]", severity, colour=colour)
+    rule = _name_of_rule(code)
+    head = _painted(f"{severity}[{code.id}{f' {rule}' if rule else ''}]", severity, colour=colour)
     return head + _painted(f": {visible(message)}", "bold", colour=colour)
+
+
+def _name_of_rule(code: Code | Lint) -> str | None:
+    from zlang.diagnostics import Lint
+
+    return code.name if isinstance(code, Lint) else None
 
 
 def _painted(text: str, how: str, *, colour: bool) -> str:
@@ -81,7 +89,7 @@ def as_json(finding: Diagnostic) -> dict[str, object]:
     """A finding for scripts: code, severity, message, place (lines and columns from 1), hint, notes."""
     return {
         "code": finding.code.id,
-        "rule": finding.code.name if isinstance(finding.code, Lint) else None,
+        "rule": _name_of_rule(finding.code),
         "severity": finding.code.severity.value,
         "message": finding.message,
         **_place(finding.span),

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from zlang.check.values import quote
 from zlang.cli import standard_streams
 from zlang.cli.commands import RUNS
 from zlang.cli.render import visible
@@ -47,6 +46,8 @@ def folded(text: str, items: Iterable[str], columns: int = _COLUMNS, indent: str
 def shell(text: str) -> str:
     """Quote a word for a shell; control characters are escaped as bash, zsh and POSIX 2024 read them."""
     if is_visible(text):
+        from zlang.check.values import quote
+
         return quote(text)
     spelled = (char if is_visible(char) else _octal(char) for char in text.replace("\\", "\\\\").replace("'", "\\'"))
     return "$'" + "".join(spelled) + "'"

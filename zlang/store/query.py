@@ -18,7 +18,7 @@ from zlang.files import scratch
 from zlang.frozen import frozen
 from zlang.hints import TYPE_CHECKING
 from zlang.run.unverified import UNVERIFIED
-from zlang.store import hints, store
+from zlang.store import store
 from zlang.text import as_unicode
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ class QuerySession:
         import duckdb
 
         if not self._access.unsafe and (match := _ENDS_THE_PROCESS.search(sql)):
+            from zlang.store import hints
+
             raise RunError(f"{match[0].lower()} writes files", hints.ONLY_READS)
         given = parameters.values() if isinstance(parameters, Mapping) else parameters
         if any(isinstance(text, str) and text != as_unicode(text) for text in (sql, *given)):
@@ -113,6 +115,8 @@ class QuerySession:
         if answer is None:
             raise RunError("the query is empty", 'try: zlang sql "from trials"')
         if isinstance(answer, duckdb.Error):
+            from zlang.store import hints
+
             raise RunError(store.first_line(answer), hints.hint(self._connection, sql, str(answer))) from answer
         if isinstance(answer, Exception):
             raise answer
