@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 
 import orjson
 
@@ -87,7 +87,9 @@ def _adapter() -> TypeAdapter[_Line]:
     return TypeAdapter(_Line)
 
 
+@lru_cache(maxsize=256)
 def _parse(line: bytes, number: int, name: str, written_in: int = FORMAT) -> _Line:
+    """Parse a line. The last ones are kept: lanes of a run are at about the same line, and each reads the plan."""
     if not line.endswith(b"\n"):
         message = f"{name} ends in the middle of line {number}"
         raise RunError(message, _HINT)
