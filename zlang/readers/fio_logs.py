@@ -21,9 +21,14 @@ _DIRECTIONS = ("read", "write", "trim")
 _KIB = 1024
 
 
+def may_be_log(name: str) -> bool:
+    """Whether a file with this name can be a log."""
+    return name.endswith(".log")
+
+
 def find_logs(directory: Path, names: Iterable[str]) -> Iterator[Log]:
     """The logs in a directory that are not empty, of the files with these names."""
-    for name in sorted(name for name in names if name.endswith(".log")):
+    for name in sorted(filter(may_be_log, names)):
         match = _NAME.fullmatch(name)
         if match is None:
             continue

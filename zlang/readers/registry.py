@@ -5,7 +5,7 @@ In: a name. Out: the function. Rule: every reader is listed here explicitly; non
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from zlang.hints import Final
 from zlang.readers import (
@@ -49,3 +49,5 @@ READERS: Final[Mapping[str, Read]] = {
 
 LOGS: Final[tuple[FindLogs, ...]] = (fio_logs.find_logs,)
 """The logs of single operations that a workload may leave beside its report, whatever reads that."""
+LOG_NAMES: Final[tuple[Callable[[str], bool], ...]] = (fio_logs.may_be_log,)
+"""Whether a file can be such a log, by its name."""

@@ -17,7 +17,7 @@ from pathlib import Path
 import orjson
 
 from zlang.files import Packed, open_regular, read_regular, sync_directory
-from zlang.readers.registry import LOGS
+from zlang.readers.registry import LOG_NAMES
 
 FILE = "outputs.jsonl"
 FEWEST_TRIALS = 1000
@@ -30,23 +30,30 @@ _NAME = re.compile(r"[A-Za-z0-9._+,=@%-]+")
 _OUT = re.compile(rb'\{"out":"(trials/[A-Za-z0-9._/-]{1,200})"')
 
 
+def is_small(size: int, count: int) -> bool:
+    """Whether so many files of this size together can be packed."""
+    return size <= _MOST_BYTES and count <= _MOST_FILES
+
+
 def small_files(directory: Path) -> dict[str, bytes] | None:
     """The contents of all files in a directory; None if they cannot be packed. Raises OSError."""
     files: dict[str, bytes] = {}
     size = 0
     with os.scandir(directory) as entries:
         for entry in entries:
-            is_plain = entry.is_file(follow_symlinks=False) and _NAME.fullmatch(entry.name)
+            is_plain = entry.is_file(follow_symlinks=False)
             length = entry.stat(follow_symlinks=False).st_size if is_plain else _MOST_BYTES
             size += length
-            if not is_plain or size > _MOST_BYTES or len(files) == _MOST_FILES:
+            if not is_plain or not is_small(size, len(files) + 1):
                 return None
-            content = files[entry.name] = read_regular(entry.path, length) if length else b""
-            if not _is_text(content):
-                return None
-    # DuckDB reads logs from their files.
-    has_logs = any(True for find_logs in LOGS for _ in find_logs(directory, files))
-    return None if has_logs else files
+            files[entry.name] = read_regular(entry.path, length) if length else b""
+    return files if are_texts(files) else None
+
+
+def are_texts(files: Mapping[str, bytes]) -> bool:
+    """Whether small files can be packed: texts in the directory itself, but no logs, which DuckDB reads from files."""
+    is_log = any(may_be_log(name) for may_be_log in LOG_NAMES for name in files)
+    return not is_log and all(map(_NAME.fullmatch, files)) and all(map(_is_text, files.values()))
 
 
 def _is_text(content: bytes) -> bool:
@@ -54,6 +61,13 @@ def _is_text(content: bytes) -> bool:
         return "\0" not in content.decode()
     except UnicodeDecodeError:
         return False
+
+
+def write(directory: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a directory, which is made if there is none. Raises OSError."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (directory / name).write_bytes(content)
 
 
 def remove(directory: Path, files: Mapping[str, bytes]) -> None:
@@ -98,6 +112,7 @@ class Packer:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._file = -1
+        self._has_unsynced_lines = False
 
     def append(self, out: str, files: Mapping[str, bytes], *, is_awaited: bool = True) -> int:
         """Append the files of an attempt, wait for the disk, and return the offset of their line. Raises OSError."""
@@ -109,6 +124,7 @@ class Packer:
         try:
             while line:
                 line = line[os.write(self._file, line) :]
+            self._has_unsynced_lines = True
             if is_awaited:
                 self.wait()
         except OSError:
@@ -118,14 +134,15 @@ class Packer:
 
     def wait(self) -> None:
         """Wait until everything is on the disk. Raises OSError."""
-        if self._file >= 0:
+        if self._has_unsynced_lines:
             os.fsync(self._file)
+            self._has_unsynced_lines = False
 
     def close(self) -> None:
         """Close the file."""
         if self._file >= 0:
             os.close(self._file)
-            self._file = -1
+            self._file, self._has_unsynced_lines = -1, False
 
     def _open(self) -> None:
         """Open the file, and begin on a fresh line if a crash has torn the last one."""
