@@ -318,12 +318,22 @@ class Writer:
         try:
             while remaining:
                 remaining = remaining[os.write(self._file, remaining) :]
-            if is_awaited:
-                os.fsync(self._file)
         except OSError as error:
             raise _journal_error("write", self._path, error) from error
         self._number += len(events)
-        self._is_fresh, self._has_unsynced_lines = True, not is_awaited
+        self._is_fresh = self._has_unsynced_lines = True
+        if is_awaited:
+            self.wait()
+
+    def wait(self) -> None:
+        """Wait until all events are on the disk. Raises RunError if they may not be."""
+        try:
+            if self._has_unsynced_lines:
+                os.fsync(self._file)
+        except OSError as error:
+            self._is_fresh = False
+            raise _journal_error("write", self._path, error) from error
+        self._has_unsynced_lines = False
 
     def __enter__(self) -> Self:
         """Return the writer, which is closed at the end of the block."""
@@ -332,11 +342,10 @@ class Writer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Wait for the disk, unless an error ends the block, and close the file."""
         try:
-            if self._has_unsynced_lines:
-                os.fsync(self._file)
-        except OSError as failure:
+            self.wait()
+        except RunError:
             if error is None:
-                raise _journal_error("write", self._path, failure) from failure
+                raise
         finally:
             os.close(self._file)
 
