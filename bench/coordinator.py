@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,7 @@ experiment lanes {{ on = at  run = waits  repeat = {repeat} }}
 _PEAK = re.compile(r"^VmHWM:\s*([0-9]+) kB", re.MULTILINE)
 _CORES = len(os.sched_getaffinity(0))
 _OFTEN = 0.05
-"""Seconds between two looks at the memory of the coordinator."""
+"""Seconds between two looks at the memory or the processor time of the coordinator."""
 _SETTLED, _OBSERVED = 10, 30
 """Seconds after which all machines measure, and seconds in which the coordinator is observed."""
 
@@ -139,21 +140,30 @@ def skews(bed: Bed, place: Path, machines: int, trials: int) -> list[float]:
 class Lanes:
     """Milliseconds for each trial: by the clock, and of processors for the coordinator and for all machines.
 
-    What a run needs for few trials, such as the start and the ingestion, is not in it.
+    What a run needs before its first trial and after its last one is not in it.
     """
 
     clock: float
     coordinator: float
     machines: float
 
+    def best_here(self, alone: Lanes, machines: int) -> float:
+        """How many times as fast as one machine all would be here with a coordinator that takes no processor time.
+
+        All of them share the processors of this computer.
+        """
+        return min(machines, alone.clock * _CORES / self.machines)
+
+    def best_apart(self, alone: Lanes, machines: int) -> float:
+        """The same for this coordinator, with machines that have processors of their own."""
+        return min(machines, alone.clock / self.coordinator)
+
 
 def in_lanes(bed: Bed, place: Path, machines: int, trials: int, seconds: float = 0) -> Lanes:
     """The cost of trials that only wait, on machines that share nothing but this computer."""
     few, many = (_in_lanes(bed, place, machines, repeat, seconds) for repeat in (1, trials // machines))
-    count = trials - machines
-    return Lanes(
-        many.clock / trials, (many.coordinator - few.coordinator) / count, (many.machines - few.machines) / count
-    )
+    on_machines = (many.machines - few.machines) / (trials - machines)
+    return Lanes(many.clock / trials, many.coordinator / trials, on_machines)
 
 
 def _in_lanes(bed: Bed, place: Path, machines: int, repeat: int, seconds: float) -> Lanes:
@@ -165,13 +175,19 @@ def _in_lanes(bed: Bed, place: Path, machines: int, repeat: int, seconds: float)
     program, before = zlang.program(text), [_busy_seconds(bed, f"host{number}") for number in range(1, machines + 1)]
     process = zlang.start("run", program, "--yes")
     assert process.stdout is not None
-    process.stdout.read()
-    _, _, usage = os.wait4(process.pid, 0)
+    reading = threading.Thread(target=process.stdout.read)
+    reading.start()
+    wait_for(lambda: any(b'"begin"' in path.read_bytes() for path in zlang.at.glob("runs/*/journal.jsonl")))
+    first = last = _processor_seconds(process.pid)
+    while process.poll() is None and not (zlang.at / "results.duckdb").exists():
+        last = _processor_seconds(process.pid)
+        time.sleep(_OFTEN)
+    reading.join()
     time.sleep(1)  # the processes of the connections end
     spent = [_busy_seconds(bed, f"host{number}") for number in range(1, machines + 1)]
     begun = [event.up or 0.0 for event in zlang.events() if isinstance(event, Begin)]
     ended = [event.up or 0.0 for event in zlang.events() if isinstance(event, Commit)]
-    figures = max(ended) - min(begun), usage.ru_utime + usage.ru_stime, sum(spent) - sum(before)
+    figures = max(ended) - min(begun), last - first, sum(spent) - sum(before)
     return Lanes(*(1000 * figure for figure in figures))
 
 
@@ -189,14 +205,16 @@ def main() -> None:
         place = Path(name)
         print(f"load of this machine: {os.getloadavg()[0]:.0f}")
         print(f"a step on another machine takes {remote_step(bed, place):.1f} ms longer than here (median of 100)")
-        for seconds in (0, 0.05, 0.2):
-            alone, together = (in_lanes(bed, place, machines, 200, seconds) for machines in (1, 8))
+        for seconds, trials in ((0, 1000), (0.05, 200), (0.2, 200)):
+            alone, together = (in_lanes(bed, place, machines, trials, seconds) for machines in (1, 8))
             ratio = alone.clock / together.clock
             print(
                 f"a trial that waits for {seconds} s: {alone.clock:.0f} ms on one machine, {together.clock:.0f} ms on "
                 f"8 that share nothing: 1/{ratio:.1f}; of {_CORES} processors {together.coordinator:.1f} ms for the "
                 f"coordinator and {together.machines:.1f} ms for the machine"
             )
+            here, apart = together.best_here(alone, 8), together.best_apart(alone, 8)
+            print(f"  bounds: 1/{here:.1f} here without the coordinator's work, 1/{apart:.1f} on machines of their own")
         skew = skews(bed, place, 8, 100)
         last = skew[-1 - len(skew) // 100]
         print(f"start skew of 8 machines: median {statistics.median(skew):.1f} ms, p99 {last:.1f} ms")
