@@ -139,7 +139,9 @@ class FakeExecutor:
         codes.update({step.name: self.codes.get(step.name, 0) for step in steps})
         return handles[-1]
 
-    def bring(self, out: Path, host: str = "", prefix: str = "") -> None:
+    def bring(
+        self, out: Path, host: str = "", prefix: str = "", small: dict[str, bytes] | None = None
+    ) -> Handle | None:
         pass
 
     def hold(self, host: str, out: Path) -> bool:

@@ -332,7 +332,7 @@ def test_a_name_that_leads_elsewhere_is_refused(line: bytes) -> None:
     async def read() -> None:
         stream = asyncio.StreamReader()
         stream.feed_data(line + b"\n--\n")
-        await fetching._listing(stream, fetching._HASH)
+        await fetching._listing(fetching.Received(stream), fetching._HASH)
 
     with pytest.raises(Liar):
         asyncio.run(read())
@@ -342,7 +342,7 @@ def test_a_file_with_a_wrong_hash_is_discarded(tmp_path: Path) -> None:
     async def receive() -> None:
         stream = asyncio.StreamReader()
         stream.feed_data(b"text")
-        await fetching._receive(stream, tmp_path / "x", 4, "0" * 64)
+        await fetching._receive(fetching.Received(stream), tmp_path / "x", 4, "0" * 64)
 
     with pytest.raises(Liar, match="is not what its hash says"):
         asyncio.run(receive())
@@ -354,7 +354,15 @@ def test_one_shell_sends_the_files_of_many_directories(shell: list[str], tmp_pat
     """Output of a login shell comes first, a missing directory has no files, and names stay plain names."""
     at = tmp_path / HOSTILE.strip().replace("\n", "").replace("\\", "")
     files = {f"many/{number}": b"%d" % number for number in range(300)}
-    files |= {"a/x.out": b"1\n--\n", "a/deep/er": b"", "b/-c '$(x)": bytes(range(256)) * 999}
+    files |= {
+        "a/x.out": b"1\n--\n",
+        "a/deep/er": b"",
+        "quiet/%s": b"",
+        "half/1": b"",
+        "half/2": b"x",
+        "half/3": b"",
+        "b/-c '$(x)": bytes(range(256)) * 999,
+    }
     for name, content in files.items():
         (at / name).parent.mkdir(parents=True, exist_ok=True)
         (at / name).write_bytes(content)
@@ -371,16 +379,17 @@ def test_one_shell_sends_the_files_of_many_directories(shell: list[str], tmp_pat
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(b"%d\n%b" % (len(os.fsencode(at)), os.fsencode(at)))
-        await fetching.until_ready(process.stdout, "token")
+        received = fetching.Received(process.stdout)
+        await fetching.until_ready(received, "token")
         counts = []
-        for name in ("a", "nowhere", "empty", "b", "many"):
+        for name in ("a", "nowhere", "empty", "quiet", "half", "b", "many"):
             process.stdin.write(f"{name}\n".encode())
-            counts.append(len(await fetching.receive(process.stdout, (tmp_path / "got" / name).joinpath)))
+            counts.append(len(await fetching.receive(received, (tmp_path / "got" / name).joinpath)))
         process.stdin.close()
         await process.wait()
         return counts
 
-    assert asyncio.run(fetch()) == [2, 0, 0, 1, 300]
+    assert asyncio.run(fetch()) == [2, 0, 0, 1, 3, 1, 300]
     assert {name: (tmp_path / "got" / name).read_bytes() for name in files} == files
 
 
@@ -397,7 +406,7 @@ def test_data_after_the_last_file_are_refused(tmp_path: Path, behind: bytes, pro
         stream = asyncio.StreamReader()
         digest = hashlib.sha256(b"text").hexdigest()
         stream.feed_data(f"{digest}  ./x\n--\n4 ./x\n--\ntext".encode() + behind)
-        await fetching.receive(stream, tmp_path.joinpath)
+        await fetching.receive(fetching.Received(stream), tmp_path.joinpath)
 
     with pytest.raises(Liar, match=problem):
         asyncio.run(receive())
@@ -411,7 +420,7 @@ def test_a_file_of_which_a_part_is_missing_is_not_waited_for_without_end(
     async def receive() -> None:
         stream = asyncio.StreamReader()
         stream.feed_data(b"%b  ./x\n--\n9 ./x\n--\ntext--\n" % (b"0" * 64))
-        await fetching.receive(stream, tmp_path.joinpath)
+        await fetching.receive(fetching.Received(stream), tmp_path.joinpath)
 
     with pytest.raises(TimeoutError):
         asyncio.run(receive())

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from run_fakes import FakeExecutor, Opinion, Signals, approve, fake_run, new_folder, plan, step, trial
+from run_fakes import FakeExecutor, FakeHandle, Opinion, Signals, approve, fake_run, new_folder, plan, step, trial
 
 from zlang.files import Packed, Place, open_regular, read_regular
-from zlang.plan.plan import Trial
+from zlang.plan.plan import Step, Trial
 from zlang.readers.reading import reason_unread, text_of
 from zlang.run import hashes, outputs
 from zlang.run.account import FILES_CHANGED, UNREAD, Account
+from zlang.run.events import Outcome
+from zlang.run.executor import Handle
 from zlang.run.folder import Folder
 from zlang.run.runner import Selection
 
@@ -184,9 +187,9 @@ def test_a_line_is_on_the_disk_before_its_files_go(tmp_path: Path, monkeypatch: 
     def note(place: object, name: str) -> None:
         done = getattr(place, name)
 
-        def noted(*words: object) -> object:
+        def noted(*words: object, **options: object) -> object:
             order.append(name)
-            return done(*words)
+            return done(*words, **options)
 
         monkeypatch.setattr(place, name, noted)
 
@@ -196,6 +199,54 @@ def test_a_line_is_on_the_disk_before_its_files_go(tmp_path: Path, monkeypatch: 
     list(fake_run(folder, FakeExecutor()))
     begin = order.index("append")
     assert order[begin : order.index("remove") + 1] == ["append", "fsync", "fsync", "remove"]  # of the name, too
+
+
+class Far(FakeExecutor):
+    """Another machine, which sends small files."""
+
+    def __init__(self, files: dict[str, bytes], code: int = 0) -> None:
+        super().__init__(codes={"fetch": code})
+        self.files = files
+
+    def start(self, step: Step, out: Path, *, keep: bool = True) -> Handle:
+        return FakeHandle(step.name, self)
+
+    def bring(
+        self, out: Path, host: str = "", prefix: str = "", small: dict[str, bytes] | None = None
+    ) -> Handle | None:
+        if small is not None:
+            small.update(self.files)
+        return FakeHandle("fetch", self)
+
+
+def test_small_outputs_of_another_machine_are_never_files(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, plan(trial(1, steps=[replace(step("m"), host="c1")])))
+    (outcome,) = (event for event in fake_run(folder, Far({"m.out": b"5\n"})) if isinstance(event, Outcome))
+    assert not (folder.path / "trials").exists()
+    assert text_of(outcome.out / "m.out") == "5\n"
+    assert why_not(folder) == ""
+
+
+@pytest.mark.parametrize(("name", "content"), [("m.out", b"\xff"), ("deep/m.out", b"5\n"), ("m.log", b"1, 2\n")])
+def test_outputs_of_another_machine_that_cannot_be_packed_are_files(tmp_path: Path, name: str, content: bytes) -> None:
+    folder = new_folder(tmp_path, plan(trial(1, steps=[replace(step("m"), host="c1")])))
+    list(fake_run(folder, Far({name: content})))
+    assert (folder.path / OUT / name).read_bytes() == content
+    assert outputs.packed_in(folder.path) == frozenset()
+    assert why_not(folder) == ""
+
+
+def test_small_outputs_of_another_machine_stay_for_a_person_if_the_trial_does_not_count(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, plan(trial(1, steps=[replace(step("m"), host="c1")])))
+    bad: Judge = lambda *_: Opinion(valid=False, why_not="not cold")  # noqa: E731
+    list(fake_run(folder, Far({"m.out": b"5\n"}), Selection(), bad))
+    assert (folder.path / OUT / "m.out").read_bytes() == b"5\n"
+
+
+def test_an_attempt_whose_outputs_cannot_be_fetched_fails(tmp_path: Path) -> None:
+    folder = new_folder(tmp_path, plan(trial(1, steps=[replace(step("m"), host="c1")])))
+    list(fake_run(folder, Far({}, code=125)))
+    assert why_not(folder).startswith("fetch")
 
 
 def test_packed_files_are_read_like_others(tmp_path: Path) -> None:

@@ -594,15 +594,20 @@ def test_the_journal_is_synced_before_a_trial_and_by_the_next_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[str] = []
-    write = journal.Writer.write
+    write, wait = journal.Writer.write, journal.Writer.wait
 
     def note(writer: journal.Writer, *events: Recorded, is_awaited: bool = True) -> None:
-        written.extend(f"{type(event).__name__}{'!' * is_awaited}" for event in events)
+        written.extend(type(event).__name__ for event in events)
         write(writer, *events, is_awaited=is_awaited)
 
+    def note_wait(writer: journal.Writer) -> None:
+        written[-1] += "!"
+        wait(writer)
+
     monkeypatch.setattr(journal.Writer, "write", note)
+    monkeypatch.setattr(journal.Writer, "wait", note_wait)
     carry_out(tmp_path, plan(trial(1, steps=[step("fill"), step("measure", Action.MEASURE)])))
-    assert written == ["Session!", "Begin!", "Start", "End", "Start", "End", "Commit", "Finish!"]
+    assert written == ["Session!", "Begin!", "Start", "End", "Start", "End", "Commit", "Finish!!"]  # and at the end
 
 
 def test_manual_steps_during_cleanup_do_not_wait(tmp_path: Path) -> None:
@@ -918,7 +923,9 @@ class Group(FakeExecutor):
     def ahead(self, host: str) -> float:
         return {"c1": 1.5, "c2": 2.5}.get(host, 0.0)
 
-    def bring(self, out: Path, host: str = "", prefix: str = "") -> FakeHandle:  # type: ignore[override]
+    def bring(
+        self, out: Path, host: str = "", prefix: str = "", small: dict[str, bytes] | None = None
+    ) -> Handle | None:
         self.fetched.append(("/".join(out.parts[-3:]), host))
         return FakeHandle("fetch", self)
 

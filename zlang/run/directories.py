@@ -7,6 +7,7 @@ and one that exists is never used again; nothing is written through a link.
 from __future__ import annotations
 
 import errno
+import os
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -70,6 +71,11 @@ class Directories:
         while (out := f"{trial.place}/a{number}") in self.account.state.outs or not self._is_made(out):
             number += 1
         return out
+
+    def is_free(self, out: str) -> bool:
+        """Whether a directory can be made for an attempt that the journal does not have."""
+        self._require_no_link(out.rpartition("/")[0])
+        return out not in self.account.state.outs and not os.path.lexists(self.path(out))
 
     def make_for_setup(self, setup: Setup) -> str:
         """Make the directory of the next attempt at a setup; an existing directory has output and is never reused.

@@ -63,10 +63,13 @@ class Executor(Protocol):
     def start_together(self, steps: Sequence[Step], out: Path, codes: dict[str, int]) -> Handle:
         """Start steps on several machines, which begin at one instant; `codes` gets their exit codes as they end."""
 
-    def bring(self, out: Path, host: str = "", prefix: str = "") -> Handle | None:
+    def bring(
+        self, out: Path, host: str = "", prefix: str = "", small: dict[str, bytes] | None = None
+    ) -> Handle | None:
         """Fetch the output of steps in a directory of the run from all other machines, or from one of them.
 
-        Afterwards the files in it whose names begin with `prefix` are on the disk.
+        Afterwards the files in it whose names begin with `prefix` are on the disk. With `small`, files of one machine
+        that can be packed by their sizes go there instead.
         """
 
     def hold(self, host: str, out: Path) -> bool:
@@ -153,7 +156,7 @@ class LocalExecutor:
         """Do nothing: there are no other machines."""
         raise AssertionError(f"BUG: {steps[-1].name} begins with others, and there is one machine")
 
-    def bring(self, _out: Path, _host: str = "", _prefix: str = "") -> None:
+    def bring(self, _out: Path, _host: str = "", _prefix: str = "", _small: dict[str, bytes] | None = None) -> None:
         """Do nothing: all output is on this machine."""
 
     def hold(self, _host: str, _out: Path) -> bool:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
-from zlang.hints import TypeVar
+from zlang.hints import Protocol, TypeVar
 from zlang.plan.plan import LOCAL, Action, Plan, Setup, Step, Trial
 from zlang.run.events import Event
 from zlang.run.executor import Handle
@@ -30,14 +30,28 @@ class Waiting:
     handle: Handle
 
 
+class Written:
+    """Output that has to be on the disk before its lane continues."""
+
+
+class Disk(Protocol):
+    """The files that all lanes write. One wait serves all lanes that have written something."""
+
+    is_behind: bool
+    """Whether something has to be on the disk before the lane that wrote it continues."""
+
+    def wait(self) -> None:
+        """Wait until everything is on the disk."""
+
+
 class LaneEnded(Exception):
     """A lane cannot continue; the others do."""
 
 
 T = TypeVar("T")
-Doing = Generator[Event | Waiting, None, T]
-"""Work of a lane with a result: it yields events, and the steps that it waits for."""
-Work = Generator[Event | Waiting, None, None]
+Doing = Generator[Event | Waiting | Written, None, T]
+"""Work of a lane with a result: it yields events, and the steps and the output that it waits for."""
+Work = Generator[Event | Waiting | Written, None, None]
 
 
 def of(plan: Plan) -> list[frozenset[str]]:
@@ -79,38 +93,37 @@ def _hosts(steps: Sequence[Step]) -> set[str]:
     return {step.host for step in steps if step.action is not Action.ASK or step.host != LOCAL}
 
 
-def drive(works: Sequence[Work], stop: Stop, most: int = 0) -> Generator[Event, None, list[LaneEnded]]:
+def drive(works: Sequence[Work], stop: Stop, disk: Disk, most: int = 0) -> Generator[Event, None, list[LaneEnded]]:
     """Advance up to `most` lanes at a time, each whenever the step that it waits for has ended; yield their events.
 
+    An event is yielded, and its lane continues, when what was written before it is on the disk.
     Returns the reasons why lanes ended early. An exception in one lane ends all others at once, unless the run is to
     stop; every lane is told of that.
     """
     begun = min(most or len(works), len(works))
     ready = list(range(begun))
     waiting: dict[int, Waiting] = {}
+    written: dict[int, Event | Written] = {}
     ended: list[LaneEnded] = []
     stopped: list[Exception] = []
     try:
-        while ready or waiting:
+        while ready or waiting or written:
             index = ready.pop(0) if ready else -1
+            if index < 0 and written:
+                disk.wait()
+                ready, items = list(written), list(written.values())
+                written.clear()
+                yield from (item for item in items if not isinstance(item, Written))
+                continue
             if index < 0:
                 ready = _ready(waiting, stop)
                 continue
             waiting.pop(index, None)
-            try:
-                item = next(works[index])
-            except StopIteration:
-                item = None
-            except LaneEnded as error:
-                item = None
-                ended.append(error)
-            except Exception as error:
-                if not stop.pending:
-                    raise
-                item = None
-                stopped.append(error)
+            item = _advance(works[index], stop, ended, stopped)
             if isinstance(item, Waiting):
                 waiting[index] = item
+            elif item is not None and (disk.is_behind or isinstance(item, Written)):
+                written[index] = item
             elif item is not None:
                 ready.insert(0, index)
                 yield item
@@ -124,6 +137,23 @@ def drive(works: Sequence[Work], stop: Stop, most: int = 0) -> Generator[Event, 
     if stopped:
         raise stopped[0]
     return ended
+
+
+def _advance(
+    work: Work, stop: Stop, ended: list[LaneEnded], stopped: list[Exception]
+) -> Event | Waiting | Written | None:
+    """The next item of a lane; None if it has ended. `ended` and `stopped` get the reasons why it ended early."""
+    try:
+        return next(work)
+    except StopIteration:
+        pass
+    except LaneEnded as error:
+        ended.append(error)
+    except Exception as error:
+        if not stop.pending:
+            raise
+        stopped.append(error)
+    return None
 
 
 def _ready(waiting: dict[int, Waiting], stop: Stop) -> list[int]:

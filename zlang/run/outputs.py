@@ -67,6 +67,7 @@ def write(directory: Path, files: Mapping[str, bytes]) -> None:
     """Write files into a directory, which is made if there is none. Raises OSError."""
     directory.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_bytes(content)
 
 

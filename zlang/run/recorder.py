@@ -1,6 +1,7 @@
-"""Write the events of a session: event -> a line of the journal, and the state of the run after it.
+"""Write the events of a session, and small outputs: event -> a line of the journal, and the state of the run after it.
 
-Rule: an event is on the disk before anything relies on it. Events that nothing relies on go there with the next one.
+Rule: an event is on the disk before anything relies on it, as `lanes.drive` waits for it. Events that nothing relies on
+go there with the next one.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from zlang.run import journal
+from zlang.run import journal, outputs
 from zlang.run.directories import is_of_trial
 from zlang.run.events import Commit, End, Event, Recorded, Start
 from zlang.run.run_state import RunState
@@ -21,11 +22,14 @@ class Recorder:
     """Writes events with their time. With `is_lost`, nothing can be written any more, and events change nothing."""
 
     writer: journal.Writer
+    packer: outputs.Packer
     state: RunState
     clock: Clock
     monotonic: Clock
     has_one_lane: bool
     is_lost: bool = False
+    is_behind: bool = False
+    """Whether an event has to be on the disk before its lane continues."""
 
     def now(self) -> float:
         """The time of day, in seconds."""
@@ -37,14 +41,22 @@ class Recorder:
         return recorded
 
     def record_all(self, events: Sequence[Recorded]) -> list[Event]:
-        """Write events with the monotonic time, waiting for the disk at most once."""
+        """Write events with the monotonic time; whoever takes them waits for the disk first."""
         up = self.monotonic()
         timed = [replace(event, up=up) for event in events]
         if not self.is_lost:
-            self.writer.write(*timed, is_awaited=not all(map(self._is_written_later, timed)))
+            self.writer.write(*timed, is_awaited=False)
+            self.is_behind |= not all(map(self._is_written_later, timed))
             for event in timed:
                 self.state.apply(event)
         return list[Event](timed)
+
+    def wait(self) -> None:
+        """Wait until all is on the disk: outputs first, as lines of the journal say that they are there."""
+        is_behind, self.is_behind = self.is_behind, False
+        self.packer.wait()
+        if is_behind:
+            self.writer.wait()
 
     def _is_written_later(self, event: Recorded) -> bool:
         """Whether an event may reach the disk with the next one.

@@ -81,6 +81,7 @@ def run(
             machines = lanes.of(plan)
             recorder = Recorder(
                 writer=writer,
+                packer=packer,
                 state=account.state,
                 clock=clock,
                 monotonic=monotonic,
@@ -93,7 +94,6 @@ def run(
                 selection=selection,
                 stop=stop,
                 recorder=recorder,
-                packer=packer,
                 machines=machines,
             )
             yield from session.events()
@@ -120,7 +120,6 @@ class _Session:
     selection: Selection
     stop: Stop
     recorder: Recorder
-    packer: outputs.Packer
     machines: Sequence[frozenset[str]]
     _setups: dict[str, Setup] = field(default_factory=dict)
     """The setups of the plan so far, by signature."""
@@ -156,7 +155,6 @@ class _Session:
         trials = TrialRunner(
             header=self.plan.header,
             account=self.account,
-            packer=self.packer,
             recorder=recorder,
             directories=directories,
             resources=resources,
@@ -201,7 +199,7 @@ class _Session:
     # Lanes
 
     def _driven(self, work: Work) -> Generator[Event, None, None]:
-        for ended in (yield from lanes.drive([work], self.stop)):
+        for ended in (yield from lanes.drive([work], self.stop, self.recorder)):
             raise ended
 
     def _in_lanes(self, work: Callable[[_Lane], Work], most: int = 0) -> Doing[list[LaneEnded]]:
@@ -209,7 +207,7 @@ class _Session:
         if len(self._lanes) == 1:
             return (yield from _ending(work(self._lanes[0])))
         works = [work(lane) for lane in self._lanes]
-        return (yield from lanes.drive(works, self.stop, most))
+        return (yield from lanes.drive(works, self.stop, self.recorder, most))
 
     def _in_every_lane(self, work: Callable[[_Lane], Work]) -> Work:
         """Run work in every lane; no lane may end early."""

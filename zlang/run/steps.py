@@ -121,10 +121,20 @@ class StepRunner:
         self.check_stop()
         return rc
 
-    def fetch(self, out: str) -> Doing[Failure | None]:
-        """Wait until the output of a trial's steps, here and on other machines, is on the disk."""
-        rc = yield from self._fetched(out, top=out)
-        self.directories.keep_names(out)
+    def fetch(self, out: str, small: dict[str, bytes] | None) -> Doing[Failure | None]:
+        """Wait until the output of a trial's steps, here and on other machines, is on the disk.
+
+        With `small`, output that can be packed need not be on the disk, and that of another machine is put there.
+        """
+        directory = self.directories.path(out)
+        if small is None:
+            directory.mkdir(parents=True, exist_ok=True)
+        handle = self.executor.bring(directory, "", "", small)
+        rc = (yield from self._wait(handle)) if handle is not None else 0
+        if small is None:
+            if handle is None:
+                sync_tree(directory, directory)
+            self.directories.keep_names(out)
         self.check_stop()
         return Failure(out, _FETCH, rc) if rc else None
 
@@ -210,16 +220,13 @@ class StepRunner:
         is_late = took and start.up is not None and self.recorder.monotonic() - start.up - took > _LATE
         return took if is_late else 0.0
 
-    def _fetched(self, out: str, host: str = "", prefix: str = "", top: str = "") -> Doing[int]:
-        """Wait until the output of steps, here or on other machines, is on the disk; return an exit code.
-
-        The directory entries above `top` are already on the disk.
-        """
+    def _fetched(self, out: str, host: str = "", prefix: str = "") -> Doing[int]:
+        """Wait until the output of steps, here or on other machines, is on the disk; return an exit code."""
         directory = self.directories.path(out)
         handle = self.executor.bring(directory, host, prefix)
         if handle is not None:
             return (yield from self._wait(handle))
-        sync_tree(directory, self.directories.path(top), prefix)
+        sync_tree(directory, self.directories.path(""), prefix)
         return 0
 
     def _refuse(self, step: Step, out: str, reason: str) -> int:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from zlang.files import Packed, Place
+from zlang.files import Packed, Place, sync_tree
 from zlang.plan.plan import LOCAL, Action, Header, Trial
 from zlang.readers.outside import reader_of
 from zlang.run import hashes, outputs
@@ -21,7 +21,7 @@ from zlang.run.directories import Directories, is_full
 from zlang.run.events import NOT_PACKED, Begin, Commit, Fail, LeftBehind, Next, Outcome, Repeat, TrialVerdict
 from zlang.run.executor import LOST
 from zlang.run.failure import why_of_trial
-from zlang.run.lanes import Doing, Work
+from zlang.run.lanes import Doing, Work, Written
 from zlang.run.recorder import Recorder
 from zlang.run.resources import Resources
 from zlang.run.setups import SetupRunner
@@ -48,7 +48,6 @@ class TrialRunner:
 
     header: Header
     account: Account[TrialVerdict]
-    packer: outputs.Packer
     recorder: Recorder
     directories: Directories
     resources: Resources
@@ -67,23 +66,30 @@ class TrialRunner:
             if failure.rc != LOST:
                 self.setups.require_base_present(failure)
             return (yield from self._failed(trial, failure))
-        out = self.directories.make_for_trial(trial)
+        out = self._make_directory(trial)
         yield self.recorder.record(Begin(self.recorder.now(), trial.identity, trial.replicate, trial.number, out))
         self.resources.invalidate(trial.invalidates)
         failure = yield from self._protocol(trial, out)
-        packed, output = (NOT_PACKED, self.directories.path(out)) if failure else self._pack(trial, out)
-        if packed == NOT_PACKED:
-            unfetched = yield from self.steps.fetch(out)
-            failure = failure or unfetched
+        small: dict[str, bytes] | None = {} if self._may_be_packed(trial, out) and not failure else None
+        unfetched = yield from self.steps.fetch(out, small)
+        failure = failure or unfetched
         if failure:
             self._history.stands = False
             return (yield from self._failed(trial, failure))
+        packed = NOT_PACKED
+        output: Place = self.directories.path(out)
+        if small is not None:
+            packed, output = self._pack(out, small)
+            yield Written()
         digest, output_read = hashes.read_directory(output)
         now = self.recorder.now()
         yield self.recorder.record(Commit(now, trial.identity, trial.replicate, out, digest, packed))
         verdict, why_not = self.account.judged(trial, self.account.state.ended[trial.place], output_read)
-        if isinstance(output, Packed) and not why_not:  # otherwise a person may look for the files
-            outputs.remove(self.directories.path(out), output.files)
+        if isinstance(output, Packed):
+            if why_not:  # a person may look for the files
+                outputs.write(self.directories.path(out), output.files)
+            else:
+                outputs.remove(self.directories.path(out), output.files)
         return Outcome(trial, output, verdict, why_not)
 
     def pass_over(self, trial: Trial) -> None:
@@ -137,19 +143,40 @@ class TrialRunner:
         directory = self.directories.path(failure.out)
         return LeftBehind(f"the event of trial {trial.number}", directory, self.steps.why(failure))
 
-    def _pack(self, trial: Trial, out: str) -> tuple[int, Place]:
+    def _make_directory(self, trial: Trial) -> str:
+        """The directory of the next attempt at a trial.
+
+        An attempt on other machines whose output can be packed gets one only when something is written into it.
+        """
+        is_away = all(step.host != LOCAL for step in trial.steps)
+        first = f"{trial.place}/a1"
+        if is_away and self._may_be_packed(trial, first) and self.directories.is_free(first):
+            return first
+        return self.directories.make_for_trial(trial)
+
+    def _may_be_packed(self, trial: Trial, out: str) -> bool:
+        """Whether the output of an attempt can be packed if it is small.
+
+        It stays in its directory if the plan is small, in a later attempt (its directory shows that the journal has
+        lost it), and if another run or a person completes it.
+        """
+        is_whole = not self.header.part and reader_of(trial) is None
+        return is_whole and self.header.trials >= outputs.FEWEST_TRIALS and out.endswith("/a1")
+
+    def _pack(self, out: str, fetched: Mapping[str, bytes]) -> tuple[int, Place]:
         """Pack the files of an attempt; return the offset of their line and the files.
 
-        They stay in their directory if the plan is small, if they are large, if the disk is full, in a later attempt
-        (its directory shows that the journal has lost it), and if another machine or a person completes them.
+        They are written to their directory, or stay there, if they are large or no texts, or if the disk is full.
         """
         directory = self.directories.path(out)
-        is_here = all(step.host == LOCAL for step in trial.steps) and not self.header.part and reader_of(trial) is None
-        if is_here and self.header.trials >= outputs.FEWEST_TRIALS and out.endswith("/a1"):
-            with suppress(OSError):
-                files = outputs.small_files(directory)
-                if files is not None:
-                    return self.packer.append(out, files), Packed(files)
+        with suppress(OSError):
+            files = outputs.small_files(directory) if directory.is_dir() else {}
+            if files is not None and outputs.are_texts(fetched):
+                files = {**fetched, **files}
+                return self.recorder.packer.append(out, files, is_awaited=False), Packed(files)
+        outputs.write(directory, fetched)
+        sync_tree(directory, directory)
+        self.directories.keep_names(out)
         return NOT_PACKED, directory
 
     def _enter_history(self, trial: Trial, *, stands: bool = True) -> _History:

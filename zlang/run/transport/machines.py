@@ -79,7 +79,7 @@ class Machines:
         self._thread = threading.Thread(target=self._loop.run_forever, name="machines", daemon=True)
         self._used: dict[str, set[str]] = {}
         """The machines that have output for a directory of the run."""
-        self._owners: dict[Path, str] = {}
+        self._owners: dict[str, str] = {}
         """The machine that should send a file or directory, or the one that measures, for a directory of the run."""
         self._fetched: dict[Path, str] = {}
         self._reasons: dict[Path, str] = {}
@@ -160,6 +160,7 @@ class Machines:
         if step.action is Action.COLLECT or (step.action is Action.MEASURE and (out / CLOCKS).exists()):
             self._note_clock(step, out)
         if step.host in self._here:
+            out.mkdir(parents=True, exist_ok=True)
             return self._local.start(replace(step, host=LOCAL), out, keep=keep)
         machine = self._machines.get(step.host)
         if machine is None:
@@ -179,6 +180,7 @@ class Machines:
 
     def start_together(self, steps: Sequence[Step], out: Path, codes: dict[str, int]) -> Handle:
         """Start steps on their machines. Measurements begin at one instant when all are ready."""
+        out.mkdir(parents=True, exist_ok=True)
         place = self._place(out)
         numbers: dict[str, str] = {}
         for step in steps:
@@ -186,7 +188,7 @@ class Machines:
             self._number += 1
             numbers[step.name] = str(self._number)
         for part in _streams(steps[-1]):
-            self._owners[out / str(part["directory"])] = str(part["host"])
+            self._owners[f"{out}/{part['directory']}"] = str(part["host"])
         here: dict[str, tuple[Handle, asyncio.Event]] = {}
         stopped: dict[str, int] = {}
 
@@ -271,27 +273,34 @@ class Machines:
             machine.signal("kill", number)
             raise
 
-    def bring(self, out: Path, host: str = "", prefix: str = "") -> Handle | None:
+    def bring(
+        self, out: Path, host: str = "", prefix: str = "", small: dict[str, bytes] | None = None
+    ) -> Handle | None:
         """Fetch the output in a directory of the run from all machines, or from one of them, and wait for the disk."""
         place = self._place(out)
         used = self._used.get(place, set())
-        measured = self._owners.get(out)
+        measured = self._owners.get(str(out))
         names = sorted(used & {host} if host else used, key=lambda name: (name != measured, name))
         used.difference_update(names)
         if not names:
             return None
         machines = [self._machines[name] for name in names]
         explain = partial(_append_line, out / "fetch.err")
-        return _Remote(self._fetch(machines, place, out, prefix), self._loop, lambda _: False, explain)
+        work = self._fetch(machines, place, out, prefix, small if len(machines) == 1 else None)
+        return _Remote(work, self._loop, lambda _: False, explain)
 
-    async def _fetch(self, machines: Iterable[Machine], place: str, out: Path, prefix: str) -> int:
+    async def _fetch(
+        self, machines: Iterable[Machine], place: str, out: Path, prefix: str, small: dict[str, bytes] | None
+    ) -> int:
+        is_written = small is None
         for machine in machines:
             if machine.given_up is None:
                 try:
-                    await machine.fetch(place, out, self._own)
+                    is_written |= await machine.fetch(place, out, self._own, small)
                 finally:
                     self._explain_again(out)
-        await asyncio.to_thread(sync_tree, out, self._folder, prefix)  # other lanes continue meanwhile
+        if is_written:
+            await asyncio.to_thread(sync_tree, out, self._folder, prefix)  # other lanes continue meanwhile
         return 0
 
     def _explain(self, out: Path, step: Step, reason: str) -> None:
@@ -308,19 +317,19 @@ class Machines:
     def _expect(self, step: Step, out: Path) -> None:
         """Record which machine sends a step's output. Other files of the machine that measures are fetched first."""
         self._used.setdefault(self._place(out), set()).add(step.host)
-        self._owners |= {out / f"{step.name}.{end}": step.host for end in ("out", "err")}
+        self._owners |= {f"{out}/{step.name}.{end}": step.host for end in ("out", "err")}
         if step.action is Action.MEASURE:
-            self._owners[out] = step.host
+            self._owners[str(out)] = step.host
 
     def _own(self, machine: str, out: Path, name: str) -> Path:
         """The path for a file from a machine; a second file with the same name goes into a directory of its machine.
 
         Raises Liar if the file should come from another machine, or existed here before.
         """
-        path, first = out / name, out / name.partition("/")[0]
-        is_expected = bool(self._owners.keys() & {path, first})
-        owner = self._owners.get(path) or self._owners.get(first) or self._owner(path, machine)
-        if owner != machine and path in self._fetched and not is_expected:
+        path = out / name
+        expected = self._owners.get(str(path)) or self._owners.get(f"{out}/{name.partition('/')[0]}")
+        owner = expected or self._owner(path, machine)
+        if owner != machine and path in self._fetched and not expected:
             path = out / machine / name
             owner = self._owner(path, machine)
         if owner != machine:
@@ -376,7 +385,7 @@ class Machines:
         self._call(_all(machine.forget() for machine in machines), None)
 
     def _place(self, out: Path) -> str:
-        return out.relative_to(self._folder).as_posix()
+        return str(out).removeprefix(f"{self._folder}/")
 
 
 def _questions(tool: str) -> tuple[str, str]:
@@ -462,8 +471,10 @@ def _ignore(_: str) -> None:
 
 def _append_line(path: Path, line: str) -> None:
     """Append a line to the output of a step, if it can be written."""
-    with suppress(OSError), path.open("a", encoding="utf-8", errors="surrogateescape") as file:
-        file.write(f"{line}\n")
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(f"{line}\n")
 
 
 def _streams(step: Step) -> list[dict[str, object]]:

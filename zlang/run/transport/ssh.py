@@ -26,7 +26,7 @@ from zlang.hints import TYPE_CHECKING, Any
 from zlang.plan.plan import Action, Step
 from zlang.run.journal import LATEST
 from zlang.run.transport import fetching
-from zlang.run.transport.fetching import Liar
+from zlang.run.transport.fetching import Liar, Received
 from zlang.run.transport.reach import Reach
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Machine:
         self._connections: list[SSHClientConnection] = []
         """The connection, and more of them if its sessions are not enough."""
         self._agent: SSHClientProcess[bytes] | None = None
-        self._fetcher: SSHClientProcess[bytes] | None = None
+        self._fetcher: tuple[SSHClientProcess[bytes], Received] | None = None
         self._work: dict[str, asyncio.Future[int]] = {}
         self._answers: dict[str, asyncio.Future[list[str]]] = {}
         self._held: dict[str, None] = {}
@@ -320,7 +320,7 @@ class Machine:
             agent.close()
         fetcher, self._fetcher = self._fetcher, None
         if fetcher is not None:
-            fetcher.close()
+            fetcher[0].close()
         pending: list[asyncio.Future[Any]] = [*self._work.values(), *self._answers.values()]
         for future in pending:
             if not future.done():
@@ -409,7 +409,8 @@ class Machine:
         words = f"{step.timeout} {size} {kept} {step.name} {out} {sizes}"
         self._write(f"run {number} {words}", command + b"".join(text for _, text in texts.values()))
         try:
-            code = await asyncio.wait_for(asyncio.shield(work), step.timeout + _MARGIN)
+            async with asyncio.timeout(step.timeout + _MARGIN):
+                code = await work
         except TimeoutError:
             self._lose("it does not answer")
             raise MachineLost(f"`{self.name}` does not answer") from None
@@ -501,10 +502,13 @@ class Machine:
 
     # Files
 
-    async def fetch(self, out: str, into: Path, own: Callable[[str, Path, str], Path]) -> None:
+    async def fetch(
+        self, out: str, into: Path, own: Callable[[str, Path, str], Path], small: dict[str, bytes] | None
+    ) -> bool:
         """Fetch the files in a directory of the run there, verify their hashes, and remove them there.
 
-        `own` returns the path for a file, and raises Liar if the file is not this machine's.
+        `own` returns the path for a file, and raises Liar if the file is not this machine's. With `small`, files that
+        can be packed by their sizes go there instead. Returns whether files were written into the directory.
 
         Raises MachineLost, Liar, OSError.
         """
@@ -513,13 +517,14 @@ class Machine:
         await self.ready()
         try:
             fetcher, self._fetcher = self._fetcher, None  # kept only if all of its output is read
-            if fetcher is None or fetcher.stdout.at_eof():
+            if fetcher is None or fetcher[0].stdout.at_eof():
                 fetcher = await self._start_fetcher()
-            fetcher.stdin.write(f"{out}\n".encode())
+            process, received = fetcher
+            process.stdin.write(f"{out}\n".encode())
             try:
-                sizes = await fetching.receive(fetcher.stdout, lambda name: own(self.name, into, name))
+                sizes = await fetching.receive(received, lambda name: own(self.name, into, name), small)
             except BaseException:
-                fetcher.close()
+                process.close()
                 raise
             self._fetcher = fetcher
         except Liar as error:
@@ -533,6 +538,7 @@ class Machine:
             self._fetched_bytes += sum(sizes)
         if len(self._fetched) >= _MOST_FETCHED or self._fetched_bytes > _MOST_FETCHED_BYTES:
             self._drop()
+        return bool(sizes) and not small
 
     def _drop(self) -> None:
         """Remove what was fetched there: that of several directories at once, as each time costs two processes."""
@@ -540,16 +546,17 @@ class Machine:
         self._fetched.clear()
         self._fetched_bytes = 0
 
-    async def _start_fetcher(self) -> SSHClientProcess[bytes]:
+    async def _start_fetcher(self) -> tuple[SSHClientProcess[bytes], Received]:
         """Start the shell that sends files: it is kept, as a channel for each fetch would cost more than the fetch."""
         import asyncssh
 
         script, token = _script("fetch.sh"), secrets.token_hex(8)
-        fetcher = await self._process(script, asyncssh.DEVNULL, token)
+        process = await self._process(script, asyncssh.DEVNULL, token)
+        received = Received(process.stdout)
         directory = os.fsencode(f"{self.reach.directory}/{self.run}")
-        fetcher.stdin.write(_FIRST_LINE + script + f"{len(directory)}\n".encode() + directory)
-        await asyncio.wait_for(fetching.until_ready(fetcher.stdout, token), _CONNECT)
-        return fetcher
+        process.stdin.write(_FIRST_LINE + script + f"{len(directory)}\n".encode() + directory)
+        await asyncio.wait_for(fetching.until_ready(received, token), _CONNECT)
+        return process, received
 
 
 def by_cost(ciphers: Iterable[bytes]) -> list[str]:
