@@ -148,7 +148,7 @@ class Lanes:
     machines: float
 
     def best_here(self, alone: Lanes, machines: int) -> float:
-        """How many times as fast as one machine all would be here with a coordinator that takes no processor time.
+        """The speed of all, as a multiple of one machine's, here and with a coordinator that takes no processor time.
 
         All of them share the processors of this computer.
         """
