@@ -495,7 +495,12 @@ def _of_value(kind: Kind, word: str, value: tree.Expr) -> Hint:
 def _nearest_property(kind: Kind, word: str, value: tree.Expr) -> str:
     """Return the hint for a misspelt property, or for one that has another name here, as its value shows."""
     near, taker = did_you_mean(word, kind.properties), _of_value(kind, word, value)
-    return taker if taker and not set(near.instead) & set(taker.instead) else near
+    hint = taker if taker and not set(near.instead) & set(taker.instead) else near
+    is_sure = hint.is_safe or word.lower() in hint.instead or (hint is taker and "_" not in word)
+    if is_sure or not hint or "extra" not in kind.properties:
+        return hint
+    passed_on = f' (an option of `{kind.name}` without a property here is `extra = ["{word}=…"]`)'
+    return Hint(hint + passed_on, word, *hint.instead, is_safe=False)
 
 
 def _definition(context: Context, kind: Kind, word: tree.Word, value: tree.Expr) -> PropertyDef | None:

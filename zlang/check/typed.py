@@ -44,7 +44,7 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
     for option in resolved.alternatives or (resolved,):
         if not expected.accepts(option.type):
             hint: str = (
-                with_unit(option, expected)
+                with_unit(option, expected, _unit_of(context, name))
                 or _mebibytes(option, expected)
                 or _whole_number_hint(option, expected)
                 or _as_numbers(option, expected)
@@ -139,8 +139,14 @@ def one_for_several(context: Context, kinds: Iterable[str]) -> str:
     return ""
 
 
-def with_unit(option: Expr, expected: Type) -> Hint:
-    """Return a hint for a bare number where a unit is expected."""
+def _unit_of(context: Context, name: str) -> Quantity | None:
+    """Return the unit in which the tool gets a property of the kind."""
+    definition = context.kind.properties.get(name) if context.kind is not None else None
+    return definition.unit if definition is not None else None
+
+
+def with_unit(option: Expr, expected: Type, unit: Quantity | None = None) -> Hint:
+    """Return a hint for a bare number where a unit is expected; a tool takes it to be in its own unit."""
     wanted = [scalar for scalar in ("size", "duration", "share", "rate", "iops") if scalar in expected.scalars]
     text = option.span.text
     if expected.accepts(types.RATE) and option.type.scalars == {"size"} and re.fullmatch(_AMOUNT, text):
@@ -155,7 +161,9 @@ def with_unit(option: Expr, expected: Type) -> Hint:
     # In a share written as a number, a decimal point means a part of 1; without one, the number means percent.
     is_percent = wanted[0] == "share" and (value.amount >= 1 or "." not in text)
     amount = value.amount / 100 if is_percent else value.amount
-    if wanted[0] == "size" and amount < _LEAST_SECTOR:
+    if unit is not None and unit.dimension == types.DIMENSION_OF[wanted[0]] and not is_percent:
+        amount *= unit.amount
+    elif wanted[0] == "size" and amount < _LEAST_SECTOR:
         amount *= 1024  # so few bytes are never meant
     written = units.show(Quantity(amount, types.DIMENSION_OF[wanted[0]]))
     if is_percent and 1 <= value.amount <= _MOST_TIMES:
