@@ -114,7 +114,7 @@ def test_a_replaced_directory_on_a_machine_is_not_removed(zlang: Zlang, bed: Bed
             bed.on(machine, "touch /data/go")
         _, err = process.communicate(timeout=120)
         assert process.returncode == 1, err
-        assert f"/data/zlang-{run} was replaced meanwhile: it is not what this run made".encode() in err
+        assert f"/data/zlang-{run} was replaced: it is no longer what this run created".encode() in err
         zlang("clean", run, code=1)
         assert bed.on("host2", "cat /data/victim/file; ls /data/moved") == "precious\nbegun"
     finally:

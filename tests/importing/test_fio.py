@@ -289,7 +289,7 @@ def test_comments_about_a_file_appear_for_every_job() -> None:
 
 def test_jobs_that_measure_the_same_are_one_level() -> None:
     text = imported("[global]\nsize=1m\n[a]\n[b]\nstonewall\nrw=write\n[c]\nstonewall\n")
-    assert "# [c] measures the same as [a], which stands for both\nlet load = a | b\n" in text
+    assert "# [c] measures the same as [a], so the program has only that one\nlet load = a | b\n" in text
     assert errors(text) == []
 
 

@@ -66,4 +66,4 @@ def test_the_machine_itself_is_a_host(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize("words", [[], ["--host", "--mounts"], ["a.fio", "--zfs", "tank"]])
 def test_one_thing_is_imported_at_a_time(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert guarded(["import", *words]) == 2
-    assert "name one file" in capsys.readouterr().err
+    assert "give one file" in capsys.readouterr().err

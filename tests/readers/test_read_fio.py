@@ -170,7 +170,7 @@ def test_reports_that_are_not_measurements(tmp_path: Path, name: str, args: dict
     [
         (b"", "fio.json is empty"),
         (b"\n \n", "fio.json is empty"),
-        (b"fio: engine nope not loadable\n", "fio.json holds no JSON: engine nope not loadable"),
+        (b"fio: engine nope not loadable\n", "fio.json contains no JSON: engine nope not loadable"),
         (b'{"jobs": []}', "its report has no jobs"),
         (b"{}", "fio.json is not a fio report (KeyError: 'jobs')"),
         (b'{"jobs": [{"error": NaN}]}', "fio.json is incomplete or damaged (unexpected character"),
@@ -207,7 +207,7 @@ def test_lost_short_and_failed_operations() -> None:
     assert _changed(short_ios=1000) == ("1000 of 17858 I/Os of job rr moved less than a block",)
     assert _changed(drop_ios=1) == ("1 I/Os of job rr were dropped",)
     assert _changed(total_err=3, first_error=5) == ("3 I/Os failed and were skipped (job rr: error 5)",)
-    assert _changed(runtime=0) == ("job rr has no runtime: its worker did not end by itself",)
+    assert _changed(runtime=0) == ("job rr has no runtime: its worker did not end normally",)
 
 
 def test_an_error_is_found_in_the_report_of_a_fio_that_failed() -> None:

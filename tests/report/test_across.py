@@ -145,7 +145,7 @@ def test_the_ratio_is_that_of_compare(tmp_path: Path) -> None:
         ("expect mean(read_iops) > median(base.read_iops)", "expected a median or a percentile"),
         ("expect median(read_iops) > 0 * median(base.read_iops)", "expected one comparison"),
         ("expect median(read_iops / base.read_iops) > 1", "expected a metric or a factor of this experiment"),
-        ("expect read_iops > base.read_iops", "has a value in each trial"),
+        ("expect read_iops > base.read_iops", "has a value for each trial"),
         ("table base.read_iops by bs", "expected a metric or a factor of this experiment"),
     ],
 )

@@ -253,7 +253,7 @@ def test_a_table_notes_rows_that_mix_trials_with_and_without_a_factor(
     ],
 )
 def test_rows_that_pool_different_levels_have_a_note(columns: str, lacks: bool, tmp_path: Path) -> None:
-    note = "not all rows have every level of `rwmixread`, so rows also differ by these"
+    note = "not all rows have every level of `rwmixread`, so the rows also differ in these"
     trials = answered(f"table {columns}", tmp_path)
     (table,) = answers.tables(trials)
     assert (note in table.note) == lacks

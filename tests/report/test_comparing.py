@@ -134,7 +134,7 @@ def test_the_metric_is_named(built: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_runs(built: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = output(capsys, built, "compare", "r1", "r2")
     assert "10–12 % slower" in out
-    assert "each run was carried out once" in out
+    assert "each run was made only once" in out
 
 
 def test_effects(built: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -863,7 +863,7 @@ def test_a_reason_names_a_path_byte_for_byte(tmp_path: Path) -> None:
 
     list(fake_run(folder, FakeExecutor(during={"make-s": make, "verify": replace_it})))
     error = (folder.path / "trials/t1/1/a1/verify.err").read_bytes()
-    assert error == os.fsencode(at) + b" was replaced meanwhile: it is not what this run made\n"
+    assert error == os.fsencode(at) + b" was replaced: it is no longer what this run created\n"
 
 
 def makes_a_directory(folder: Folder, at: Path, when: Path) -> Callable[[Signals], None]:
@@ -880,7 +880,7 @@ def makes_a_directory(folder: Folder, at: Path, when: Path) -> Callable[[Signals
     ("moment", "problem"),
     [
         ("make-s", "{} is not the directory that this run made"),
-        ("verify", "{} was replaced meanwhile: it is not what this run made"),
+        ("verify", "{} was replaced: it is no longer what this run created"),
     ],
 )
 def test_a_replaced_directory_is_not_removed(tmp_path: Path, moment: str, problem: str) -> None:

@@ -535,7 +535,7 @@ def test_a_log_without_its_database_is_not_removed(sweep: RunBuilder, runs: Path
     sweep.done()
     log = db.with_name(db.name + ".wal")
     log.write_bytes(b"mine")
-    with pytest.raises(RunError, match="is the log of a database that is not there"):
+    with pytest.raises(RunError, match="belongs to a database that does not exist"):
         ingest(runs, db)
     assert log.read_bytes() == b"mine"
 

@@ -77,7 +77,7 @@ def check(
     warn: Warn = None,
     allow: Allow = None,
 ) -> int:
-    """Report all problems of programs, with their locations."""
+    """Report all problems in programs, with their locations."""
     from zlang.cli import checking
 
     form = "json" if as_json else form
@@ -262,7 +262,9 @@ def run(
     reach: Reached = None,
     lanes: Annotated[
         int | None,
-        typer.Option("--lanes", metavar="N", min=1, help="use at most N groups of machines at a time; default: all"),
+        typer.Option(
+            "--lanes", metavar="N", min=1, help="measure on at most N groups of machines at the same time; default: all"
+        ),
     ] = None,
 ) -> int:
     """Run the plan of a program, and show the results.
@@ -337,7 +339,7 @@ def hosts(
     *,
     as_json: Json = False,
 ) -> int:
-    """List the hosts of a program, and how each is reached.
+    """List the hosts of a program, and how zlang reaches each of them.
 
     It does not connect to them; `zlang doctor FILE` does.
     """
@@ -571,8 +573,8 @@ def table(
     """Print results with their intervals.
 
     Without CLAUSE, it prints the tables that the experiment declares. If there are none, it prints one of all points.
-    `zlang table 'METRIC, p99(LATENCY) by FACTOR'` has a row for each level, and merges histograms for the
-    percentile.
+    `zlang table 'METRIC, p99(LATENCY) by FACTOR'` prints a row for each level. It computes percentiles from all
+    operations.
     """
     from zlang.cli import answering
 
@@ -680,7 +682,7 @@ def effects(
     *,
     as_json: FormJson = False,
 ) -> int:
-    """Say how much of the variance each factor explains.
+    """Show how much of the variance each factor explains.
 
     The analysis of variance has main effects, two-factor interactions and replication.
     """
@@ -733,8 +735,8 @@ def import_(
 ) -> int:
     """Turn a file of another tool into a program.
 
-    Instead of a file, it also takes pools, mounts or the hardware of this machine, and writes declarations of them.
-    What a program cannot express becomes a comment.
+    Instead of a file, it can also convert what this machine has to declarations: see the options. What a program
+    cannot express becomes a comment.
     """
     from zlang.cli import importing
 

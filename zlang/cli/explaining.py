@@ -154,9 +154,9 @@ def _shown_metric(metric: Metric, source: str) -> Iterator[str]:
     if metric.better:
         yield f"better: {metric.better}"
     if metric.combined_by and not metric.distribution:
-        yield f"of several streams or machines: their {metric.combined_by}"
+        yield f"several streams or machines: the {metric.combined_by} of their values"
     if metric.needs:
-        yield f"needs a workload with the trait `{metric.needs}`: {TRAITS[metric.needs].doc}"
+        yield f"needs: a workload with the trait `{metric.needs}` ({TRAITS[metric.needs].doc})"
     if metric.is_distribution:
         text = ", ".join(f"`{item.name}`" for item in statistics_of(metric).values())
         yield f"each trial has {text}; for several trials together write, for example, `p99({metric.name})`"

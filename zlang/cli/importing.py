@@ -16,7 +16,7 @@ def import_into(
 ) -> int:
     """Print or write the program for another tool's file or this machine's resources; no file is overwritten."""
     if (file is not None) + (pool is not None) + mounts + host != 1:
-        raise UsageError(f"name one file, or one of {POOL_OPTION}, --mounts and --host", option="FILE")
+        raise UsageError(f"give one file, or one of {POOL_OPTION}, --mounts and --host", option="FILE")
     if pool is not None:
         text = importing.import_pool(pool)
     elif file is not None:

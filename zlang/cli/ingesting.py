@@ -38,7 +38,9 @@ def import_csv(
     """Import results of another tool from a CSV file, for a run or for a program that was run without zlang."""
     words.ordered(order)
     if (run_name is None) == (program is None):
-        raise UsageError("say what the results belong to: add --run RUN or --program FILE", option="--csv")
+        raise UsageError(
+            "add --run RUN or --program FILE: the run or the program to which the results belong", option="--csv"
+        )
     if program is None:
         folder = runs.find(runs_dir, run_name)
     else:

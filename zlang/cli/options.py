@@ -173,7 +173,7 @@ Reached = Annotated[
     typer.Option(
         "--reach",
         metavar="NAME=ADDRESS",
-        help="reach this host by ssh at USER@HOST, or as this machine: NAME=local; can be repeated",
+        help="reach this host over ssh at USER@HOST; NAME=local: this machine is that host; can be repeated",
     ),
 ]
 Runs = Annotated[Path, typer.Option("--runs", metavar="DIR", help="directory of the run folders")]

@@ -21,7 +21,7 @@ def sql(query: str | None, file: Path | None, params: Sequence[str], db: Path, q
     """Run one query; without one, on a terminal, start the interactive prompt."""
     words.form_of_rows(query_options.form, "parquet")
     if query_options.partition and query_options.form != "parquet":
-        raise UsageError("only parquet is partitioned: add --format parquet", option="--partition")
+        raise UsageError("only Parquet output can be partitioned: add --format parquet", option="--partition")
     if query is not None and file is not None:
         raise UsageError("the query is given both as an argument and with --file", option="--file")
     if query == "@":

@@ -160,5 +160,5 @@ def _create(planned: Planned, runs_dir: Path, db: Path, wishes: Submission) -> l
     for folder in folders:
         if why := runs.seal(folder):
             submissions.discard(folders)
-            raise RunError(f"the parts cannot be sealed, so no task could carry them out: {render.visible(why)}")
+            raise RunError(f"the parts cannot be sealed, so no task could run them: {render.visible(why)}")
     return folders

@@ -343,7 +343,7 @@ def value_of(options: Mapping[str, Option], name: str) -> str:
 
 def _size(options: Mapping[str, Option], *, is_device: bool) -> tuple[str, str]:
     """The size of the file, and a comment about it."""
-    problem = "no size is stated: change it"
+    problem = "the size is not stated: change it"
     size = next((options[name] for name in ("size", "filesize") if value_of(options, name)), None)
     amount = _bytes_of(size.value) if size else None
     if size and not amount:

@@ -161,12 +161,14 @@ def _without_repetitions(trials: LoadStudy) -> LoadStudy:
     for level in trials.levels:
         same_level = levels.setdefault([(load.settings, load.target) for load in level].__repr__(), level)
         if same_level is not level:
-            comments.append(f"{_titles(level)} measures the same as {_titles(same_level)}, which stands for both")
+            comments.append(
+                f"{_titles(level)} measures the same as {_titles(same_level)}, so the program has only that one"
+            )
     targets = {(target.directory, target.size): target for target in reversed(trials.targets)}
     for target in trials.targets:
         first = targets[target.directory, target.size]
         if target is not first:
-            comments += [*target.remarks, "here one file stands for both"]
+            comments += [*target.remarks, "the program has one file for both"]
     return trials.replace(
         targets=tuple(reversed(targets.values())), levels=tuple(levels.values()), comments=tuple(comments)
     )

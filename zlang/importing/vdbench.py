@@ -130,7 +130,7 @@ class _Run:
         streams = list(self._streams())
         if not streams:
             raise RunError(
-                f"rd={self.run.name} names no workload that is defined",
+                f"rd={self.run.name} does not name a workload that is defined",
                 "write in `wd=` the name of a workload that is defined above",
             )
         for name, option in _OPTION_OF.items():

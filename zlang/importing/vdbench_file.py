@@ -149,7 +149,7 @@ def _parts(statement: str, place: str) -> Iterator[str]:
         else:
             part += char
     if depth:
-        raise RunError(f"{place}: a parenthesis has no counterpart in `{statement}`")
+        raise RunError(f"{place}: a parenthesis has no matching one in `{statement}`")
     if part:
         yield part
 

@@ -78,7 +78,9 @@ def levels(directory: Path, options: Mapping[str, Iterable[str]]) -> Levels:
 
 def _find_lint(word: str, where: str) -> Lint:
     if word not in LINTS:
-        raise RunError(f"{where}: unknown rule `{word}`", did_you_mean(word, LINTS) or "`zlang explain` lists them")
+        raise RunError(
+            f"{where}: unknown rule `{word}`", did_you_mean(word, LINTS) or "`zlang explain` lists the rules"
+        )
     return LINTS[word]
 
 

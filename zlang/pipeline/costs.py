@@ -109,7 +109,7 @@ def require_space(header: Header, expected: PlanEstimate) -> None:
             message = (
                 f"{device.name} would need {measured(needed, 'bytes')}, and {measured(available, 'bytes')} are free"
             )
-            raise RunError(message, "write less data; or pass --yes if they are compressed there, or sparse")
+            raise RunError(message, "write less data; if the data are compressed there, or sparse, pass --yes")
 
 
 def fitting_budget(

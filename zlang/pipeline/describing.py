@@ -77,13 +77,13 @@ def find(name: str) -> Described:
     if not property_name:
         return describe(kind)
     if property_name not in kind.properties:
-        hint = did_you_mean(property_name, kind.properties) or f"`zlang kinds {kind_name}` lists them"
+        hint = did_you_mean(property_name, kind.properties) or f"`zlang kinds {kind_name}` lists its properties"
         raise RunError(f"`{kind_name}` has no property `{property_name}`", hint)
     return describe(kind, property_name)
 
 
 def _hint(word: str) -> str:
-    return where(word) or did_you_mean(word, library.load().names()) or "`zlang kinds` lists them"
+    return where(word) or did_you_mean(word, library.load().names()) or "`zlang kinds` lists all kinds"
 
 
 def where(word: str) -> str:

@@ -44,7 +44,7 @@ def of(folder: Folder, number: int) -> Output:
     account = runs.account(folder)
     attempt = account.state.attempt(trial.place)
     if attempt is None:
-        raise RunError(f"trial {number} was not carried out, so it has no output", "choose another trial")
+        raise RunError(f"trial {number} has not run, so it has no output", "choose another trial")
     try:
         output = account.output(attempt)
         files = _packed_texts(output) if isinstance(output, Packed) else dict(_texts(output))

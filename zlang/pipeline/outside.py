@@ -32,7 +32,7 @@ def begin_outside(planned: Planned, runs: Path) -> Folder:
     for item in planned.plan.items():
         if isinstance(item, Trial) and outside.reader_of(item) is None:
             hint = "run it with `zlang run`, then import the results of the others with --run"
-            raise RunError(f"zlang measures trial {item.number} itself", hint)
+            raise RunError(f"trial {item.number} takes no imported results: zlang runs its workload itself", hint)
     folder = new_folder(planned, runs)
     seal(folder)
     return folder

@@ -272,7 +272,7 @@ def require_one_host(planned: Planned, hint: str = "") -> None:
         everywhere = "add `on HOST` to everything, with `host HOST` declared"
         raise RunError(f"some trials are on {', '.join(named)}, and others on no host", everywhere)
     message = f"the trials are on {len(named)} hosts: {', '.join(named)}"
-    reach = f"say how each is reached, in zlang.toml or with --reach {named[0]}=USER@HOST"
+    reach = f"state how to reach each of them, in zlang.toml or with --reach {named[0]}=USER@HOST"
     raise RunError(message, hint or f"{reach}; or say which one this machine is: --host {named[0]}")
 
 

@@ -19,7 +19,7 @@ def steps_of(steps: Iterable[Step], machine: str) -> tuple[Step, ...]:
     for step in steps:
         if step.host == LOCAL and step.action is not Action.ASK:
             raise RunError(
-                f"step {step.name} is on no host, so no machine's script has it", "put all things `on` hosts"
+                f"step {step.name} is on no host, so no machine's script has it", "declare every resource `on` a host"
             )
         if step.host in {machine, LOCAL}:
             result.append(replace(step, host=LOCAL))

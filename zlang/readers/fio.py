@@ -83,7 +83,7 @@ def parse(
     """Read a report; `text` is what fio printed elsewhere, `seeds` are those of its jobs, if they are known."""
     start = 0 if data[:1] == b"{" else _start(data)
     if start is None:
-        return fio_problems.failed([f"{name} holds no JSON"], text + data.decode("utf-8", "replace"))
+        return fio_problems.failed([f"{name} contains no JSON"], text + data.decode("utf-8", "replace"))
     if start:
         text += data[:start].decode("utf-8", "replace")
     try:

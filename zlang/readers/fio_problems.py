@@ -116,7 +116,7 @@ def _job_problems(job: _Part, args: Mapping[str, object]) -> Iterator[str]:
         return
     for part in active:
         if not part["runtime"]:
-            yield f"job {name} has no runtime: its worker did not end by itself"
+            yield f"job {name} has no runtime: its worker did not end normally"
             return
         if part.get("drop_ios"):
             yield f"{part['drop_ios']} I/Os of job {name} were dropped"

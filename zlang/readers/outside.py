@@ -177,7 +177,7 @@ def _nearest(factors: Mapping[str, Factor], key: _Point, free: Iterable[_Point])
         words = list(dict.fromkeys(word for point in free if isinstance(word := point[n], str)))
         if isinstance(level, str) and level not in words and len(words) <= _LISTED:
             return f"the levels of `{column}` are {', '.join(words)}"
-    return "`zlang plan FILE --trials` lists them"
+    return "`zlang plan FILE --trials` lists the trials"
 
 
 def _trial_of(row: _Row, factors: Mapping[str, Factor], free: Mapping[_Point, list[Trial]]) -> Trial:

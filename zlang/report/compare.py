@@ -39,9 +39,9 @@ _BY_EFFECTS = "`zlang effects` judges a factor over all combinations"
 _ALL_COMBINATIONS = "`design = full` measures both levels with everything else equal"
 _BY_COMBINATIONS = "nothing was repeated: judged by how the ratio differs between combinations; `repeat = 3` repeats"
 _BY_VALUES = "`zlang table METRIC` shows the values; an `expect` of `mean(METRIC)` compares their difference"
-_REPEAT = "nothing was repeated, so a difference cannot be told from chance; `repeat = 3` repeats"
+_REPEAT = "nothing was repeated, so a difference may be chance; write `repeat = 3`"
 _SET_UP_ONCE_IN_RUN = "inconclusive: set up once in a run"
-_ONE_RUN = "each run was carried out once: whatever else changed between them is in the ratio"
+_ONE_RUN = "each run was made only once, so the ratio includes everything else that changed between them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def factor_of(design: Design, pair: Sequence[str]) -> str:
     """Find the factor that has both levels. Raises RunError if none has, or several have."""
     result = [factor.name for i, factor in enumerate(design.factors) if {*pair} <= {*_levels(design, i)}]
     if len(result) > 1:
-        raise RunError(f"{' and '.join(result)} have the levels {' and '.join(pair)}", f"say which: --by {result[0]}")
+        raise RunError(f"{' and '.join(result)} have the levels {' and '.join(pair)}", f"choose one: --by {result[0]}")
     if not result:
         levels = dict.fromkeys(name for i in range(len(design.factors)) for name in _levels(design, i))
         others = [level for level in levels if level not in pair]

@@ -80,7 +80,9 @@ def effects(design: Design) -> list[Effect]:
         raise without_factors(design, "the program needs a choice, `a | b`")
     if design.not_positive:
         counts = f"{len(design.not_positive):,} of {len(design.counting):,} values of `{design.metric}`"
-        raise RunError(f"{counts} are not positive, and effects are on logarithms", "name another with --metric")
+        raise RunError(
+            f"{counts} are not positive, and effects are computed from logarithms", "choose another one with --metric"
+        )
     mains: list[_Term] = [(i,) for i in range(len(names))]
     terms = [*mains, *itertools.combinations(range(len(names)), 2)]
     model = _Model([row.levels for row in design.rows], [row.log for row in design.rows], terms)
@@ -88,7 +90,7 @@ def effects(design: Design) -> list[Effect]:
         terms = mains  # with few combinations, interactions would explain variance that belongs to a single factor
     total = model.residual(())[0]
     if not total:
-        raise RunError(f"`{design.metric}` does not vary", "name another with --metric")
+        raise RunError(f"`{design.metric}` does not vary", "choose another one with --metric")
     remaining, rest_df = model.residual(tuple(terms))
     cells, cells_df = model.within(())
     within, within_df = model.within(_removed_blocks(groups(design.rows)))
@@ -142,7 +144,7 @@ def notes(design: Design, all_effects: Sequence[Effect]) -> list[str]:
     result = []
     once = [item.name for item in all_effects if item.is_of_setups and item.p is None]
     if not any(item.df for item in all_effects if item.name == REPLICATES):
-        result.append("nothing was repeated, so interactions cannot be told from chance; use `repeat = 3`")
+        result.append("nothing was repeated, so an interaction may be chance; write `repeat = 3`")
     elif once:
         result.append(f"{', '.join(f'`{name}`' for name in once)}: set up once, so not tested; {wording.SET_UP_AGAIN}")
     is_crossed = len(design.factors) > 1 and not any(level is None for row in design.rows for level in row.levels)
@@ -170,7 +172,7 @@ def notes(design: Design, all_effects: Sequence[Effect]) -> list[str]:
             if lacking
             else "some points have fewer trials that count"
         )
-        result.append(f"{CONFOUNDED}: variance that both of a pair explain belongs to neither: {shown}{more} ({why})")
+        result.append(f"{CONFOUNDED}: variance that both factors of a pair explain equally well: {shown}{more} ({why})")
     return result
 
 

@@ -21,7 +21,7 @@ from zlang.store.query import run_query
 from zlang.store.store import literal, quoted
 
 _HOLDS = {True: "holds", False: "does not hold", None: "inconclusive"}
-_NONE = "the condition holds at none of the levels"
+_NONE = "the condition does not hold at any level"
 _NAMED = 5
 _ADVISED = 20
 """Replicates that are enough for the levels near the one that is searched, unless these vary much."""
@@ -161,7 +161,7 @@ def _answer(steps: Sequence[_Step], search: Search, kind: str) -> str:
     measured = wording.measured(figure, UNITS.get(search.objective.type, ""))
     own = "" if search.objective.term.op == "factor" else f", {search.objective.name} = {measured}"
     if answers == {True}:
-        return f"{search.factor}={level(best)}{own}; the condition holds at both ends: more may be in a wider range"
+        return f"{search.factor}={level(best)}{own}; the condition holds at both ends: try a wider range"
     holding, other = (next(step for step in reversed(steps) if step.holds is holds) for holds in (True, False))
     return f"{search.factor}={level(best)}{own}; the condition holds at {level(holding)} and not at {level(other)}"
 

@@ -176,7 +176,7 @@ def _hold_run_lock(run: str) -> Iterator[None]:
     try:
         holders = processes.that_hold(f"/memfd:zlang-run-{run} (deleted)", mark)
         if holders:
-            message = f"the run {run} is being carried out by process {holders[0]}, from a copy of this folder"
+            message = f"process {holders[0]} is working on the run {run}, in a copy of this folder"
             raise RunError(message, "wait for it or stop it with Ctrl-C first")
         yield
     finally:

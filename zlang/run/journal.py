@@ -353,5 +353,5 @@ class Writer:
 def _journal_error(verb: str, path: Path, error: OSError) -> RunError:
     return RunError(
         f"cannot {verb} the journal {path}: {reason_of(error)}",
-        "what the journal already has is safe; free some space or repair the disk, then type `zlang resume`",
+        "the results so far are safe; free some space or repair the disk, then type `zlang resume`",
     )

@@ -26,7 +26,7 @@ from zlang.run.stop import Stop
 _TIDYING_ATTEMPTS = 3
 _LATE = 0.25
 """Seconds between the end of a step on a machine and the time when we hear of it, beyond which its own clock counts."""
-_FETCH = Step("fetch", Action.PREPARE, "", "bring what the machines left behind", 0)
+_FETCH = Step("fetch", Action.PREPARE, "", "copy the remaining output from the machines", 0)
 
 
 class StopRequested(Exception):
@@ -109,7 +109,7 @@ class StepRunner:
             rc = yield from self._wait(handle)
             took = self._took(step, start)
             if rc == 0 and (replaced := self.resources.replaced()):
-                rc = self._refuse(step, out, f"{replaced} was replaced meanwhile: it is not what this run made")
+                rc = self._refuse(step, out, f"{replaced} was replaced: it is no longer what this run created")
         if not self.recorder.is_lost and not is_of_trial(out):  # steps of a trial are synced when it is committed
             unfetched = yield from self._fetched(out, step.host, f"{step.name}." if out == FACTS else "")
             if unfetched and not rc:

@@ -36,7 +36,7 @@ class FolderSource:
 def run_folders(runs: Path) -> tuple[list[FolderSource], list[FolderSource]]:
     """The run folders in or below a directory, oldest run first, and the copies that are ignored."""
     if not runs.is_dir():
-        raise RunError(f"there is no directory {runs}", "name the folder that holds the runs: zlang ingest DIR")
+        raise RunError(f"there is no directory {runs}", "give the directory that contains the runs: zlang ingest DIR")
     result = sorted(map(_source, _paths(runs)), key=lambda s: (s.began, s.run, s.folder.path))
     groups: dict[str, list[FolderSource]] = {}
     for source in result:

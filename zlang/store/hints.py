@@ -14,7 +14,7 @@ from zlang.units import UnitError
 if TYPE_CHECKING:
     import duckdb
 
-ONLY_READS = "a query can only read the results; --write and --unsafe let it do more"
+ONLY_READS = "a query can only read the results; --write permits changes, and --unsafe permits files and the network"
 _COLUMN = re.compile(r'Referenced column "(?P<one>[^"]*)" not found|does not have a column named "(?P<other>[^"]*)"')
 _COLUMNS = "SELECT DISTINCT column_name FROM information_schema.columns ORDER BY 1"
 _TABLE = re.compile(

@@ -286,7 +286,7 @@ class RunRows:
                 self._steps(out, self.header.facts, {})
         for attempt in self.attempts.values():
             of_attempt = {"trial": attempt.trial, "replicate": attempt.replicate}
-            self._problem("it was carried out, but the plan does not have it", **of_attempt)
+            self._problem("it ran, but the plan does not have it", **of_attempt)
         if self.state.torn:
             self._problem(f"{self.state.torn} damaged lines of the journal were left out")
         for damage in self.account.damage:

@@ -108,16 +108,14 @@ def filling(path: Path) -> Iterator[duckdb.DuckDBPyConnection]:
 def check_replaceable(path: Path) -> None:
     """Refuse to replace a file that zlang did not make. Raises RunError."""
     if path.exists() and not path.is_file():
-        raise RunError(f"{path} is not a file", "name another one with --db FILE")
+        raise RunError(f"{path} is not a file", "choose another file with --db FILE")
     if not path.exists() or path.stat().st_size == 0:
         log = path.with_name(f"{path.name}.wal")
         if log.exists():
-            raise RunError(
-                f"{log} is the log of a database that is not there", "move it away, or use another --db FILE"
-            )
+            raise RunError(f"{log} belongs to a database that does not exist", "move it away, or use another --db FILE")
         return
     if not _is_duckdb(path):
-        raise RunError(f"{path} is not a database, so it is not replaced", "name another file with --db FILE")
+        raise RunError(f"{path} is not a database, so it is not replaced", "choose another file with --db FILE")
     with closing(_opened(path, None)) as connection:
         if format_of(connection) is None:
             raise RunError(f"{path} is not a results database of zlang, so it is not replaced", "use another --db FILE")

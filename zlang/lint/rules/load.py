@@ -228,8 +228,10 @@ def beyond_the_target(trial: TrialView) -> TrialFinding | None:
     overrun = run.number("overrun")
     if not overrun or target is None:
         return None
-    message = f"it goes {size(overrun)} past the end of `{target.name}`"
-    return TrialFinding(run, ("overrun",), message, f"make `{target.name}` larger, or the part that is used smaller")
+    message = f"`{run.name}` goes {size(overrun)} past the end of `{target.name}`"
+    return TrialFinding(
+        run, ("overrun",), message, f"make `{target.name}` larger, or let the workload use a smaller part"
+    )
 
 
 @RULES.add("ZL058", "pool-too-full", WARNING)
@@ -268,7 +270,9 @@ def too_full(trial: TrialView) -> TrialFinding | None:
     if fullest is None or not _FULL < fullest.part <= 1:
         return None
     holding, taken, part = fullest.holding, fullest.taken, share(round(fullest.part, 2))
-    message = f"{size(taken)} fills {part} of `{fullest.thing.name}`, and a nearly full one behaves differently"
+    message = (
+        f"{size(taken)} fills {part} of `{fullest.thing.name}`, and a resource that is nearly full behaves differently"
+    )
     most = _FULL * fullest.most * fullest.held / taken
     hint = f"store at most {size(most // _MIB * _MIB)}, or make the fill level a factor"
     return TrialFinding(holding, ("holds",), message, hint)
@@ -497,7 +501,7 @@ def generator_competes(trial: TrialView) -> TrialFinding | None:
             if (trait != "dedups" or run.is_("modifies")) and thing.factors(trait):
                 message = f"trials differ in {subject}, which competes for processors with the load on the same machine"
                 return TrialFinding(
-                    thing, (trait,), message, "run the load on another machine, or add a collector of CPU"
+                    thing, (trait,), message, "run the load on another machine, or add a collector that records CPU use"
                 )
     return None
 
@@ -538,8 +542,8 @@ def client_is_the_server(trial: TrialView) -> TrialFinding | None:
     if not any(client != server and server in local for client, server in keys):
         return None
     name = next(client.label for client, server in places if client and server and client.key == server.key)
-    message = f"`{name}` is the server of the data, and one of the clients that read or write them"
-    return TrialFinding(run, (), message, "leave the server out, or let a factor choose it or the others")
+    message = f"`{name}` serves the data, and is also one of the clients that read or write them"
+    return TrialFinding(run, (), message, "leave the server out, or compare it with the other clients by a factor")
 
 
 @RULES.add("ZL083", "one-switch", NOTE)
@@ -635,5 +639,5 @@ def nodes_are_mixed(trial: TrialView) -> TrialFinding | None:
     is_bound = any(Thing(wrapper).is_("bound") for wrapper in run.instance.under)
     if machine is None or nodes is None or nodes == 1 or is_bound or not run.is_not("bound"):
         return None
-    message = f"`{machine.name}` has {nodes} NUMA nodes, and the workload is bound to none: it may move from run to run"
+    message = f"`{machine.name}` has {nodes} NUMA nodes: the workload may run on another in each trial"
     return TrialFinding(run, ("bound",), message, f"bind it: `{run.word('bound')} = …`")

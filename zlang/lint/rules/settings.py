@@ -112,7 +112,7 @@ def direct_means_two_things(trial: TrialView) -> TrialFinding | None:
     first = trial.on_first_target
     message = "some targets use direct I/O and others the page cache, so the comparison includes that cache"
     if first is not None and run.trait("uncached") != first.run.trait("uncached"):
-        return TrialFinding(run, ("uncached",), message, "treat all targets alike, or make it a factor of its own")
+        return TrialFinding(run, ("uncached",), message, "use the same for all targets, or make it a separate factor")
     if trial.is_tied_to_target("uncached"):
         return TrialFinding(run, ("uncached",), message, "remove the condition that ties it to the target")
     copying = trial.having("copies_direct")
@@ -372,7 +372,9 @@ def differs_in_other_settings(trial: TrialView) -> TrialFinding | None:
             continue
         item, another = (here, other) if here.is_(trait) else (other, here)
         message = f"`{item.name}` {does}, but `{another.name}` does not"
-        return TrialFinding(here, (trait,), message, f"make both alike, if the kind allows: `{item.word(trait)} = …`")
+        return TrialFinding(
+            here, (trait,), message, f"give both the same value, if the kind allows it: `{item.word(trait)} = …`"
+        )
     return None
 
 
@@ -417,7 +419,7 @@ def stability_only_assumed(trial: TrialView) -> TrialFinding | None:
     if untrue is not None:
         message = f"`{untrue.name}` reports writes as stable before they are, so do not compare it with one that waits"
         return TrialFinding(
-            untrue, ("ignores_sync",), message, "make it wait, or compare it only with what does the same"
+            untrue, ("ignores_sync",), message, "make it wait, or compare it only with targets that do not wait either"
         )
     log = trial.having("log_device")
     if log is None or not log.is_not("log_device") or not is_stable:

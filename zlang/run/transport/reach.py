@@ -121,7 +121,7 @@ def changed(reached: Mapping[str, Reach], options: Iterable[str]) -> dict[str, R
     for option in options:
         name, equals, text = option.partition("=")
         if not (name and equals and text):
-            raise RunError(f"--reach {option}: not of the form NAME=ADDRESS", "--reach san1=root@san1.lab")
+            raise RunError(f"--reach {option}: not of the form NAME=ADDRESS", "for example: --reach san1=root@san1.lab")
         before = result.get(name)
         address = None if text == _LOCAL else parse(text, f"--reach {name}")
         entry = replace(before or Reach(name, address), address=address, source="--reach")
@@ -215,7 +215,7 @@ def _of_table(where: str, name: str, entry: object) -> Reach:
     ssh, is_local = entry.get("ssh"), entry.get("local", False)
     directory, wait, sudo = entry.get("directory", DIRECTORY), entry.get("wait", WAIT), entry.get("sudo", False)
     if not isinstance(is_local, bool) or is_local == (ssh is not None):
-        raise RunError(f"{where} does not say how the host is reached", 'write ssh = "USER@HOST", or local = true')
+        raise RunError(f"{where} does not say how to reach the host", 'write ssh = "USER@HOST", or local = true')
     if ssh is not None and not isinstance(ssh, str):
         raise RunError(f"{where}: `ssh` must be a string", 'write ssh = "USER@HOST"')
     if not isinstance(directory, str) or not re.fullmatch(_PLACE, directory):
