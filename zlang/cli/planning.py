@@ -14,7 +14,6 @@ from zlang.check.program import Experiment
 from zlang.cli import checking, commands, standard_streams, words
 from zlang.cli.overview import justified, print_overview
 from zlang.cli.render import visible
-from zlang.emit.registry import EMITTERS
 from zlang.errors import RunError, UsageError, reason_of, suppress, unwritable
 from zlang.files import write_output
 from zlang.hints import TYPE_CHECKING, NamedTuple
@@ -63,7 +62,11 @@ class View(NamedTuple):
     @property
     def is_of_one_machine(self) -> bool:
         """Whether the view is for the machine that carries out the steps."""
-        return self.emit is not None and (self.emit not in EMITTERS or not EMITTERS[self.emit].of_all_hosts)
+        if self.emit is None:
+            return False
+        from zlang.emit.registry import EMITTERS
+
+        return self.emit not in EMITTERS or not EMITTERS[self.emit].of_all_hosts
 
 
 OVERVIEW = View()

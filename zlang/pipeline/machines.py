@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from zlang import project
 from zlang.check import hosts
 from zlang.check.check import Checked
 from zlang.check.program import Experiment
@@ -28,11 +29,13 @@ def hosts_of(experiment: Experiment) -> list[str]:
     return list(dict.fromkeys(name for name in (*hosts.names(experiment), *used) if name))
 
 
-def reached(checked: Checked, experiment: Experiment, options: Iterable[str] = ()) -> dict[str, Reach]:
+def reached(checked: Checked, experiment: Experiment, options: Sequence[str] = ()) -> dict[str, Reach]:
     """The ways to reach the hosts of an experiment that `zlang.toml` or an option names. Raises RunError."""
+    names = hosts_of(experiment)
+    if not names and not options and project.find(programs.directory(checked)) is None:
+        return {}
     from zlang.run.transport import reach
 
-    names = hosts_of(experiment)
     for option in options:
         name, equals, _ = option.partition("=")
         if name and equals and name not in names:
@@ -50,10 +53,12 @@ def reached(checked: Checked, experiment: Experiment, options: Iterable[str] = (
 
 def wanted_nodes(checked: Checked, experiment: Experiment, reached_hosts: Mapping[str, Reach]) -> int:
     """The nodes that an allocation must have, if Slurm assigns hosts and some are not reached; otherwise 0."""
+    names = hosts_of(experiment)
+    if all(name in reached_hosts for name in names):
+        return 0
     from zlang.run.transport import reach
 
-    names = hosts_of(experiment)
-    if all(name in reached_hosts for name in names) or reach.engine(programs.directory(checked)) != reach.SLURM:
+    if reach.engine(programs.directory(checked)) != reach.SLURM:
         return 0
     return sum(name not in reached_hosts or reached_hosts[name].source == reach.NODES for name in names)
 
