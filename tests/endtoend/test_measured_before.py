@@ -116,6 +116,15 @@ def test_reused_results_keep_their_times(lab: Zlang) -> None:
     assert lab.rows(f"select count(*) as n from steps where run = '{added.name}' and trial is not null")[0]["n"] == 12
 
 
+def test_reused_trials_keep_their_order(lab: Zlang) -> None:
+    """Otherwise the levels that one run has and those of another look as if they were measured one after the other."""
+    lab("run", "program.zexp", "--set", "most=1")
+    lab.run(PROGRAM + "experiment later = counts with {}\n")
+    started = [str(row["started"]) for row in lab.rows("select started from later.all_trials order by position")]
+    assert len(started) == 4
+    assert started == sorted(started)
+
+
 def test_a_plan_shows_the_remaining_trials(lab: Zlang) -> None:
     was = lab("plan", "program.zexp", "--again").out
     assert "measured before" not in was

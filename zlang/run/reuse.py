@@ -77,11 +77,15 @@ def measured(
 
 
 def bring(measurements: Mapping[str, Measured], into: Folder, now: float) -> None:
-    """Copy attempts into the folder of a run that has not started. Raises RunError."""
+    """Copy attempts into the folder of a run that has not started, in the order in which they were measured.
+
+    Raises RunError.
+    """
+    ordered = sorted(measurements.values(), key=lambda item: item.events[0].t)
     lines: list[Recorded] = []
     try:
         with closing(outputs.Packer(into.path)) as packed:
-            for item in measurements.values():
+            for item in ordered:
                 lines.append(replace(item.reuse, t=now))
                 lines += [_brought(event, item.folder, into, packed) for event in item.events]
             packed.wait()
