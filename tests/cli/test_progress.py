@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from zlang.cli import progress, words
+from zlang.metrics import ELAPSED, Metric
+from zlang.report import summary
 
 
 @pytest.mark.parametrize(
@@ -32,3 +34,14 @@ def test_a_median_stays_on_one_line(columns: int, lines: list[str]) -> None:
 )
 def test_lanes_that_one_line_does_not_hold_have_a_line_each(lanes: list[str], lines: int, shown: list[str]) -> None:
     assert progress.in_lines(lanes, 26, lines).split("\n") == shown
+
+
+def test_a_program_without_clauses_shows_the_metric_that_its_table_will_show() -> None:
+    metrics = [
+        Metric("usr_cpu", "share", means="processor_time"),
+        Metric("made", "count"),
+        Metric("speed", "iops", better="higher"),
+        Metric("queue", "number", better="lower", means="observation"),
+    ]
+    assert summary.usual_of_load([ELAPSED, *metrics]) == ["speed", "made", "elapsed"]
+    assert summary.usual_of_load([*metrics, Metric("io", "iops", means="read.operations")])[0] == "io"

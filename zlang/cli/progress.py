@@ -6,7 +6,6 @@ Rule: while a workload runs, zlang uses no CPU: it draws only at events.
 from __future__ import annotations
 
 import datetime as dt
-import itertools
 import math
 import select
 import statistics
@@ -168,13 +167,15 @@ class Medians:
     """The medians of points so far, for the primary metric of the experiment."""
 
     def __init__(self, header: Header) -> None:
-        from zlang.report.clauses import metrics_of
+        from zlang.metrics import ELAPSED
+        from zlang.report.clauses import metrics_named
+        from zlang.report.summary import usual_of_load
 
-        measures = [*(item.measures for item in header.tables), *(item.measures for item in header.plots)]
-        terms = [*(item.term for item in header.expectations), *(item.term for item in itertools.chain(*measures))]
-        self._units = {item.name: item.unit for item in header.metrics}
-        named = [name for term in terms for name in metrics_of(term)]
-        self._candidates = [*named, *(item.name for item in header.metrics if item.means.endswith(".operations"))]
+        metrics = (*header.metrics, ELAPSED)
+        searches, untils = filter(None, [header.search]), filter(None, [header.until])
+        named = metrics_named(header.expectations, header.tables, header.plots, searches, untils)
+        self._units = {item.name: item.unit for item in metrics}
+        self._candidates = [*named, *usual_of_load(metrics)]
         self._values: dict[str, dict[int, float]] = {}
 
     def with_trial(self, trial: Trial, verdict: TrialVerdict) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 from zlang.check.questions import (
@@ -77,17 +77,33 @@ def _measured(trials: Trials) -> dict[str, str]:
 
 
 def _named(trials: Trials) -> Iterator[str]:
-    """The names of the metrics in the clauses, in order; a percentile stands for the percentile of each trial."""
-    for expectation in stored_clauses(trials, "expect", Expectation):
+    """The names of the metrics in the clauses, in order."""
+    return metrics_named(
+        stored_clauses(trials, "expect", Expectation),
+        stored_clauses(trials, "table", Table),
+        stored_clauses(trials, "plot", Plot),
+        stored_clauses(trials, "find", Search),
+        stored_clauses(trials, "until", Until),
+    )
+
+
+def metrics_named(
+    expectations: Iterable[Expectation | ExpectedRatio],
+    tables: Iterable[Table],
+    plots: Iterable[Plot],
+    searches: Iterable[Search],
+    untils: Iterable[Until],
+) -> Iterator[str]:
+    """The names of the metrics in clauses, in order; a percentile stands for the percentile of each trial."""
+    for expectation in expectations:
         yield from metrics_of(expectation.term)
-    tables, plots = stored_clauses(trials, "table", Table), stored_clauses(trials, "plot", Plot)
     for measures in (*(table.measures for table in tables), *(plot.measures for plot in plots)):
         for measure in measures:
             yield from metrics_of(measure.term)
-    for search in stored_clauses(trials, "find", Search):
+    for search in searches:
         yield from metrics_of(search.objective.term)
         yield from metrics_of(search.condition)
-    for until in stored_clauses(trials, "until", Until):
+    for until in untils:
         yield from metrics_of(until.term)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from zlang import intervals
 from zlang.errors import RunError
 from zlang.frozen import frozen
-from zlang.metrics import ELAPSED
+from zlang.metrics import ELAPSED, Metric
 from zlang.report import wording
 from zlang.store.query import run_query
 from zlang.store.store import quoted
@@ -73,6 +73,11 @@ class Summary:
     def invalid(self) -> int:
         """The number of invalid trials."""
         return self.trials - self.valid
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether a figure has an interval."""
+        return any(isinstance(cell, Estimate) and cell.low is not None for row in self.rows for cell in row)
 
 
 def summarise(db: Path, experiment: str | None = None, rows: str | None = None, named: Sequence[str] = ()) -> Summary:
@@ -214,6 +219,14 @@ def usual_metrics(db: Path, table: str, names: Sequence[str]) -> list[str]:
     """The default metrics of a question that names none: those of the summary, else the time."""
     result = [metric for metric in _metrics(db, table, names) if metric != ELAPSED.name]
     return varying(db, table, result) or ([] if varying(db, table, [ELAPSED.name]) else result) or [ELAPSED.name]
+
+
+def usual_of_load(metrics: Iterable[Metric]) -> list[str]:
+    """The metrics of a load in the order in which a question that names none takes them."""
+    of_load = [metric for metric in metrics if metric.means not in {*_BESIDE, _OBSERVATION}]
+    return [
+        m.name for m in sorted(of_load, key=lambda m: (m.means not in _USUAL, m.name == ELAPSED.name, not m.better))
+    ]
 
 
 def varying(db: Path, table: str, names: Sequence[str]) -> list[str]:
