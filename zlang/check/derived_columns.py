@@ -72,11 +72,15 @@ def _column(name: str, expr: Expr, factors: Mapping[str, FactorDef]) -> DerivedC
     read = [factor for path, factor in factors.items() if path in expr.reads]
     if prod(factor.size + 1 for factor in read) > MOST_LEVELS:
         return None
-    result = []
-    reached: list[Value] = []
+    by_indexes: dict[tuple[int | None, ...], Value] = {}
     for indexes in product(*((None, *range(factor.size)) for factor in read)):
         pairs = list(zip(read, indexes, strict=True))
-        value = expr.value(FaultPoint((factor.path, index) for factor, index in pairs if index is not None))
+        by_indexes[indexes] = expr.value(FaultPoint((item.path, index) for item, index in pairs if index is not None))
+    read, by_indexes = _deciding(read, by_indexes)
+    result = []
+    reached: list[Value] = []
+    for indexes, value in by_indexes.items():
+        pairs = list(zip(read, indexes, strict=True))
         if isinstance(value, Absent):
             continue
         levels = [
@@ -92,3 +96,22 @@ def _column(name: str, expr: Expr, factors: Mapping[str, FactorDef]) -> DerivedC
     sort = column_type(expr.type)
     type_ = expr.type if sort in types.SCALARS else expr.type | words_of(reached)
     return DerivedColumn(FactorRef(name, paths, sort, tuple(result)), type_)
+
+
+def _deciding(
+    read: list[FactorDef], values_of: dict[tuple[int | None, ...], Value]
+) -> tuple[list[FactorDef], dict[tuple[int | None, ...], Value]]:
+    """Leave out factors on which no value depends, such as those in the command of a named workload; keep at least one.
+
+    A factor that has no effect would count as one that an expectation mentions.
+    """
+    for place in reversed(range(len(read))):
+        seen: dict[tuple[int | None, ...], Value] = {}
+        cells: dict[tuple[int | None, ...], set[object]] = {}
+        for indexes, value in values_of.items():
+            others = (*indexes[:place], *indexes[place + 1 :])
+            seen[others] = value
+            cells.setdefault(others, set()).add(None if isinstance(value, Absent) else values.cell(value))
+        if len(read) > 1 and all(len(shown) == 1 for shown in cells.values()):
+            read, values_of = [*read[:place], *read[place + 1 :]], seen
+    return read, values_of
