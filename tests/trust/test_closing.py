@@ -47,6 +47,28 @@ def test_the_table_after_again_is_of_the_new_run(zlang: Zlang) -> None:
     assert "2 of 2 trials count" in zlang("run", "program.zexp", "--again").out
 
 
+@pytest.mark.parametrize(
+    ("order", "shares_setups", "is_back_to_back"),
+    [("planned", True, False), ("blocked", False, False), ("as-written", True, True)],
+)
+def test_the_answer_says_what_its_intervals_do_not_include(
+    zlang: Zlang, order: str, shares_setups: bool, is_back_to_back: bool
+) -> None:
+    name = zlang.program("""
+dir here { path = "." }
+file data on here { size = 4KiB  content = zeros | random }
+let n = 1 | 2 | 3
+shell io { command = "true {n}"  writes = off }
+experiment e { on = data  run = io  repeat = 3  table elapsed by content }
+""")
+    shown = zlang("run", name, "--order", order).out
+    assert ("differences between setups" in shown) == shares_setups
+    assert ("followed each other directly" in shown) == is_back_to_back
+    assert zlang("table").out in shown
+    zlang("report")
+    assert ("differences between setups" in (zlang.at / "report.html").read_text("utf-8")) == shares_setups
+
+
 def test_questions_are_answered_while_the_database_is_built(zlang: Zlang) -> None:
     """Several processes replace it at once; each query sees the old or new database, with the same answer."""
     zlang.run(PROGRAM)

@@ -104,18 +104,20 @@ def table(clause: str | None, run: str | None, db: Path, form: str) -> int:
     with results.asking(db):
         tables = results.tables(db, run, clause)
         if form == "table":
-            _tables(tables)
+            _tables(tables, results.caveats_of_intervals(db, run))
         else:
             _formatted(tables, form, is_one=clause is not None)
         result_notes.warn_of_damage(db, run)
     return 0
 
 
-def _tables(summaries: list[Summary]) -> None:
+def _tables(summaries: list[Summary], caveats: list[str]) -> None:
     for i, item in enumerate(summaries):
         print("\n" if i else "", end="")
         result_notes.print_summary(item)
     result_notes.what_does_not_count(summaries[0])
+    if any(item.has_intervals for item in summaries):
+        print("".join(f"{caveat}\n" for caveat in caveats), end="")
 
 
 def _formatted(summaries: list[Summary], form: str, *, is_one: bool) -> None:
@@ -162,7 +164,7 @@ def close(closing: Closing, failures: int, *, is_whole: bool) -> int:
 
     If only one trial was requested, only its failure matters.
     """
-    _tables(closing.tables)
+    _tables(closing.tables, closing.caveats)
     if closing.course is not None:
         print()
         result_notes.print_summary(closing.course)

@@ -46,11 +46,12 @@ class Closing:
 
     `summary` covers all its trials, by all factors. `tables` and `plots` are those that its experiment requests; an
     experiment that requests no table gets the summary. `invalid` of the trials that were carried out do not count.
-    `dropped` runs were in the database before.
+    `dropped` runs were in the database before. `caveats` say what the intervals do not include.
     """
 
     summary: Summary
     tables: list[Summary]
+    caveats: list[str]
     course: Summary | None
     sentences: list[str]
     plots: list[Drawn]
@@ -80,7 +81,7 @@ def conclude(folder: Folder, db: Path, *, is_whole: bool = True) -> Closing:
 
 
 def _closing_of(db: Path, run: str, dropped: int, *, is_whole: bool) -> Closing:
-    from zlang.report import answers, known_runs
+    from zlang.report import answers, design, known_runs
 
     trials = known_runs.trials_of(db, run)
     summary = _summary(trials)
@@ -89,6 +90,7 @@ def _closing_of(db: Path, run: str, dropped: int, *, is_whole: bool) -> Closing:
         dropped=dropped,
         summary=summary,
         tables=answers.tables(trials) or [summary],
+        caveats=design.caveats_of_intervals(trials),
         course=course,
         sentences=sentences,
         plots=plots(db, run),
@@ -170,6 +172,13 @@ def tables(db: Path, run: str | None, clause: str | None = None) -> list[Summary
 
     trials = known_runs.trials_of(db, run)
     return [answers.table_now(trials, clause)] if clause else answers.tables(trials) or [_summary(trials)]
+
+
+def caveats_of_intervals(db: Path, run: str | None) -> list[str]:
+    """What the intervals of a run's tables do not include. Raises RunError."""
+    from zlang.report import design, known_runs
+
+    return design.caveats_of_intervals(known_runs.trials_of(db, run))
 
 
 def damage(db: Path, *runs: str | None) -> list[tuple[str, str]]:

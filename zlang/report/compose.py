@@ -29,6 +29,7 @@ from zlang.report import (
     answers,
     clauses,
     compare,
+    design,
     document,
     drawing,
     effects,
@@ -232,6 +233,8 @@ def _results(
         estimates = sum(column.type == "estimate" for column in shown.columns)
         factors = [partial(_first_present, [column.name]) for column in shown.columns[: -estimates - 1]]
         yield _summary("Each combination", shown, factors, points)
+    for caveat in design.caveats_of_intervals(trials):
+        yield Paragraph(answer.sentence(caveat))
     yield from _stopped(trials, points, answered.sentences)
     yield from figures
 

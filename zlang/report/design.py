@@ -28,6 +28,13 @@ _TRIAL_SETUPS = (
     "FROM main.trial_setups GROUP BY ALL"
 )
 
+_OF_SETUPS = "intervals do not include differences between setups: trials of a point share a setup"
+_BACK_TO_BACK = (
+    "intervals are too narrow if successive trials are correlated: trials of a point followed each other directly"
+)
+_MOSTLY = 0.75
+"""From this share on, trials of a point that follow each other directly are the rule."""
+
 
 @frozen
 class Row:
@@ -134,6 +141,20 @@ def source(trials: Trials) -> str:
         f"{trials.rows} t LEFT JOIN main.reused USING (run, trial, replicate) LEFT JOIN ({_TRIAL_SETUPS}) s "
         "ON of_run = coalesce(measured_in, run) AND of_trial = trial AND of_replicate = replicate"
     )
+
+
+def caveats_of_intervals(trials: Trials) -> list[str]:
+    """What the intervals of tables do not include: differences between setups, correlation of successive trials."""
+    own = f"trial, coalesce(measured_in, run) AS origin, measured_in IS NULL AS is_own, position, {SETUPS}[-1] AS setup"
+    steps = (
+        "SELECT setup = lag(setup) OVER own AS is_shared, is_own AND position = 1 + lag(position) OVER own AS follows "
+        f"FROM (SELECT {own} FROM {source(trials)} WHERE valid) "
+        "WINDOW own AS (PARTITION BY trial, origin ORDER BY position)"
+    )
+    chances = f"SELECT coalesce(bool_or(is_shared), false), coalesce(avg(follows::INTEGER), 0) FROM ({steps})"
+    is_shared, share = run_query(trials.db, chances).rows[0]
+    caveats = {_OF_SETUPS: is_shared, _BACK_TO_BACK: float(str(share)) >= _MOSTLY}
+    return [caveat for caveat, applies in caveats.items() if applies]
 
 
 def _levels(db: Path, factors: Sequence[str], rows: str) -> list[tuple[Cell, ...]]:
