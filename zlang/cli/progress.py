@@ -16,6 +16,7 @@ from contextlib import closing, contextmanager, suppress
 
 from zlang.cli import render, words
 from zlang.hints import TYPE_CHECKING
+from zlang.metrics import ELAPSED
 from zlang.plan.pace import Pace
 from zlang.plan.plan import Trial
 from zlang.run.events import Ask, Begin, Event, Fail, Interrupt, LeftBehind, Next, Outcome, Repeat, Skip, Start
@@ -167,7 +168,6 @@ class Medians:
     """The medians of points so far, for the primary metric of the experiment."""
 
     def __init__(self, header: Header) -> None:
-        from zlang.metrics import ELAPSED
         from zlang.report.clauses import metrics_named
         from zlang.report.summary import usual_of_load
 

@@ -175,7 +175,7 @@ def tables(db: Path, run: str | None, clause: str | None = None) -> list[Summary
 
 
 def caveats_of_intervals(db: Path, run: str | None) -> list[str]:
-    """What the intervals of a run's tables do not include. Raises RunError."""
+    """The sentences about what the intervals of a run's tables do not include. Raises RunError."""
     from zlang.report import design, known_runs
 
     return design.caveats_of_intervals(known_runs.trials_of(db, run))

@@ -144,7 +144,7 @@ def source(trials: Trials) -> str:
 
 
 def caveats_of_intervals(trials: Trials) -> list[str]:
-    """What the intervals of tables do not include: differences between setups, correlation of successive trials."""
+    """The sentences about what the intervals of tables do not include: differences of setups, correlation."""
     own = f"trial, coalesce(measured_in, run) AS origin, measured_in IS NULL AS is_own, position, {SETUPS}[-1] AS setup"
     steps = (
         "SELECT setup = lag(setup) OVER own AS is_shared, is_own AND position = 1 + lag(position) OVER own AS follows "

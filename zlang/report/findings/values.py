@@ -50,11 +50,12 @@ def _points(design: Design) -> dict[tuple[str, str], list[Row]]:
 def value_is_far(results: Results) -> Iterator[str]:
     """A value is far from the others of its point.
 
-    Something affected only one trial: the machine did other work, or a device corrected an error. This changes means
-    and intervals, but hardly a median. A value is an outlier if it is more than eight standard deviations away from
-    the median of its point. The standard deviation is estimated over all points from the median of deviations, which
-    an outlier does not change (Hampel, Journal of the American Statistical Association 69, 1974). The trial still
-    counts: `zlang sql` shows the samples of its collectors.
+    Something may have affected only this trial: the machine did other work, or a device corrected an error. This
+    changes means and intervals, but hardly a median. A value is an outlier if it is more than eight standard
+    deviations away from the median of its point. The standard deviation is estimated over all points from the median
+    of deviations, which an outlier does not change (Hampel, Journal of the American Statistical Association 69, 1974).
+    So if some points vary far more than most, their trials can be outliers, too. The trial still counts: `zlang sql`
+    shows the samples of its collectors.
 
     ```csv found
     bs,read_iops
