@@ -11,7 +11,7 @@ import pytest
 from run_folders import RunBuilder, factor
 
 from zlang.check.check import Overrides
-from zlang.check.questions import Clause
+from zlang.check.questions import Clause, Expectation
 from zlang.diagnostics import ProgramError, Severity
 from zlang.errors import RunError
 from zlang.metrics import Metric
@@ -488,21 +488,41 @@ def test_a_ratio_over_common_combinations_has_a_note(tmp_path: Path) -> None:
     assert judged.findings[0].margin.endswith("(by geometric means of what both sides have)")
 
 
-@pytest.mark.parametrize("condition", ["what == quick", "what is quick"])
-def test_a_declaration_with_a_label_is_named_as_it_is_declared(condition: str) -> None:
+@pytest.mark.parametrize("command", ["true", "true {n}"])
+@pytest.mark.parametrize(
+    "condition", ["what == quick", "what is quick", 'what == "the quick one"', 'what in ["the quick one"]']
+)
+def test_a_declaration_with_a_label_is_named_as_it_is_declared(condition: str, command: str) -> None:
     text = f"""
 dir here {{ path = "." }}
-shell quick {{ command = "true"  label = "the quick one" }}
+let n = 1 | 2
+shell quick {{ command = "{command}"  label = "the quick one" }}
 shell slow {{ command = "sleep 1" }}
 let what = quick | slow
-experiment e {{ on = here  run = what  where {condition}  expect median(elapsed where {condition}) > 0s }}
+experiment e {{ on = here  run = what  where what == quick  expect median(elapsed where {condition}) > 0s }}
 """
     checked = programs.check(Source("p.zexp", text), Overrides())
     assert not [finding for finding in checked.findings if finding.code.severity is Severity.ERROR]
     experiment = checked.program.experiments["e"]
     (clause,) = experiment.clauses
     assert '"the quick one"' in orjson.dumps(clause).decode()
-    assert Schedule(experiment, 1).trials == 1
+    assert Schedule(experiment, 1).trials == (1 if command == "true" else 2)
+
+
+def test_a_field_depends_only_on_the_factors_that_change_it() -> None:
+    """Otherwise an expectation about `run` would pool the levels of factors in the commands of its workloads."""
+    text = """
+dir here { path = "." }
+let n = 1 | 2
+shell quick { command = "true {n}" }
+shell slow { command = "sleep {n}" }
+let what = quick | slow
+experiment e { on = here  run = what  expect median(elapsed where run == quick) < median(elapsed where run == slow) }
+"""
+    checked = programs.check(Source("p.zexp", text), Overrides())
+    (clause,) = checked.program.experiments["e"].clauses
+    assert isinstance(clause, Expectation)
+    assert [item.name for item in clause.by] == ["n"]
 
 
 def test_an_answer_without_an_interval_shows_the_figure(tmp_path: Path) -> None:

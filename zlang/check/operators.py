@@ -152,7 +152,7 @@ def _without_quotes(node: tree.Expr, other: Type) -> Hint:
 
 
 def _resolve_comparison(context: Context, node: tree.Binary, may_be_word: Callable[[tree.Expr], bool]) -> Expr:
-    if may_be_word(node.left) and not may_be_word(node.right):
+    if (may_be_word(node.left) or isinstance(node.left, tree.Text)) and not may_be_word(node.right):
         right = resolve(context, node.right)
         left = resolve(context, node.left, right.type)
     else:

@@ -91,7 +91,7 @@ def _resolve_literal(context: Context, node: tree.Number | tree.Text | tree.Tabl
                 return unknown(node.span, ())  # the error has been reported already
             return constant(node.span, types.of_quantity(node.quantity), node.quantity)
         case tree.Text():
-            return resolve_text(context, node)
+            return resolve_text(context, node, expected)
         case tree.TableCell():
             from zlang.check.rows import resolve_cell
 

@@ -8,6 +8,7 @@ from zlang.check.derived_columns import DerivedColumn
 from zlang.check.expressions import resolve
 from zlang.check.factors import FirstLevels
 from zlang.check.measured import MOST_LEVELS
+from zlang.check.names import resolve_name
 from zlang.check.operators import resolve_is_a
 from zlang.check.program import Expr, Instance, Value
 from zlang.check.questions import FactorRef, Term
@@ -81,7 +82,7 @@ def _label_of_declared(expressions: ClauseExpressions, type_: Type, node: tree.E
     scope = expressions.context.scope
     if not type_.kinds or not isinstance(node, tree.Name) or scope.lookup(node.path[0], node.span) is None:
         return None
-    thing = resolve(expressions.context, node).value(FirstLevels())
+    thing = resolve_name(expressions.context, node, None).value(FirstLevels())
     return thing.label if isinstance(thing, Instance) and type_.variant(thing.label) is not None else None
 
 

@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 
 from zlang.check.expressions import Context, combine, constant, failed, guarded, note_risk, resolve, unknown
-from zlang.check.program import Expr, Value
+from zlang.check.program import Expr, Symbol, Value
 from zlang.check.rendering import check_length, joined, shell_text
 from zlang.check.types import STRING, Type
 from zlang.diagnostics import Code, ProgramError
@@ -14,10 +14,14 @@ from zlang.hints import Any
 from zlang.syntax import tree
 
 
-def resolve_text(context: Context, node: tree.Text) -> Expr:
-    """Resolve a text with its inserted values."""
+def resolve_text(context: Context, node: tree.Text, expected: Type | None = None) -> Expr:
+    """Resolve a text with its inserted values; the text may be an expected label that is not a word."""
     if all(isinstance(part, str) for part in node.parts):
-        return constant(node.span, STRING, "".join(part for part in node.parts if isinstance(part, str)))
+        text = "".join(part for part in node.parts if isinstance(part, str))
+        label = expected.variant(text) if expected is not None and not text.replace("_", "").isalnum() else None
+        if label is not None:
+            return constant(node.span, Type(words=(label,)), Symbol(text))
+        return constant(node.span, STRING, text)
     _report_dollars(context, node, "remove the `$`, if the value is all that you want")
     parts = [part if isinstance(part, str) else resolve(context, part) for part in node.parts]
     inner = [part for part in parts if isinstance(part, Expr)]
