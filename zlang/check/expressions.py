@@ -153,7 +153,7 @@ def same_unit(sides: list[Expr]) -> str:
             return f"write a rate as `{text}/s`" if unit == "MiB/s" else "write a number per second as `1000/s`"
     if all(scalar in {"string", "path"} for scalar in scalars):
         return 'insert texts into a text: `"{a}{b}"`'
-    if any(side.type.kinds for side in sides):
+    if any(side.type.kinds for side in sides) and "string" in scalars:
         return "name the declared thing, without quotes: `where target == NAME`"
     return "use the same unit on both sides"
 

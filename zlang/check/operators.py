@@ -20,6 +20,7 @@ from zlang.check.expressions import (
     same_unit,
     unknown,
 )
+from zlang.check.factors import each_level
 from zlang.check.program import (
     ABSENT,
     Absent,
@@ -160,6 +161,8 @@ def _resolve_comparison(context: Context, node: tree.Binary, may_be_word: Callab
         if (kind := _compared_kind(context, node, left.type)) is not None:
             return kind
         right = resolve(context, node.right, left.type)
+        if left.type.kinds and node.operator in {"==", "!="} and (key := _key_of_thing(node.right, right)):
+            return _is_thing(context, node, left, key)
     span, operator = node.span, node.operator
     if left.type.unknown or right.type.unknown:
         return combine(context, span, types.BOOL, _comparing(span, operator, left, right), [left, right])
@@ -189,6 +192,26 @@ def _resolve_comparison(context: Context, node: tree.Binary, may_be_word: Callab
     made = combine(context, span, types.BOOL, _comparing(span, operator, left, right), [left, right])
     is_whole = not made.is_constant and item is not None and item == other
     return made.replace(whole=whole.of_comparison(operator, left, right)) if is_whole else made
+
+
+def _key_of_thing(node: tree.Expr, named: Expr) -> str:
+    """Return the key of a thing that a name stands for at each point; empty if it stands for anything else."""
+    if not isinstance(node, tree.Name) or not named.type.kinds:
+        return ""
+    things = [named.value(at) for at in each_level(named.axes, 2)]
+    keys = {thing.key if isinstance(thing, Instance) else "" for thing in things}
+    return keys.pop() if len(keys) == 1 else ""
+
+
+def _is_thing(context: Context, node: tree.Binary, left: Expr, key: str) -> Expr:
+    """Compare a thing with a declared one, whose values may depend on factors that not all points have."""
+
+    def value(at: Any) -> Value:
+        result = left.value(at)
+        is_same = isinstance(result, Instance) and result.key == key
+        return None if isinstance(result, Absent) else is_same == (node.operator == "==")
+
+    return combine(context, node.span, types.BOOL, value, [left])
 
 
 def _compared_kind(context: Context, node: tree.Binary, type_: Type) -> Expr | None:
