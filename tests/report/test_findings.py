@@ -91,6 +91,14 @@ def test_few_repetitions_and_levels_in_their_order() -> None:
     assert codes_of(simulated(FACTORS, 3, lambda *_: 0.0, whole=1, shuffled=False)) == {"R106"}
 
 
+def test_trials_that_were_planned_but_do_not_count_are_measured_again() -> None:
+    """Also if no point has its third trial, such as where another tool's results were imported in part."""
+    design = simulated(FACTORS, 2, lambda *_: 0.0)
+    advice = {repeat: [f.message for f in findings.find(Results(design, (), repeat=repeat))] for repeat in (2, 3)}
+    assert "write `repeat = 3`" in advice[2][0]
+    assert "zlang resume --failed" in advice[3][0]
+
+
 def test_blocks_and_setups_that_differ_by_chance_do_not_drift() -> None:
     """Blocks and setups contribute half the noise of 200 runs; 5 % of runs may have a finding."""
     for how in ({}, {"is_blocked": True}):

@@ -59,13 +59,15 @@ class Results:
     """The results of a run: its trials by one metric (`design`) and by all metrics and traits (`trials`).
 
     If it `is_sequential`, results decided which trials were carried out. The factor `of_passes` numbers
-    the passes over kept data, which always follow each other; it is empty without kept data.
+    the passes over kept data, which always follow each other; it is empty without kept data. Up to `repeat` replicates
+    of a point were planned.
     """
 
     design: Design
     trials: tuple[MeasuredTrial, ...]
     is_sequential: bool = False
     of_passes: str = ""
+    repeat: int = 0
 
 
 @frozen

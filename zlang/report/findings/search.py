@@ -59,7 +59,9 @@ def load_findings(trials: Trials) -> list[ResultFinding]:
 def find_in_run(trials: Trials, read: Design) -> list[ResultFinding]:
     """All findings about a run that are not allowed, with the severities of its project; `read` is its design."""
     measured = tuple(_measured(trials, read))
-    all_findings = findings.find(Results(read, measured, _is_sequential(trials), _factor_of_passes(trials)))
+    all_findings = findings.find(
+        Results(read, measured, _is_sequential(trials), _factor_of_passes(trials), trials.repeat)
+    )
     severities, allowed = _levels_of_project(trials)
     return [_with_severity(finding, severities) for finding in all_findings if finding.lint.name not in allowed]
 

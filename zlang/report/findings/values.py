@@ -177,6 +177,6 @@ def too_few_count(results: Results) -> Iterator[str]:
         points = (
             f"the only measured point {has}" if len(counts) == 1 else f"{few} of {len(counts)} measured points {has}"
         )
-        was_planned = any(row.replicate >= _FEW for row in results.design.counting)
+        was_planned = max(results.repeat, *(row.replicate for row in results.design.counting)) >= _FEW
         what_to_do = "`zlang resume --failed` measures the others again" if was_planned else f"write `repeat = {_FEW}`"
         yield f"{points} fewer than {_FEW} trials that count: {what_to_do}"
