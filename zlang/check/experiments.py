@@ -19,7 +19,7 @@ from zlang.check.experiment_scope import ConditionScope, ExperimentScope
 from zlang.check.expressions import Context, constant, resolve
 from zlang.check.measured import measured
 from zlang.check.module_scope import ModuleScope
-from zlang.check.program import Assertion, Axis, Experiment, Expr, FactorDef, Kind, Symbol
+from zlang.check.program import Assertion, Axis, Experiment, Expr, FactorDef, Kept, Kind, Symbol
 from zlang.check.program_names import ProgramNames
 from zlang.check.reserved import OF_TRIALS, RESERVED
 from zlang.check.scope import Scope
@@ -69,14 +69,8 @@ class Experiments:
         given_repeat = fields.pop("repeat", None)
         if "run" not in fields and not self._add_no_load(node, context, fields):
             return None
-        scope = ExperimentScope(module_scope, fields)
-        defaults = {
-            name: constant(node.name.span, field_type(name, protocols), Symbol(word))
-            for name, word in _IN_CONDITIONS.items()
-        }
-        where_scope = ConditionScope(module_scope, fields, self._names.factors, defaults)
-        where_context = self._names.context(where_scope)
-        wheres = self._wheres(node, where_context, scope)
+        where_context = self._names.context(self._condition_scope(node, fields, module_scope, protocols))
+        wheres = self._wheres(node, where_context, ExperimentScope(module_scope, fields))
         asserts = self._asserts(node, where_context, module_scope)
         self._join(node, fields, wheres, module_scope)
         find = self._search(node, context, fields)
@@ -84,11 +78,7 @@ class Experiments:
         self._note_joined(fields)
         cache, design = self._with_defaults(node, context, fields, protocols)
         extent.check_design(self._names, design)
-        kept = extent.kept(self._names, node, fields.get("layout"))
-        axes = tuple(axis for name in _CHOOSING if name in fields for axis in fields[name].axes)
-        if kept is not None:
-            axis, self._names.factors[kept.path] = extent.passes(kept)
-            axes = (*axes, axis)
+        axes, kept = self._axes(node, fields)
         factors = self._named(axes)
         least, repeat = extent.replicates(self._names, node, where_context, repeated, given_repeat, factors)
         scope = ExperimentScope(module_scope, fields)
@@ -126,6 +116,29 @@ class Experiments:
             asserts=asserts,
             kept=kept,
         )
+
+    def _condition_scope(
+        self,
+        node: tree.ExperimentDef,
+        fields: Mapping[str, Expr],
+        module_scope: ModuleScope,
+        protocols: Mapping[str, Kind],
+    ) -> ConditionScope:
+        """Return the scope of `where` and `assert`, in which fields that are left out have their defaults."""
+        defaults = {
+            name: constant(node.name.span, field_type(name, protocols), Symbol(word))
+            for name, word in _IN_CONDITIONS.items()
+        }
+        return ConditionScope(module_scope, fields, self._names.factors, defaults)
+
+    def _axes(self, node: tree.ExperimentDef, fields: Mapping[str, Expr]) -> tuple[tuple[Axis, ...], Kept | None]:
+        """Return the axes of the space, and how the data are kept between the passes over it, which are an axis too."""
+        axes = tuple(axis for name in _CHOOSING if name in fields for axis in fields[name].axes)
+        kept = extent.kept(self._names, node, fields.get("layout"))
+        if kept is None:
+            return axes, None
+        passes, self._names.factors[kept.path] = extent.passes(kept)
+        return (*axes, passes), kept
 
     def _wheres(self, node: tree.ExperimentDef, context: Context, scope: ExperimentScope) -> list[Expr]:
         """Return the conditions that restrict the points; report a condition that is the same at all points."""

@@ -159,14 +159,8 @@ def _run_one(prepared: _Prepared, runs_dir: Path, db: Path, wishes: Wishes, lane
     else:
         arming.arm(header, armed, prepared.command)
         arming.require_clear(header, armed)
-    once, limits = verdicts.set_up_once(planned), verdicts.limits_of_one_setup(planned)
-    if remaining and only is None and (once or limits):
-        has_fix = verdicts.is_removed_by_blocks(planned)
-        print(f"note: {words.set_up_once(once, limits, header.repeat, has_fix=has_fix)}", file=sys.stderr)
-    if remaining and only is None and (confounded := verdicts.confounded_with_order(planned)):
-        are_set_up = not frozenset(confounded).isdisjoint(planned.schedule.whole)
-        note = words.confounded_with_order(confounded, header.repeat, are_set_up=are_set_up)
-        print(f"note: {note}", file=sys.stderr)
+    if remaining and only is None:
+        _note_weak_comparisons(planned)
     expected = costs.estimate(planned, db, result)
     if not wishes.wear:
         costs.require_endurance(header, expected, 1 if only is None else 1 / header.trials)
@@ -186,6 +180,19 @@ def _run_one(prepared: _Prepared, runs_dir: Path, db: Path, wishes: Wishes, lane
     )
     _seal(folder)
     return _resume(runs.account(folder), db, Selection(only, failed=False, lanes=lanes))
+
+
+def _note_weak_comparisons(planned: Planned) -> None:
+    """Print which factors cannot be compared well, because of their order or of how often they are set up."""
+    repeat = planned.plan.header.repeat
+    once, limits = verdicts.set_up_once(planned), verdicts.limits_of_one_setup(planned)
+    if once or limits:
+        has_fix = verdicts.is_removed_by_blocks(planned)
+        print(f"note: {words.set_up_once(once, limits, repeat, has_fix=has_fix)}", file=sys.stderr)
+    if confounded := verdicts.confounded_with_order(planned):
+        are_set_up = not frozenset(confounded).isdisjoint(planned.schedule.whole)
+        note = words.confounded_with_order(confounded, repeat, are_set_up=are_set_up)
+        print(f"note: {note}", file=sys.stderr)
 
 
 def _require_budget(

@@ -208,20 +208,11 @@ def measure(
     for machine in machines:
         own = [process for process in processes if process.host == machine]
         name = _NAME if len(machines) == 1 else f"{_NAME}-{machine}"
+        begun_by = {"host": machine, "begun_by": name} if len(machines) > 1 else {}
         for process in own:
-            for number, (reader, *others) in process.readers:
-                parts[number] = {
-                    "name": streams[number].name,
-                    "group": streams[number].group,
-                    "directory": "" if is_alone else process.place,
-                    "step": process.steps[-1].name,
-                    "reader": reader.name,
-                    "artefact": reader.artefact,
-                    "args": dict(reader.args),
-                    **({"after": [dict(other.args) for other in others]} if others else {}),
-                    **_lasting(streams[number]),
-                    **({"host": machine, "begun_by": name} if len(machines) > 1 else {}),
-                }
+            directory = "" if is_alone else process.place
+            for number, readers in process.readers:
+                parts[number] = _reading_of(streams[number], process, readers, directory) | begun_by
         happening = {number: _event(events[number - 1], here) for number in happens.get(machine, ())}
         text = every[0].command if is_alone else _gated(own, happening, has_others=len(machines) > 1)
         timeout = max((sum(step.timeout for step in process.steps) for process in own), default=longest)
@@ -240,6 +231,22 @@ def measure(
             for number, frame in ((number, events[number - 1]) for number in numbers)
         ]
     return [*steps[:-1], replace(steps[-1], reader=Reader(READER, "", arguments))]
+
+
+def _reading_of(stream: Stream, process: _Process, readers: Sequence[Reader], directory: str) -> dict[str, object]:
+    """What the reader of all streams has to know of one of them."""
+    reader, *others = readers
+    return {
+        "name": stream.name,
+        "group": stream.group,
+        "directory": directory,
+        "step": process.steps[-1].name,
+        "reader": reader.name,
+        "artefact": reader.artefact,
+        "args": dict(reader.args),
+        **({"after": [dict(other.args) for other in others]} if others else {}),
+        **_lasting(stream),
+    }
 
 
 def _require_short(experiment: Experiment, text: str, streams: int) -> None:
