@@ -13,6 +13,7 @@ from zlang import units
 from zlang.check.check import Overrides
 from zlang.check.types import SCALARS
 from zlang.cli.commands import COMMANDS
+from zlang.emit.registry import EMITTERS
 from zlang.pipeline import plans, programs, runs
 from zlang.plan import wire
 from zlang.source import Source
@@ -45,6 +46,13 @@ def test_the_language_page_has_every_type_and_unit_in_its_table() -> None:
     assert not missing, f"add a row for {sorted(missing)} to the table of types in docs/language.md, section Values"
     undescribed = set(units.UNITS) - set(cells)
     assert not undescribed, f"name {sorted(undescribed)} in docs/language.md, section Values"
+
+
+def test_the_language_page_has_every_format_of_plans() -> None:
+    page = (ROOT / "docs/language.md").read_text("utf-8")
+    rows = "".join(line for line in page.splitlines() if line.startswith("| `--emit "))
+    missing = [name for name in EMITTERS if f"`--emit {name}`" not in rows]
+    assert not missing, f"add a row for {missing} to the table of formats in docs/language.md, section Order"
 
 
 def test_the_page_of_versions_has_the_numbers_of_the_formats() -> None:
