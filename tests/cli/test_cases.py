@@ -183,8 +183,9 @@ def test_case(each: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd
         GOLDEN.mkdir(exist_ok=True)
         golden.write_text(transcript, "utf-8")
     assert code == each.code
-    assert golden.exists(), f"no golden file of `{each.name}`: type BLESS=1 .venv/bin/pytest tests/cli/test_cases.py"
-    assert transcript == golden.read_text("utf-8")
+    bless = "type BLESS=1 .venv/bin/pytest tests/cli/test_cases.py"
+    assert golden.exists(), f"no golden file of `{each.name}`: {bless}"
+    assert transcript == golden.read_text("utf-8"), f"if that is what you want, {bless}, and read the diff"
 
 
 def test_every_command_is_carried_out_by_a_test() -> None:

@@ -20,8 +20,9 @@ def test_output_equals_the_golden_file(name: str) -> None:
     path = (GOLDEN / EMITTERS[name].file).with_stem("full")
     if os.environ.get("BLESS"):
         path.write_text(text, "utf-8")
-    assert path.exists(), f"no golden file of `{name}`: type BLESS=1 .venv/bin/pytest tests/emit"
-    assert text == path.read_text("utf-8")
+    bless = "type BLESS=1 .venv/bin/pytest tests/emit"
+    assert path.exists(), f"no golden file of `{name}`: {bless}"
+    assert text == path.read_text("utf-8"), f"if that is what you want, {bless}, and read the diff"
 
 
 @pytest.mark.parametrize("name", EMITTERS)
