@@ -139,7 +139,9 @@ def _metrics(packed: bytes) -> tuple[Metric, ...]:
 def _fail_on_finding(finding: Diagnostic) -> None:
     """Fail on an error in the library."""
     line, _ = finding.span.source.position(finding.span.start)
-    raise RunError(f"{finding.span.source.name}:{line}: {finding.message}", str(finding.hint))
+    error = RunError(f"{finding.span.source.name}:{line}: {finding.message}", str(finding.hint))
+    error.add_note(str(finding.hint))  # the tools that write the pages show it as a traceback
+    raise error
 
 
 @cache
