@@ -91,6 +91,15 @@ def resolve_call(context: Context, node: tree.Call, expected: Type | None) -> Ex
     )
 
 
+def _of_value(context: Context, node: tree.Call) -> str:
+    """Return the hint for a value that is called like a function, such as a metric at a level."""
+    name = str(node.function)
+    if name not in context.scope.names():
+        return ""
+    at_level = f"; levels follow `where`: `median({name} where FACTOR == LEVEL)`"
+    return f"`{name}` is a value, not a function{'' if context.property_name else at_level}"
+
+
 def _report_unknown(context: Context, node: tree.Call, expected: Type | None) -> None:
     """Report a call of an undeclared function."""
     name = str(node.function)
@@ -111,6 +120,7 @@ def _report_unknown(context: Context, node: tree.Call, expected: Type | None) ->
         return
     hint = (
         FOREIGN.get(name)
+        or _of_value(context, node)
         or _of_kind(context, node)
         or _as_one_word(node, expected)
         or (_in_its_kind(context, node) if expected is None or expected.kinds else "")

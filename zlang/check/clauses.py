@@ -386,6 +386,8 @@ class _Clauses:
         hint = hint or next(
             (f"write `over {axis}`" for axis in other_words if str(node) in _SAME_AXIS.get(axis, ())), ""
         )
+        if not hint and str(node) in self.words.metrics:
+            hint = "it is a metric: metrics come first, then `by` or `over` and the factors"
         hint = hint or ("its factors are " + ", ".join(f"`{name}`" for name in names) if names else "it has no factors")
         self.expressions.report(Code.NO_FACTOR.at(node.span, name=node, hint=hint))
         return None

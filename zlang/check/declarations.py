@@ -48,7 +48,10 @@ _OTHER_WORDS = {
         "write the choice where the value is used: `NAME = 4KiB | 8KiB`",
     ),
     **dict.fromkeys(("count", "replicas", "instances"), "write `copies = …`"),
-    **dict.fromkeys(("name", "id", "title"), "write the name before the braces: `KIND NAME { … }`"),
+    **dict.fromkeys(
+        ("name", "id", "title"),
+        "write the name before the braces: `KIND NAME { … }`; that of a thing which is given is `called = …`",
+    ),
     **dict.fromkeys(
         ("on", "depends_on", "requires", "after", "parent"), "write what it is on: `KIND NAME on PARENT { … }`"
     ),

@@ -63,6 +63,7 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
             )
             if "command" in expected.scalars and option.type == STRING:
                 hint = "write the command itself here; then zlang can quote the values in it"
+            hint = hint or (_meaning(context, name) if expected == types.COUNT else "")
             context.report(Code.WRONG_TYPE.at(option.span, name=name, expected=expected, found=option.type, hint=hint))
             return unknown(resolved.span, resolved.axes or None)
         if "command" in expected.scalars and option.type == STRING:
@@ -91,9 +92,10 @@ def resolve_condition(context: Context, node: tree.Expr) -> Expr:
         return unknown(node.span)
     resolved = resolve(context, node)
     if not types.BOOL.accepts(resolved.type):
-        context.report(
-            Code.BAD_CONDITION.at(resolved.span, found=resolved.type, hint="write a comparison, such as `a >= 64KiB`")
-        )
+        hint = Hint("write a comparison, such as `a >= 64KiB`")
+        if resolved.type == STRING and isinstance(node, tree.Text):
+            hint = Hint(f"a condition follows the sentence: `{node.span.text} median(METRIC) > VALUE`")
+        context.report(Code.BAD_CONDITION.at(resolved.span, found=resolved.type, hint=hint))
         return unknown(node.span)
     return resolved
 
@@ -137,6 +139,12 @@ def one_for_several(context: Context, kinds: Iterable[str]) -> str:
         if "blocks" in kind.offers and "count" in kind.properties:
             return f"declare one `{kind.name}` for all of them, with `count = …`"
     return ""
+
+
+def _meaning(context: Context, name: str) -> str:
+    """Return what a property of the kind means."""
+    definition = context.kind.properties.get(name) if context.kind is not None else None
+    return f"a number without a unit: {definition.doc}" if definition is not None and definition.doc else ""
 
 
 def _unit_of(context: Context, name: str) -> Quantity | None:

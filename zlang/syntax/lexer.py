@@ -216,7 +216,7 @@ class _Lexer:
 
 _ANCHOR = r"&[A-Za-z_]\w*"
 """An anchor of YAML."""
-_SEVERAL = r"\b(?:run|on|during|collect|with)[ \t]*=[^=\n{}]*\Z"
+_SEVERAL = r"\b(?:run|on|during|collect|with)[ \t]*=(?:(?!\b(?:where|expect|assert)\b)[^=\n{}])*\Z"
 """A field that can be a list."""
 _ENTRY_AFTER = rf"[ \t]*(?:{'|'.join(ENTRY_WORDS)})\b"
 _SINGLE_QUOTED = r"'[^'\n]*'"

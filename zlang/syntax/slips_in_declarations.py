@@ -64,9 +64,13 @@ def function_kind_or_import(stop: StopPlace) -> Correction | None:
 
 
 def given(stop: StopPlace) -> Correction | None:
-    """A given thing without its kind or its braces."""
+    """A thing without its name, or a given thing without its kind or its braces."""
     if not any(symbol == "GIVEN" for symbol, _ in stop.read):
-        return None
+        kind = _WORD_BEFORE.search(stop.text, 0, stop.end)
+        is_unnamed = stop.expected == "a name" and stop.token.text == "on" and stop.last in {"path", "NAME"}
+        if kind is None or not is_unnamed or kind[0] in ENTRIES:
+            return None
+        return f"add a name: `{kind[0]} NAME on PARENT {{ … }}`", None
     if stop.expected == "a name" and stop.token.text in {"on", "{"}:
         return "the kind comes before the name: `given KIND NAME on PARENT { … }`", None
     if stop.expected == "`{`" and stop.token.type == "STRING":

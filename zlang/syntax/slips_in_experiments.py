@@ -56,6 +56,11 @@ def measures(stop: StopPlace) -> Correction | None:
         return "separate measures by commas: `table mean(METRIC), stddev(METRIC)`; an interval is shown anyway", None
     if stop.last == "COMMA" and token.type in {"RBRACE", "NEWLINE", "$END"}:
         return "remove the comma at the end", stop.fix(stop.end - 1, stop.end, "")
+    if comma := _COMMA_BY.search(stop.text, 0, token.start):
+        return "remove the comma before `by`", stop.fix(comma.start(), comma.start() + 1, "")
+    if stop.expected.startswith("`facet`") and stop.last == "COMMA" and token.type == "NAME" and token.text != "by":
+        fix = stop.fix(stop.end - 1, stop.end, " by", is_safe=False)
+        return "other factors follow `by`: `plot METRIC over FACTOR by FACTOR`", fix
     return None
 
 
@@ -288,6 +293,7 @@ _REPEAT_BEFORE = re.compile(r"\brepeat[ \t]*=[ \t]*\w*[ \t]*\Z")
 _PAIRS_BEFORE = re.compile(r"\([\w, \t]+\)[ \t]*=[ \t]*\([^()\n]*\)[ \t]*\Z")
 _DURATION_BEFORE = re.compile(r"=[ \t]*(\d+(?:ns|us|ms|s|min|m|h|d))[ \t]+\Z")
 _DURATIONS = re.compile(r"\d+(?:ns|us|ms|s|min|m|h|d)(?:[ \t]+\d+(?:ns|us|ms|s|min|m|h|d))+\b")
+_COMMA_BY = re.compile(r",[ \t]*by[ \t]+\Z")
 _FIRST_OF_BLOCK = re.compile(r"[ \t]*\{\s*([a-z]\w*)[ \t]*=(?!=)")
 _ARTICLE_BEFORE = re.compile(r"\b(is(?:[ \t]+not)?)[ \t]+(an?[ \t]+)\Z")
 _COPY_BEFORE = re.compile(r'\bexperiment[ \t]+\w+[ \t]*=[ \t]*\w+(?:[ \t]+with[ \t]+"[^"\n]*")?[ \t]*\Z')

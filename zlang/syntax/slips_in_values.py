@@ -114,6 +114,12 @@ def reference(stop: StopPlace) -> Correction | None:
     token, text = stop.token, stop.text
     if token.text == "*" and stop.last == "EQUAL" and (alias := _ALIAS.match(text, token.start)):
         return f"write the name alone: `{alias[1]}`", stop.fix(token.start, token.end, "", is_safe=False)
+    if stop.expected == "a value" and (share := _SHARE_BEFORE.search(text, 0, stop.end)):
+        written = f"{share[1]}%"
+        return f"write `{written}` as one word", stop.fix(*share.span(), written)
+    if token.text == "." and (version := _VERSION.search(text, text.rfind(" ", 0, token.start) + 1)):
+        written = f'"{version[0]}"'
+        return f"write a version as a text: `{written}`", stop.fix(*version.span(), written, is_safe=False)
     value = _VALUE_BEFORE.search(text, 0, token.start) if token.text == "." else None
     if value is not None and (method := _METHOD_AFTER.match(text, token.start)):
         return f"write a function before its value: `{method[1]}({value[0]})`", None
@@ -361,6 +367,8 @@ _WORD_OF_VALUE = re.compile(r"=[ \t]*([A-Za-z_]\w*)[ \t]+\Z")
 _NUMBER_BEFORE = re.compile(r"(?<![\w.])(\d[\d_.]*)[ \t]+\Z")
 _ALIAS = re.compile(r"\*([A-Za-z_]\w*)")
 """A reference of YAML."""
+_SHARE_BEFORE = re.compile(r"(?<![\w.])(\d[\d.]*)[ \t]+%\Z")
+_VERSION = re.compile(r"\d+\.\d+(?:\.\w+)+")
 _METHOD_AFTER = re.compile(r"\.([a-z]\w*)\([ \t]*\)")
 _VALUE_BEFORE = re.compile(r"(?:\"[^\"\n]*\"|[A-Za-z_][\w.]*|\[[^\[\]\n]*\])\Z")
 _PATH = re.compile(r"/[\w./~+@%-]*")
