@@ -223,6 +223,13 @@ def test_a_word_of_another_property_is_recognised() -> None:
                 "for one after the other, write `c1 | c2`"
             ),
         ),
+        (
+            "host c1\nhost c2\nfio w { rw = read  from = c1 | [c1, c2] }",
+            (
+                'for all at once, declare `host machines { members = ["c1", "c2"] }` and write `machines`; '
+                "for one after the other, write `c1 | c2`"
+            ),
+        ),
         ("fio w { rw = read  bs = 4KiB..=8KiB }", "a range has both ends: `4KiB..64KiB`"),
         ("let a = if 1 = 2 then 3 else 4", "use `==` to compare"),
         ("let a = if 1 == 2 then 3 elif 4", "write `else if`"),

@@ -191,7 +191,7 @@ def rehearsal_findings(experiment: Experiment, every: Sequence[Stream], protocol
     if len(machines) < len(every) or any(stream.workload.origin for stream in every):
         reason = "streams of this trial share a machine" if len(machines) > 1 else "this trial has several streams"
         message = f"`{protocol.name}` rehearses one workload on each machine, and {reason}"
-        hint = "choose another cache protocol, and let the workloads run unmeasured at first"
+        hint = "write `cache = cold` or `cache = hot`, and let each workload run unmeasured at first"
         yield Code.NOT_MEASURABLE.at(experiment.cache.span, message=message, hint=hint)
 
 

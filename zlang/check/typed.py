@@ -20,6 +20,10 @@ from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
 from zlang.units import Quantity
 
+_NAME = re.compile(r"[^\W\d]\w*")
+_NAMES = re.compile(rf"\[\s*{_NAME.pattern}(\s*,\s*{_NAME.pattern})*\s*,?\s*\]")
+"""A list of names."""
+
 
 def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expected: Type) -> Expr:
     """Resolve an expression that must have a type; `name` is the property or field that it gives a value."""
@@ -376,11 +380,13 @@ def _as_choice(context: Context, node: tree.Expr, option: Expr, expected: Type) 
         are_counts = types.COUNT.accepts(option.type.element) or all(part.strip('"').isdecimal() for part in parts)
         if expected == types.COUNT and not are_counts:
             return Hint(f"write how many: `{len(parts)}`", text, str(len(parts)), is_safe=False)
-        if option.type.element.kinds == {"host"}:
-            names = ", ".join(f'"{part}"' for part in parts)
-            group = f"for all at once, declare `host machines {{ members = [{names}] }}` and write `machines`"
-            return Hint(f"{group}; for one after the other, write `{' | '.join(parts)}`")
-        return _choice_of(context, node, parts)
+        if option.type.element.kinds != {"host"}:
+            return _choice_of(context, node, parts)
+    if option.type.element is not None and option.type.element.kinds == {"host"} and _NAMES.fullmatch(text):
+        parts = _NAME.findall(text)
+        names = ", ".join(f'"{part}"' for part in parts)
+        group = f"for all at once, declare `host machines {{ members = [{names}] }}` and write `machines`"
+        return Hint(f"{group}; for one after the other, write `{' | '.join(parts)}`")
     return Hint("")
 
 
