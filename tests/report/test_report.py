@@ -20,7 +20,7 @@ from zlang.check.questions import Expectation, FactorRef, Term
 from zlang.cli import answering
 from zlang.cli.app import guarded
 from zlang.pipeline import reports, results
-from zlang.report import answer, compose, judging, page, series
+from zlang.report import answer, blocks, judging, page, series
 from zlang.report.document import Figure, Paragraph
 from zlang.report.judging import JudgedCombination
 from zlang.run.folder import Folder
@@ -233,7 +233,7 @@ def test_a_report_grows_at_most_linearly(tmp_path: Path) -> None:
 
 
 def test_omitted_rows_are_noted_and_links_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compose, "_MOST_ROWS", 10)
+    monkeypatch.setattr(blocks, "MOST_ROWS", 10)
     db, runs = many(tmp_path, 40)
     made = reports.report(db, None, runs, tmp_path)
     (trials,) = [table for table in made.tables if table.title.startswith("Trials by point")]

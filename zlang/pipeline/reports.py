@@ -12,8 +12,8 @@ from zlang.files import write_output
 from zlang.hints import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from zlang.report.compose import RecordedRun
     from zlang.report.document import Document
+    from zlang.report.provenance import RecordedRun
 
 
 def report(db: Path, run: str | None, runs: Path, place: Path | None) -> Document:
@@ -28,7 +28,7 @@ def report(db: Path, run: str | None, runs: Path, place: Path | None) -> Documen
 
 def _load_context(names: Sequence[str], runs: Path, place: Path | None) -> RecordedRun | None:
     """The facts of the first of some runs beside its trials, if its folder exists."""
-    from zlang.report.compose import RecordedRun
+    from zlang.report.provenance import RecordedRun
     from zlang.run import outputs
     from zlang.run.folder import Folder
 
