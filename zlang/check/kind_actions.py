@@ -7,7 +7,7 @@ from functools import cache
 
 from zlang.check import remembered, values
 from zlang.check.expressions import Context, resolve
-from zlang.check.metric_declarations import KindMetric, found_in
+from zlang.check.metric_declarations import DISTRIBUTION, HOW, KindMetric, found_in
 from zlang.check.program import PLATFORMS, STATES, Absent, Command, Expr, KindAction, ReaderDef, Value
 from zlang.check.texts import resolve_parts, resolve_plain_text, resolve_template
 from zlang.check.types import DURATION, UNKNOWN
@@ -21,8 +21,6 @@ Readers = Mapping[str, tuple[Metric, ...]]
 """The metrics of each reader of the library."""
 _FINDER = "shell"
 """The reader of the metrics that a kind declares itself."""
-_FORMATS = ("csv", "json", "regex", "hdr")
-"""The ways to find a metric in an output, which are not readers."""
 _MEASURING = ("run", "together", "watch", "look", "wrap")
 """The actions whose output contains the metrics of a kind."""
 
@@ -100,7 +98,7 @@ def _reader_def(
 def _report_unknown_reader(context: Context, readers: Readers, node: tree.Reads) -> None:
     name = node.reader.text
     hint: str = did_you_mean(name, readers) or "the readers are " + ", ".join(readers)
-    if name in _FORMATS:
+    if name in {*HOW, DISTRIBUTION}:  # ways to find a metric, which are not readers
         hint = f"say in the kind what is measured: {_as_metrics(node)}"
     context.report(Code.UNKNOWN_NAME.at(node.reader.span, name=name, hint=hint))
 

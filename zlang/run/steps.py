@@ -117,7 +117,7 @@ class StepRunner:
             rc = unfetched or rc
         is_fact = out == FACTS and rc == 0 and not self.recorder.is_lost
         files = hashes.of_file(self.directories.path(out) / f"{step.name}.out") if is_fact else ""
-        yield self.recorder.record(End(self.recorder.now(), step.name, out, rc, files, took))
+        yield self.recorder.record(End(self.recorder.now(), step.name, out, rc, files=files, took=took))
         self.check_stop()
         return rc
 

@@ -83,7 +83,7 @@ class TrialRunner:
             yield Written()
         digest, output_read = hashes.read_directory(output)
         now = self.recorder.now()
-        yield self.recorder.record(Commit(now, trial.identity, trial.replicate, out, digest, packed))
+        yield self.recorder.record(Commit(now, trial.identity, trial.replicate, out, files=digest, packed=packed))
         verdict, why_not = self.account.judged(trial, self.account.state.ended[trial.place], output_read)
         if isinstance(output, Packed):
             if why_not:  # a person may look for the files
