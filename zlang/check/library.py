@@ -312,8 +312,12 @@ def _place(span: Span) -> _Place:
 _CLASSES: dict[str, Any] = {
     item.__name__: item for item in (*vars(tree).values(), Dimension, Quantity, Fraction) if isinstance(item, type)
 }
-_NODES = {name: item for name, item in _CLASSES.items() if next(iter(getattr(item, "record_fields", ())), "") == "span"}
-"""The classes whose first field is a place: it is packed as two numbers."""
+_NODES = {
+    name: (item, *item.record_setters[:1], item.record_setters[1:])
+    for name, item in _CLASSES.items()
+    if next(iter(getattr(item, "record_fields", ())), "") == "span"
+}
+"""The classes whose first field is a place, which is packed as two numbers, and how their fields are set."""
 
 
 def _fields() -> dict[str, tuple[str, ...]]:
@@ -353,10 +357,14 @@ def _build_record(plain: _Plain, source: Source) -> Any:
     name = plain[0]
     if name == "Span":
         return Span(source, plain[1], plain[2])
-    values = [_build_record(part, source) if type(part) in _PACKED else part for part in plain]
-    if name in _NODES:
-        return _NODES[name](Span(source, values[1], values[2]), *values[3:])
-    return _CLASSES[name](*values[1:])
+    if name not in _NODES:
+        return _CLASSES[name](*[_build_record(part, source) if type(part) in _PACKED else part for part in plain[1:]])
+    node, set_span, setters = _NODES[name]
+    made = object.__new__(node)  # a call of the class takes half as long again
+    set_span(made, Span(source, plain[1], plain[2]))
+    for set_field, part in zip(setters, plain[3:]):  # noqa: B905 - as in `Record`
+        set_field(made, _build_record(part, source) if type(part) in _PACKED else part)
+    return made
 
 
 _PACKED = {tuple, list}
