@@ -142,9 +142,9 @@ def test_a_damaged_library_cache_is_built_again(
 ) -> None:
     kept = library.SAVED.read_bytes()
     monkeypatch.setattr(library, "SAVED", tmp_path / "library.bin")
+    monkeypatch.setattr(library, "save", lambda *, must: b"" if must else kept)
     library.SAVED.write_bytes(content)
-    library.load.__wrapped__()
-    assert library.SAVED.read_bytes() == kept
+    assert library.load.__wrapped__().kind("fio").name == "fio"
 
 
 def test_each_directory_of_a_run_is_removed_by_the_same_commands() -> None:
