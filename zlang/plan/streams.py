@@ -234,7 +234,7 @@ def measure(
 
 
 def _reading_of(stream: Stream, process: _Process, readers: Sequence[Reader], directory: str) -> dict[str, object]:
-    """What the reader of all streams has to know of one of them."""
+    """The description of one stream for the reader of all streams."""
     reader, *others = readers
     return {
         "name": stream.name,
