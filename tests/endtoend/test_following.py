@@ -11,6 +11,9 @@ import pytest
 from command_line import COMMAND, Zlang
 from waiting import wait_for
 
+from zlang.cli import following
+from zlang.pipeline import runs
+
 PROGRAM = """
 dir here {{ path = "." }}
 let option = "a-mount-option-with-a-long-name" | "another-one-with-a-name-that-is-as-long" | "broken"
@@ -74,3 +77,16 @@ def test_trials_are_shown_as_they_begin_and_end(zlang: Zlang, program: Path) -> 
         "  median rate 12,345 (n = 2)",
         lines[-1],
     ]
+
+
+def test_a_run_that_is_about_to_begin_is_followed(
+    zlang: Zlang, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its folder exists before its process holds it and writes the journal."""
+    zlang.run('dir here { path = "." }\nshell says { command = "true" }\nexperiment e { on = here  run = says }\n')
+    journal = zlang.folder() / "journal.jsonl"
+    lines = journal.read_bytes()
+    journal.write_bytes(b"")
+    monkeypatch.setattr("zlang.cli.following.time.sleep", lambda _: journal.write_bytes(lines))
+    following.follow(runs.find(zlang.at / "runs", None))
+    assert capsys.readouterr().out.splitlines()[-1].endswith("1 of 1 trials, finished")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _EVERY = 1.0
 """Seconds between looks at what another process carries out."""
+_LOOKS_BEFORE_BEGIN = 10
+"""The number of looks at a run that has not begun: its folder is there before its process holds it."""
 _MOST_POINTS = 10
 """The most points whose medians are printed when somebody begins to follow a run."""
 
@@ -41,6 +43,7 @@ class _Watcher:
         self._ended: dict[str, dict[int, Trial]] = {}
         """The trials of each point that ended before anything was printed, the latest point last."""
         self._is_live = self._is_over = False
+        self._looks = 0
 
     def see(self, trial: Trial, *, has_ended: bool) -> None:
         """Print the start of a trial, or its result."""
@@ -59,7 +62,10 @@ class _Watcher:
         if self._is_over:
             self._print_stage()
             return False
-        self._is_over = self.follower.state.is_finished or not runs.is_carried_out(self._folder)
+        self._looks += 1
+        may_begin = self.follower.state.last is None and self._looks <= _LOOKS_BEFORE_BEGIN
+        is_under_way = may_begin or runs.is_carried_out(self._folder)
+        self._is_over = self.follower.state.is_finished or not is_under_way
         if not self._is_over:  # else read what was written since the last time
             time.sleep(_EVERY)
         return True
