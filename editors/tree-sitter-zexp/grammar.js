@@ -108,7 +108,7 @@ module.exports = grammar({
     ),
     table: $ => choice(
       seq("table", $._measures),
-      seq("table", $._measures, "by", $._paths),
+      seq("table", $._measures, "by", $._axes),
     ),
     find: $ => seq("find", $._path, "in", $._expr, "where", $._disjunction, $.identifier, $._sum),
     _assertion: $ => $.assertion,
@@ -117,25 +117,30 @@ module.exports = grammar({
       $.plot,
       $.plot_by,
     ),
-    plot: $ => seq("plot", $._measures, "over", $._path, optional($._pictures)),
-    plot_by: $ => seq("plot", $._measures, "over", $._path, "by", $._paths, optional($._pictures)),
+    plot: $ => seq("plot", $._measures, "over", $._axis, optional($._pictures)),
+    plot_by: $ => seq("plot", $._measures, "over", $._axis, "by", $._axes, optional($._pictures)),
     _pictures: $ => choice(
       $.pictures,
       $.pictures_log,
     ),
-    pictures: $ => seq(seq(",", repeat($._continuation)), "facet", $._path),
+    pictures: $ => seq(seq(",", repeat($._continuation)), "facet", $._axis),
     pictures_log: $ => choice(
       seq(seq(",", repeat($._continuation)), "log"),
-      seq(seq(",", repeat($._continuation)), "facet", $._path, seq(",", repeat($._continuation)), "log"),
+      seq(seq(",", repeat($._continuation)), "facet", $._axis, seq(",", repeat($._continuation)), "log"),
     ),
     _measures: $ => choice(
       $._sum,
       seq($._measures, seq(",", repeat($._continuation)), $._sum),
     ),
-    _paths: $ => choice(
-      $._path,
-      seq($._paths, seq(",", repeat($._continuation)), $._path),
+    _axes: $ => choice(
+      $._axis,
+      seq($._axes, seq(",", repeat($._continuation)), $._axis),
     ),
+    _axis: $ => choice(
+      $._path,
+      alias($._axis_word_on, $.word_on),
+    ),
+    _axis_word_on: $ => "on",
     _zip_names: $ => choice(
       $.identifier,
       seq($._zip_names, seq(",", repeat($._continuation)), $.identifier),
@@ -388,14 +393,14 @@ module.exports = grammar({
     _atom: $ => choice(
       $.number,
       $.string,
-      $.word_on,
+      alias($._atom_word_on, $.word_on),
       $.list_of,
       $.schedule,
       $.list_from,
       seq("(", $._expr, ")"),
       $.tuple_of,
     ),
-    word_on: $ => "on",
+    _atom_word_on: $ => "on",
     list_of: $ => choice(
       seq("[", "]"),
       seq("[", $._arguments, "]"),
