@@ -397,14 +397,17 @@ class Experiments:
         named: dict[str, FactorDef] = {}
         for path, factor in reached.items():
             short = tuple(shortest(column, columns) for column in factor.columns)
+            is_named = "." not in path
             for name in short:
                 if name.lower() in RESERVED and "unknown" not in factor.types:
-                    hint = f'quote it in queries (`"{name}"`), or give the choice a name: `let target = …`'
+                    other_name = "rename it" if is_named else "give the choice a name: `let target = …`"
+                    hint = f'quote it in queries (`"{name}"`), or {other_name}'
                     self._names.report(Code.SQL_WORD.at(factor.span, name=name, hint=hint))
                 if name.lower() in OF_TRIALS:
                     full = metrics.column(path)
                     other = f"factor_{full}" if full in OF_TRIALS else full
-                    hint = f"in queries write `{other}`, or give the choice a name of its own with `let`"
+                    other_name = "rename it" if is_named else "give the choice a name of its own with `let`"
+                    hint = f"in queries write `{other}`, or {other_name}"
                     self._names.report(Code.TRIAL_COLUMN.at(factor.span, name=name, hint=hint))
             named[path] = factor.replace(columns=short)
         return named
