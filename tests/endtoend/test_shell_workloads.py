@@ -258,7 +258,7 @@ def test_whether_processors_were_held_back_is_counted(zlang: Zlang) -> None:
     (trial,) = zlang.rows("select throttles, why_not from all_trials")
     problems = [row["problem"] for row in zlang.rows("select problem from problems")]
     if trial["throttles"] is None:
-        assert "the machine does not say whether its processors are held back" in str(problems)
+        assert "the machine does not say whether its processors were throttled" in str(problems)
     else:
         assert (number(trial, "throttles") > 0) == str(trial["why_not"]).startswith("throttled: ")
 

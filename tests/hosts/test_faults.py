@@ -149,7 +149,7 @@ def test_one_refusal_names_what_every_machine_lacks(zlang: Zlang, bed: Bed) -> N
     finally:
         bed("startsshd", "host2")
     assert "`san2` (host2) cannot be reached: connection refused; on `san1`, `odd_tool` is missing\n" in refused
-    assert "`ssh host2 true` has to work; apt-get install odd\n" in refused
+    assert "`ssh host2 true` must work; apt-get install odd\n" in refused
 
 
 def test_output_of_a_login_shell_is_discarded(zlang: Zlang, bed: Bed) -> None:
@@ -217,7 +217,7 @@ UNUSABLE = {
     "its login shell is restricted": (
         "sed -i s:/bin/bash:/bin/rbash: /etc/passwd",
         "sed -i s:/bin/rbash:/bin/bash: /etc/passwd",
-        "exec: restricted\n  = help: `ssh host1 exec sh -c true` has to work\n",
+        "exec: restricted\n  = help: `ssh host1 exec sh -c true` must work\n",
     ),
 }
 

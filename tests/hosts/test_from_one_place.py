@@ -221,7 +221,7 @@ def test_sudo_is_used_only_with_sudo_in_zlang_toml(zlang: Zlang, bed: Bed, ann: 
         bed.on("host1", "echo 'ann ALL=(root) /bin/sh' >/etc/sudoers.d/ann")
         refused = zlang("run", program, "--yes", code=1).err
         assert "`box` (ann@host1) cannot be used: sudo: a password is required" in refused
-        assert "`ssh ann@host1 exec sudo -n /bin/sh -c true` has to work" in refused
+        assert "`ssh ann@host1 exec sudo -n /bin/sh -c true` must work" in refused
     finally:
         bed.on("host1", "rm -f /etc/sudoers.d/ann")
     assert not (zlang.at / "runs").exists()

@@ -74,13 +74,21 @@ def test_copies_are_one_stream_by_their_common_name(tmp_path: Path) -> None:
     ("windows", "window", "against"),
     [
         ([(0, 60), (1, 61)], (1, 60), []),
-        ([(0, 60), (0, 30)], (0, 30), ["stream a was measured for 60.0 s, and all streams for 30.0 s of that"]),
+        (
+            [(0, 60), (0, 30)],
+            (0, 30),
+            ["stream a was measured for 60.0 s, but together with all other streams only for 30.0 s"],
+        ),
         (
             [(0, 60), (0, 60), (0, 30)],
             (0, 30),
-            ["streams a, b were measured for 60.0 s, and all streams for 30.0 s of that"],
+            ["streams a, b were measured for 60.0 s, but together with all other streams only for 30.0 s"],
         ),
-        ([(10, 60), (0, 60)], (10, 60), ["stream b was measured for 60.0 s, and all streams for 50.0 s of that"]),
+        (
+            [(10, 60), (0, 60)],
+            (10, 60),
+            ["stream b was measured for 60.0 s, but together with all other streams only for 50.0 s"],
+        ),
         ([(0, 2), (0.9, 2.9)], (0.9, 2), []),
         ([(0, 2), (3, 5)], None, ["the streams did not run at the same time"]),
     ],

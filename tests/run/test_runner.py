@@ -1093,14 +1093,14 @@ def test_the_journal_has_hashes_of_facts_alone(tmp_path: Path) -> None:
 
 def test_a_machine_that_is_lost_ends_its_lane(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def lost(_executor: FakeExecutor, host: str) -> RunError | None:
-        return RunError(f"`{host}` was lost", "`ssh c1 true` has to work") if host == "c1" else None
+        return RunError(f"`{host}` was lost", "`ssh c1 true` must work") if host == "c1" else None
 
     monkeypatch.setattr(Group, "lost", lost)
     items = (trial(1, steps=on("c1", "first")), trial(2, steps=on("c2", "second")))
     executor = Group()
     assert refused(fake_run(new_folder(tmp_path, plan(*items, machines=["c1", "c2"])), executor)) == (
         "`c1` was lost",
-        "`ssh c1 true` has to work; then type `zlang resume`",
+        "`ssh c1 true` must work; then type `zlang resume`",
     )
     assert executor.order == ["second"]
 

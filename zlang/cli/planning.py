@@ -41,7 +41,7 @@ class View(NamedTuple):
     def require_one(self) -> None:
         """Raise UsageError if several options select a view."""
         if self.out is not None and self.emit is None:
-            raise UsageError("say what to write there: add --emit sh, or another format", option="--out")
+            raise UsageError("choose what to write: add --emit sh, or another format", option="--out")
         views = {
             "--trials": self.trials,
             "--steps": self.steps,

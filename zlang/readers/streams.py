@@ -239,7 +239,7 @@ def _shared(
         seconds = window[1] - window[0] if window else 0.0
         share = 1 - _LEAST_COVERED if is_cut else _SHARE_MISSING
         if seconds - (end - begin) > max(share * seconds, _LEAST_MISSING):
-            time = f"measured for {seconds:.1f} s, and all streams for {end - begin:.1f} s of that"
+            time = f"measured for {seconds:.1f} s, but together with all other streams only for {end - begin:.1f} s"
             longer.setdefault(time, []).append(name)
     return (begin, end), [
         f"stream {those[0]} was {time}" if len(those) == 1 else f"streams {', '.join(those)} were {time}"
@@ -322,7 +322,7 @@ def _skew(
     uncertain = 2 * max(errors)
     if skew + uncertain <= most:
         return skew, []
-    apart = f"{skew * 1000:.0f} ms apart, give or take {uncertain * 1000:.1f} ms"
+    apart = f"{skew * 1000:.0f} ms apart, with an uncertainty of {uncertain * 1000:.1f} ms"
     return skew, [f"the machines began {apart} (at most {most * 1000:.0f} ms)"]
 
 

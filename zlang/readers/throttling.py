@@ -20,7 +20,7 @@ def read(directory: Place, reader: Reader, step: Step, window: Window | None = N
     before, after = (_counts(directory / name) for name in (str(reader.args.get("before", "")), reader.artefact))
     in_both = before.keys() & after.keys()
     if not in_both:
-        return Reading(problems=("the machine does not say whether its processors are held back",))
+        return Reading(problems=("the machine does not say whether its processors were throttled",))
     grown = {path: after[path] - before[path] for path in in_both if after[path] > before[path]}
     hot = sum(count for path, count in grown.items() if path.endswith("_throttle_count"))
     shared = sum(grown.values()) - hot

@@ -177,16 +177,16 @@ class Machine:
         except asyncssh.PermissionDenied:
             await self.close()
             raise MachineLost(
-                f"{where} does not accept this user", f"`{_by_hand(self.reach)}` has to work without a password"
+                f"{where} does not accept this user", f"`{_by_hand(self.reach)}` must work without a password"
             ) from None
         except (OSError, asyncssh.Error, asyncio.IncompleteReadError) as error:
             is_silent = isinstance(error, TimeoutError)
-            reason, test = "no answer" if is_silent else _reason(error), f"`{_by_hand(self.reach)} true` has to work"
+            reason, test = "no answer" if is_silent else _reason(error), f"`{_by_hand(self.reach)} true` must work"
             if isinstance(error, asyncssh.ChannelOpenError):
                 reason = "its ssh server permits no session (`MaxSessions` in sshd_config)"
             if is_silent and self._connections:
-                reason = f"nothing came from its login shell in {_CONNECT} s"
-                test = f"`{_by_hand(self.reach)} echo ready` has to print `ready`"
+                reason = f"its login shell printed nothing within {_CONNECT} s"
+                test = f"`{_by_hand(self.reach)} echo ready` must print `ready`"
             await self.close()
             raise MachineLost(f"{where} cannot be reached: {reason}", test) from None
         except BaseException:
@@ -265,7 +265,7 @@ class Machine:
             if is_refused or not line:
                 reason = rest_of_line if is_refused else heard or "its shell ended"
                 message = f"`{self.name}` ({self.reach.address}) cannot be used: {reason}"
-                hint = f"`{_by_hand(self.reach)} exec {_shell(self.reach)} -c true` has to work"
+                hint = f"`{_by_hand(self.reach)} exec {_shell(self.reach)} -c true` must work"
                 if is_refused:
                     other = f'write directory = "/OTHER/PATH" below [hosts.{self.name}] in zlang.toml'
                     hint = other if word == _UNUSABLE else ""
