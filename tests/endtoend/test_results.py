@@ -241,6 +241,17 @@ def test_each_slurm_part_has_the_findings_of_its_machine(zlang: Zlang) -> None:
     assert "cannot be verified" not in zlang("status").out
 
 
+def test_less_memory_than_the_program_states_is_reported(zlang: Zlang) -> None:
+    """More is not: a program may state the least that it needs."""
+    (zlang.at / "zlang.toml").write_text("[hosts.box]\nlocal = true\n")
+    text = "host box { ram = SIZE }\n" + SAYS.replace("dir here {", "dir here on box {")
+    enough, lacking = (
+        zlang("doctor", zlang.program(text.replace("SIZE", size)), code=None) for size in ("1MiB", "900TiB")
+    )
+    assert "`box` has ram" not in enough.out
+    assert "`box` has ram = 900TiB in the program" in lacking.out
+
+
 def test_contradicted_host_facts_are_in_the_results(zlang: Zlang) -> None:
     program = zlang.program("host tiny { cores = 4096 }\n" + SAYS.replace("dir here {", "dir here on tiny {"))
     assert "`tiny` has cores = 4096 in the program" in zlang("run", program).err

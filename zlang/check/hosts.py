@@ -33,6 +33,8 @@ _PLAIN = r"[\w./:@+=-]+"
 _OPTIONAL = frozenset({"flush", "warm", "change"})
 """Without these a thing can be made and measured: a cache protocol says what it lacks, and a change makes it anew."""
 _SEVERAL = 2
+_ENOUGH = Fraction(7, 8)
+"""The share of the stated memory that a machine reports at least: firmware and the kernel take the rest."""
 _lanes = Cache[int, tuple[Experiment, Sequence[frozenset[str]]]](8)
 _OF_GIVEN, _OF_MADE = frozenset({"present"}), frozenset({"create", "destroy"})
 
@@ -286,11 +288,16 @@ class AskedFacts(Mapping[str, Value]):
 def contradicted(host: Instance, values: Mapping[str, Value]) -> Iterator[tuple[str, Value, Value]]:
     """Yield facts of a host that its machine contradicts: fact, stated, found. A stated version may be a prefix.
 
-    A machine has less memory than was bought, and disks have several names: these facts are not compared.
+    An amount of memory is the least that the program needs, and a machine has a little less than was bought: only much
+    less contradicts it. Disks have several names, and are not compared.
     """
     for name, value in host.values.items():
         here = values.get(name)
-        if here is None or name in {"ram", "disks"} or here == value:
+        if here is None or name == "disks" or here == value:
+            continue
+        if isinstance(value, Quantity) and value.dimension == units.SIZE and isinstance(here, Quantity):
+            if here.amount < _ENOUGH * value.amount:
+                yield name, value, here
             continue
         if not (isinstance(value, str) and isinstance(here, str) and f"{here}.".startswith(f"{value}.")):
             yield name, value, here

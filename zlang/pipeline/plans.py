@@ -19,6 +19,7 @@ from zlang.record import Record
 from zlang.suggest import did_you_mean
 from zlang.syntax.tree import KindDef
 from zlang.text import as_unicode
+from zlang.units import Quantity, show_rounded
 
 if TYPE_CHECKING:
     from zlang.emit.registry import EmitFormat
@@ -197,7 +198,8 @@ def contradictions_of(planned: Planned, here: str, answer: Callable[[str], str])
     probes = {name: command for name, command in hosts.probes().items() if name in host.values}
     host_facts = hosts.facts({name: answer(command) for name, command in probes.items()})
     return [
-        f"`{here}` has {name} = {show(value)} in the program, and this machine has {show(other)}"
+        f"`{here}` has {name} = {show(value)} in the program, and this machine has "
+        f"{show_rounded(other) if isinstance(other, Quantity) else show(other)}"
         for name, value, other in hosts.contradicted(host, host_facts)
     ]
 
