@@ -10,6 +10,7 @@ import pytest
 
 from zlang.check.check import Overrides
 from zlang.diagnostics import Code, ProgramError
+from zlang.frozen import replace
 from zlang.pipeline import plans, programs
 from zlang.plan import wire
 from zlang.plan.plan import Action, Plan, Setup, Trial
@@ -35,10 +36,14 @@ experiment e {
 
 
 def plan_of(text: str, seed: int = 1, **values: str) -> Plan:
+    return planned_of(text, seed, **values).plan
+
+
+def planned_of(text: str, seed: int = 1, **values: str) -> plans.Planned:
     overrides = Overrides(values)
     checked = programs.check(Source("program.zexp", text), overrides)
     assert checked.findings == ()
-    return plans.plan(checked, programs.choose(checked, None), seed, overrides).plan
+    return plans.plan(checked, programs.choose(checked, None), seed, overrides)
 
 
 def trials(plan: Plan) -> list[Trial]:
@@ -51,6 +56,12 @@ def setups(plan: Plan) -> list[Setup]:
 
 READS = PROGRAM.replace("RW", "randread")
 WRITES = PROGRAM.replace("RW", "randwrite")
+
+
+def test_the_trials_of_a_list_of_commands_are_those_of_the_plan_without_what_results_need() -> None:
+    planned = planned_of(WRITES)
+    whole = [replace(item, traits={}, footprint=None, fetch=None) for item in trials(planned.plan)]
+    assert [item for item in planned.builder.commands() if isinstance(item, Trial)] == whole
 
 
 def test_the_same_input_and_seed_give_the_same_plan_byte_for_byte() -> None:
