@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from tokenize import COMMENT, tokenize
 
@@ -560,6 +561,19 @@ def test_imports_within_functions_are_not_loaded_already() -> None:
             ).stdout.split()
             useless += [f"{name(path)}:{node.lineno}" for node, _ in late if {*modules_of(node)} <= {*loaded}]
     assert not useless, f"{useless}: the module loads this anyway: import it at the top"
+
+
+def test_no_modules_import_each_other_even_within_functions() -> None:
+    imports: dict[str, set[str]] = {}
+    for path in MODULES:
+        module = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+        nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+        named = (node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
+        imports[module] = {each for node in named for each in modules_of(node)} - {module}
+    try:
+        TopologicalSorter({module: named & imports.keys() for module, named in imports.items()}).prepare()
+    except CycleError as error:
+        pytest.fail(f"{' <- '.join(error.args[1])}: move what they share into a module below both")
 
 
 _EACH_FIRST = """

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from zlang.cli.defaults import DATABASE, RUNS
 from zlang.errors import UsageError
 from zlang.hints import TYPE_CHECKING, Annotated
 
@@ -51,8 +52,6 @@ if TYPE_CHECKING:
     from zlang.importing import FILES, POOL_OPTION
     from zlang.readers import REPORTS_OF
 
-RUNS, DATABASE = Path("runs"), Path("results.duckdb")
-"""The default directory for run folders, and the default file for their results."""
 MOST_PARTS = 1000
 """Tasks that a job array can have where Slurm is set up as it comes: MaxArraySize is 1,001."""
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from zlang.cli.commands import RUNS
+from zlang.cli.defaults import RUNS
 from zlang.diagnostics import Code
 from zlang.errors import RunError
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from zlang.cache import by_object
 from zlang.check.check import Checked
 from zlang.check.program import Experiment
-from zlang.cli import checking, commands, standard_streams, words
+from zlang.cli import checking, defaults, standard_streams, words
 from zlang.cli.overview import justified, print_overview
 from zlang.cli.render import visible
 from zlang.errors import RunError, UsageError, reason_of, suppress, unwritable
@@ -80,8 +80,8 @@ def plan(
     seed: int | None = None,
     host: str | None = None,
     order: str | None = None,
-    runs_dir: Path = commands.RUNS,
-    db: Path = commands.DATABASE,
+    runs_dir: Path = defaults.RUNS,
+    db: Path = defaults.DATABASE,
     view: View = OVERVIEW,
     *,
     reach: Sequence[str] = (),

@@ -7,14 +7,14 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from zlang.cli import commands, render, words
+from zlang.cli import defaults, render, words
 from zlang.cli.render import visible
 from zlang.errors import RunError
 from zlang.pipeline import status as statuses
 from zlang.pipeline.status import RunStatus
 
 
-def status(run_name: str | None = None, runs_dir: Path = commands.RUNS, *, as_json: bool = False) -> int:
+def status(run_name: str | None = None, runs_dir: Path = defaults.RUNS, *, as_json: bool = False) -> int:
     """Show the progress of one run, or of all runs."""
     if run_name is None:
         return _list(runs_dir, as_json=as_json)

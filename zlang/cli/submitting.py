@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from zlang.cli import checking, commands, render, words
+from zlang.cli import checking, defaults, render, words
 from zlang.errors import RunError
 from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import costs, plans, programs, runs, submissions, verdicts
@@ -65,7 +65,7 @@ def submit(
         if job := _submit_one(planned, runs_dir, db, [*after, *options], wishes):
             jobs.append(job)
     if jobs:
-        runs_option = "" if runs_dir == commands.RUNS else f" --runs {words.file(str(runs_dir))}"
+        runs_option = "" if runs_dir == defaults.RUNS else f" --runs {words.file(str(runs_dir))}"
         print("\ntry next:")
         print(f"  zlang status{runs_option}")
         print(f"  zlang ingest {words.file(str(runs_dir))}")

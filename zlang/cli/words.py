@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from zlang.cli import standard_streams
-from zlang.cli.commands import RUNS
+from zlang.cli.defaults import RUNS
 from zlang.cli.render import visible
 from zlang.errors import UsageError
 from zlang.hints import TYPE_CHECKING
