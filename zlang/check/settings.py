@@ -26,7 +26,10 @@ def settings_of(modules: Modules, root: Module, values: Mapping[str, str], chose
                     Code.UNEXPECTED.at(item.span, expected="`param = value`", found=f"`{item.span.text.split()[0]}`")
                 )
             elif item.name.text not in params:
-                hint = did_you_mean(item.name.text, params) or listed("param", params)
+                declared = f"param {item.name.text} = {item.value.span.text}"
+                hint = did_you_mean(item.name.text, params) or (
+                    f"declare it, and write its name where the value belongs: `{declared}`"
+                )
                 modules.findings.report(Code.UNKNOWN_PARAM.at(item.name.span, name=item.name.text, hint=hint))
             elif profile.name.text == chosen:
                 settings[item.name.text] = item.value
