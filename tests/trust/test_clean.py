@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -143,8 +144,7 @@ def test_a_copy_of_the_folder_harms_no_live_run(tmp_path: Path, namespaces: str)
         words = [*NAMESPACES[namespaces], *COMMAND, command, str(copy)]
         ended = subprocess.run(words, cwd=tmp_path, env=zlang.variables(), capture_output=True, text=True, timeout=60)
         assert ended.returncode == 1, ended
-        assert "carr" in ended.stderr
-        assert "from a copy of" in ended.stderr
+        assert re.search("(from|in) a copy of (this|its) folder", ended.stderr)
     (ready[0].parent / "go").touch()
     _, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
