@@ -224,7 +224,7 @@ def test_options_in_extra_reach_fio(capsys: pytest.CaptureFixture[str], tmp_path
 @pytest.mark.parametrize("words", ["rw=write", "ioengine=http", "--rw=write"])
 def test_options_that_decide_what_is_written_cannot_be_in_extra(words: str) -> None:
     assert (
-        "`extra` says nothing"
+        "`extra` must not set"
         in errors(
             imported("[a]\nsize=1m\n")
             .replace("size ", f'extra = ["{words}"] size', 0)
