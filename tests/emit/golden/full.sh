@@ -639,7 +639,7 @@ step() { # NAME TIMEOUT COMMAND, in the directory z_out
   z_name_timeout "$2" "$z_began"
   if [ "$z_rc" -eq 0 ] && z_is_replaced; then
     z_rc=126
-    echo "$ZLANG_REPLACED was replaced meanwhile: it is not what this run made" >>"$z_dir/$z_out/$1.err"
+    echo "$ZLANG_REPLACED was replaced: it is no longer what this run created" >>"$z_dir/$z_out/$1.err"
   fi
   [ "$z_rc" -eq 0 ] || z_sweep "$z_out" "$1"
   z_files=

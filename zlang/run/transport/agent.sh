@@ -193,7 +193,7 @@ z_job() { # ID TIMEOUT KEEP STEP OUT; the command is z_command
       z_over=$z_up
       if [ "$z_code" -ne 0 ] || [ -n "$z_is_killed" ]; then z_sweep "$5" "$4" || z_code=125; fi
       if [ "$z_code" -eq 0 ] && z_replaced; then
-        echo "$z_path was replaced meanwhile: it is not what this run made" >>"$z_log.err"
+        echo "$z_path was replaced: it is no longer what this run created" >>"$z_log.err"
         z_code=126
       fi
     fi
