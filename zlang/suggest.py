@@ -35,7 +35,7 @@ _CLOSE = 0.08
 
 
 _SAFE = 0.75
-"""A single name of at least this similarity can replace the word without a question."""
+"""The least similarity at which `--fix` replaces a word, if only one name is that similar."""
 
 
 _SHORT = 3

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from zlang.syntax import tree
 
 SubjectResult = tuple[tuple[Diagnostic, ...], str]
-"""Findings, and a sentence about what was looked at."""
+"""The findings about an experiment, and a sentence about its size."""
 
 
 class Afresh:

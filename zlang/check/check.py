@@ -28,7 +28,7 @@ from zlang.suggest import did_you_mean
 from zlang.syntax import tree
 
 MOST_EXPERIMENTS = 200
-"""The experiments that a program may have: `plan` takes about 10 ms for each."""
+"""The largest number of experiments in a program; `plan` takes about 10 ms for each."""
 
 
 class Checked(Record):

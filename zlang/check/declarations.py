@@ -443,7 +443,7 @@ def resolve_searched(
 
 
 def _note_cost(context: Context, kind: Kind, definition: PropertyDef, given: Expr) -> None:
-    """Record the cost of changing a factor: the highest among the properties that it decides."""
+    """Record the cost of changing a factor: the highest cost among the properties whose values depend on it."""
     if kind.role != "resource":
         return
     cost = definition.cost if kind.has("change") or definition.cost in {"none", "manual"} else "create"

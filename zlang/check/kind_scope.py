@@ -46,7 +46,7 @@ _CONTEXT_TYPES: dict[str, tuple[Type, Value]] = {
     "begins": (DURATION, Quantity(Fraction(0), units.DURATION)),
     "lasts": (DURATION, ABSENT),
 }
-"""The type of a name, where it has one in every frame, and its value where the frame has none."""
+"""The types of names that have the same type everywhere, and their values where nothing sets them."""
 
 
 Define = Callable[["KindScope", tree.Property], PropertyDef]

@@ -376,7 +376,7 @@ def _axes_of_if(context: Context, condition: Expr, then: Expr, otherwise: Expr) 
 
 _VERSION = Type(frozenset({"version"}))
 _LEAST_WORK = 3
-"""Conditions with less work than this are as fast as a lookup."""
+"""A condition with less work than this is evaluated each time: to look up its result would be no faster."""
 
 
 def _contains_value(value: Value, many: Value) -> Value:
@@ -410,7 +410,7 @@ def _by_levels(condition: Expr) -> Callable[[Any], Value]:
     cache = Cache[tuple[int | None, ...], tuple[Value]]()
 
     def value(at: Any) -> Value:
-        if type(at) is not dict:  # other points record which values are read, and a kind's templates have no levels
+        if type(at) is not dict:  # only plain points can be looked up by their levels
             return compute(at)
         levels = tuple(map(at.get, paths))
         cached = cache.get(levels)

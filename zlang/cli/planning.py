@@ -306,7 +306,7 @@ def _require_replaceable(path: Path, form: str) -> None:
 
 
 _HEAD = 1 << 16
-"""The bytes of an emitted plan that have its mark."""
+"""The bytes at the start of an emitted plan in which its mark must be."""
 
 
 def _directory(out: Path) -> Path:

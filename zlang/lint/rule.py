@@ -50,7 +50,7 @@ class Rule(Record):
             return ()
         thing = instance.thing
         if isinstance(thing, Thing):
-            place = thing if thing.instance.span else Thing(trial.run.instance)  # programs do not describe this machine
+            place = thing if thing.instance.span else Thing(trial.run.instance)  # this machine is in no program
             thing = place.place(*instance.traits)
         return (self.lint.at(thing, instance.message, instance.hint),)
 

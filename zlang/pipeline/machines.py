@@ -98,7 +98,7 @@ def visit(header: Header, reached_hosts: Mapping[str, Reach], *, is_strict: bool
 
     run = f"visit-{os.urandom(4).hex()}"
     local = LocalExecutor(run, Path.cwd())
-    reached = [replace(reach, wait=0) for reach in reached_hosts.values()]  # a machine lost now is not waited for
+    reached = [replace(reach, wait=0) for reach in reached_hosts.values()]  # do not wait for a machine that is lost now
     with Machines(reached, run, Path.cwd(), local) as machines:
         problems = machines.connect()
         visits = machines.look(header.machines, hosts.probes())

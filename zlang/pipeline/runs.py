@@ -415,7 +415,7 @@ def clean(folder: Folder) -> Cleaned:
     )
     gone: set[str] = set()
     is_here = not folder.read_plan().header.machines
-    for setup in names.values() if is_here else ():  # before that, nothing is known of other machines
+    for setup in names.values() if is_here else ():  # of other machines, nothing is known yet
         made = folder.made(remaining[setup.signature]) if setup.signature in remaining else None
         if not gone.isdisjoint(setup.beneath) or (made and not os.path.lexists(made[0])):
             gone.add(setup.key)

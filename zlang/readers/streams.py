@@ -54,7 +54,7 @@ _LEAST_CUT = 0.1
 _LEAST_COVERED = 0.5
 """The share of a stream's time that the window has to be, however its figures are cut."""
 _LEAST_PHASE = 0.5
-"""Seconds of a phase that has figures: those of less would be of a few lines of a log."""
+"""The shortest phase with figures, in seconds: a shorter one has only a few lines in a log."""
 
 
 class _Happened(NamedTuple):

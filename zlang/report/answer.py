@@ -118,7 +118,7 @@ def outcome(judged: judging.Judged) -> str:
 
 
 def _of_searches(texts: Sequence[str]) -> Iterator[str]:
-    """Put what was searched in front of the first answer to it."""
+    """Join the text of each `find` to the first sentence of its answer."""
     search = ""
     for text in texts:
         if text.startswith("find "):

@@ -42,7 +42,7 @@ def stored_clauses(trials: Trials, clause: str, kind: type[T]) -> list[T]:
 
 def stored_expectations(trials: Trials) -> list[ExpectedRatio | Expectation]:
     """The expectations of the run's experiment, as written."""
-    kind: Any = AnyExpectation  # a union is not a class, so it cannot be passed as a kind
+    kind: Any = AnyExpectation  # mypy accepts classes here, but not unions of them
     return stored_clauses(trials, "expect", kind)
 
 

@@ -167,7 +167,7 @@ def _judged(trials: Trials, expectation: Expectation) -> Judged:
 
 
 def _places_without_value(trials: Trials, expectation: Expectation) -> list[tuple[Sequence[Cell], bool]]:
-    """The levels of trials, each with whether no trial there can have the metric, such as reads of a pure writer."""
+    """Combinations of levels; each is true if no trial of it can have the metric, as writers have no reads."""
     terms = list(aggregates(expectation.term))
     exact = [name for term in terms for part in term.terms for name in metrics_of(part)]
     distributions = [distribution_of(term) for term in terms if term.op == "percentile"]

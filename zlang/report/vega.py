@@ -45,9 +45,9 @@ _LEGEND, _LEGEND_OF_PHONE = 420, 300
 _SYMBOL, _LETTER = 30, 6.5
 """The width of a symbol of a legend with its margin, and of a letter."""
 _AXIS = 55
-"""The letters below a picture that is half as wide as a page."""
+"""The number of letters that fit below a picture of half the width of a page."""
 _SHORT = 6
-"""The letters below each bar for which there is always room."""
+"""The number of letters that always fit below a bar."""
 _APART = {"scale": {"color": "independent", "shape": "independent"}}
 """Independent scales for plots that are stacked."""
 _FEWEST_DECADES = 2

@@ -93,7 +93,7 @@ class SetupRunner:
     def _alter(self, change: Alter) -> Doing[Failure | None]:
         was, setup = change.was, change.setup
         altered = self.resources.state.after(change)
-        self.resources.invalidate((setup.key,))  # in neither state: if this fails, it is made again
+        self.resources.invalidate((setup.key,))  # until it has changed: a failure leaves it unusable
         out = self.directories.make_for_setup(was)
         for step in change.steps:
             failure = yield from self.steps.attempt(step, out)

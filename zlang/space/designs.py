@@ -45,7 +45,7 @@ class Plots(Record):
 def full(space: Space, hard_to_change: Iterable[str]) -> Plots:
     """Return all points; the factors of `hard_to_change` are constant within a whole plot.
 
-    If other factors depend on them and the combinations are too many to examine, each is a plot of its own.
+    If other factors depend on these, and there are too many combinations to group, each combination is a whole plot.
     """
     hard_to_change = frozenset(hard_to_change)
     plots, points = space.split(hard_to_change)

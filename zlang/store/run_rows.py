@@ -146,7 +146,7 @@ class RunRows:
         if isinstance(output, Packed):
             yield from logs.of_attempt(at, output.files)
             return
-        with suppress(OSError):  # it was removed, as the verdict says
+        with suppress(OSError):  # the files were removed; the verdict says so
             yield from logs.of_attempt(at, [path.name for path in at.iterdir()])
 
     def _trial(self, trial: Trial, verdicts: Iterator[tuple[Judgement | None, str, StagedLines]]) -> bool:

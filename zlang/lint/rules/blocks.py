@@ -59,7 +59,7 @@ def block_below_record(trial: TrialView) -> TrialFinding | None:
     """
     run, keeping = trial.run, trial.having("record")
     if keeping is None or not (run.is_("random") or run.is_("modifies")) or keeping.is_not("keeps_data"):
-        return None  # records that are not cached are ZL022's
+        return None  # ZL022 reports records that are not cached
     block, record = run.number("block"), keeping.number("record")
     if block is None or record is None or block >= record:
         return None

@@ -82,7 +82,7 @@ def working_set_in_cache(trial: TrialView) -> TrialFinding | None:
 def _rate_prevents_rereads(run: Thing) -> bool:
     """Whether its time is over before any block can be read twice."""
     most = None
-    with suppress(ProgramError):  # of a rate that changes
+    with suppress(ProgramError):  # a rate that changes has no single value
         most = run.number("max_transfer")
     distance = run.number("reuse_distance")
     return (run.is_("splits_target") or run.number("workers") == 1) and bool(most and distance and most <= distance)

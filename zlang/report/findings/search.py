@@ -21,7 +21,7 @@ from zlang.store.staging import Row
 from zlang.store.store import literal, quoted
 
 _OF_THE_BUSIEST = ("processor", "pressure")
-"""The meanings of what adds up over no streams, nor machines."""
+"""Meanings of metrics that have no sum over streams or machines: of several values, the largest counts."""
 _Key = tuple[object, object, object]
 """Run, trial, replicate."""
 

@@ -74,7 +74,7 @@ def value_is_far(results: Results) -> Iterator[str]:
     apart: list[tuple[Row, float]] = []
     for rows in _points(results.design).values():
         middle = statistics.median(row.log for row in rows)
-        # The trial in the middle is not apart from itself, and would make the spread of three look small.
+        # The median is at distance 0 from itself, which would make the spread of three trials look small.
         apart += [(row, row.log - middle) for row in rows if row.log != middle]
     if len(apart) < _ENOUGH:
         return
