@@ -158,6 +158,8 @@ CASES = [
     case("kinds-property-unknown", "", "kinds", "ext4.blocksiz", code=1),
     case("kinds-property-alone", "", "kinds", "blocksize", code=1),
     case("explain-metric", "", "explain", "read_clat_p99"),
+    case("explain-column", "", "explain", "whole_plot"),
+    case("explain-column-of-factor", "", "explain", "mine_cache"),
     case("explain-metric-of-wrapper", "", "explain", "task_clock"),
     case("explain-distribution", "", "explain", "sync_lat"),
     case("kinds-json", "", "kinds", "vmstat", "--json"),

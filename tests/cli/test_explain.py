@@ -141,7 +141,7 @@ def test_findings_about_results_have_a_page(word: str, capsys: CaptureFixture[st
 def test_an_unknown_code_has_a_suggestion(word: str, hint: str, capsys: CaptureFixture[str]) -> None:
     assert guarded(["explain", word]) == 1
     error = capsys.readouterr().err
-    assert error.startswith(f"error: `{word}` is not a code, a rule, a metric or a kind\n  = help: {hint}")
+    assert error.startswith(f"error: `{word}` is not a code, a rule, a metric, a kind or a column\n  = help: {hint}")
 
 
 @pytest.mark.parametrize("word", ["ext4", "ext4.atime"])

@@ -266,7 +266,9 @@ def test_names_that_collide(make_run: MakeRun, runs: Path, db: Path) -> None:
     assert answer.rows[0][:10] == tuple(range(10))
     assert ask(db, "select read_iops, measured_valid, value from trials") == [(7.0, 8.0, 9.0)]
     assert ask(db, "select metric, value from metrics") == [("read_iops", 7.0), ("measured_valid", 8.0), ("value", 9.0)]
-    assert ask(db, "select path from \"columns\" where name = 'a_run'") == [("a.run",)]
+    meaning = "the factor `run`; the column `run` is another one (name of the run)"
+    described = "select path, description from \"columns\" where name = 'a_run'"
+    assert ask(db, described) == [("a.run", meaning)]
 
 
 @pytest.mark.parametrize(

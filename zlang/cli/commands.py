@@ -89,13 +89,13 @@ def explain(
         str | None,
         typer.Argument(
             metavar="[CODE]",
-            help="a code such as E203, a rule, a metric, a kind or KIND.PROPERTY; default: list all codes",
+            help="a code such as E203, a rule, a metric, a column, a kind or KIND.PROPERTY; default: list all codes",
             show_default=False,
             autocompletion=complete_code,
         ),
     ] = None,
 ) -> int:
-    """Explain an error, a warning, a metric, a kind or a property.
+    """Explain an error, a warning, a metric, a column or a kind.
 
     The page of an error or a warning has a wrong and a corrected program.
     """

@@ -28,7 +28,7 @@ from zlang.diagnostics import Code, Diagnostic, Lint, ProgramError
 from zlang.errors import RunError
 from zlang.lint.rules import EXCLUDED, RULES
 from zlang.lint.rules.excluded import Excluded
-from zlang.metrics import Metric, in_trials, statistics_of
+from zlang.metrics import ELAPSED, Metric, in_trials, statistics_of
 from zlang.pipeline import describing, plans, programs
 from zlang.record import Record
 from zlang.report import findings as findings_after
@@ -110,9 +110,15 @@ def explain(word: str | None) -> int:
     named = {item.name: item.id for item in (*every(), *after_a_run()) if not isinstance(item, Code)}
     wanted = named.get(word.strip(), word.strip().upper())
     if wanted not in titles:
+        column = _shown_column(word)
+        if column:
+            print(column)
+            return 0
         names = [*named, *_metrics(), *library.load().names()]
         hint = describing.where(word) or _hint_for(wanted, titles) or did_you_mean_part(word, names)
-        raise RunError(f"`{word}` is not a code, a rule, a metric or a kind", hint or "`zlang explain` lists the codes")
+        raise RunError(
+            f"`{word}` is not a code, a rule, a metric, a kind or a column", hint or "`zlang explain` lists the codes"
+        )
     colour = render.is_coloured(sys.stdout)
     of_results = next((lint for lint in after_a_run() if lint.id == wanted), None)
     if of_results is not None:
@@ -121,6 +127,19 @@ def explain(word: str | None) -> int:
         print("\n".join(_rendered_page(page(next(code for code in every() if code.id == wanted)), colour=colour)))
     print(f"\npage of the documentation: {documentation.address(address(wanted))}")
     return 0
+
+
+def _shown_column(word: str) -> str:
+    """Describe a column that every trial has, or that of a factor with the same name; empty for any other word."""
+    from zlang.store.columns import TRIAL_COLUMNS
+
+    meanings = {column: meaning for column, *_, meaning in TRIAL_COLUMNS}
+    if word in meanings:
+        return f"{word}: a column of `trials`: {meanings[word]}"
+    factor = next((column for column in meanings.keys() - {ELAPSED.name} if word.endswith(f"_{column}")), "")
+    owner = word.removesuffix(f"_{factor}")
+    other = f"the column `{factor}` is another one ({meanings[factor]})" if factor else ""
+    return f"{word}: a column of `trials` for the factor `{factor}` of `{owner}`; {other}" if factor and owner else ""
 
 
 def address(code: str) -> str:

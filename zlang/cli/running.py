@@ -360,6 +360,9 @@ def _answer(folder: Folder, db: Path, failures: int, *, is_whole: bool = True) -
     print("\ntry next:")
     if closing.summary.valid:
         print(f"  {result_notes.example_query(closing.summary)}{_db_option(db)}")
+        for column in closing.summary.columns:
+            if column.meaning:
+                print(f"    `{column.name}` is {column.meaning}")
     print(f"  zlang status {words.shell(words.named(folder.path))}")
     if not closing.summary.valid:
         print(f"  {_resume_line(folder, db)} --failed")

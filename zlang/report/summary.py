@@ -32,11 +32,15 @@ _OBSERVATION = "observation"
 
 @frozen
 class TableColumn:
-    """A column of the summary: its `type` is a factor's type, "count" for n, or "estimate" for a metric."""
+    """A column of the summary: its `type` is a factor's type, "count" for n, or "estimate" for a metric.
+
+    `meaning` says what a factor is whose column has a longer name.
+    """
 
     name: str
     type: str
     unit: str
+    meaning: str = ""
 
 
 @frozen
@@ -87,10 +91,10 @@ def summarise(db: Path, experiment: str | None = None, rows: str | None = None, 
     """
     name, schema = _experiment(db, experiment)
     catalogue = run_query(
-        db, 'SELECT name, role, type, unit FROM "columns" WHERE experiment = ? ORDER BY position', [name]
+        db, 'SELECT name, role, type, unit, description FROM "columns" WHERE experiment = ? ORDER BY position', [name]
     ).rows
-    factors = [TableColumn(str(n), str(type_), str(unit)) for n, role, type_, unit in catalogue if role == "factor"]
-    declared_metrics = {str(n): str(unit) for n, role, _, unit in catalogue if role == "metric"}
+    factors = [TableColumn(str(n), *map(str, described)) for n, role, *described in catalogue if role == "factor"]
+    declared_metrics = {str(n): str(unit) for n, role, _, unit, _ in catalogue if role == "metric"}
     declared_metrics[ELAPSED.name] = ELAPSED.unit
     table = rows or ("main.all_trials" if experiment is None else f"{quoted(schema)}.all_trials")
     if factors:

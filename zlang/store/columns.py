@@ -49,20 +49,20 @@ class Column:
 
 # The columns that every trial has: name, SQL type, unit and meaning.
 TRIAL_COLUMNS: tuple[tuple[str, str, str, str], ...] = (
-    ("run", "VARCHAR", "", "the run's name"),
-    ("trial", "VARCHAR", "", "identity of the point: the hash of everything that determines it"),
-    ("replicate", "BIGINT", "", "which repetition of the point"),
-    ("number", "BIGINT", "", "place in the plan"),
-    ("position", "BIGINT", "", "place in the order in which trials were carried out"),
-    ("host", "VARCHAR", "", "the machine that carried it out, where the program names it"),
-    ("block", "BIGINT", "", "block of the design"),
-    ("whole_plot", "BIGINT", "", "trials in a row with the same levels of what is hard to change"),
-    ("cache", "VARCHAR", "", "protocol by which the caches were treated"),
-    ("cache_state", "VARCHAR", "", "state of the cache that was found"),
-    ("cache_evidence", "VARCHAR", "", "how the state of the cache is known"),
-    ("outside", "BOOLEAN", "", "whether its results were imported from outside"),
-    ("valid", "BOOLEAN", "", "whether it is a measurement that counts"),
-    ("why_not", "VARCHAR", "", "why it does not count"),
+    ("run", "VARCHAR", "", "name of the run"),
+    ("trial", "VARCHAR", "", "identity of the point: a hash of everything that the trial carries out"),
+    ("replicate", "BIGINT", "", "number of the replicate of its point"),
+    ("number", "BIGINT", "", "number of the trial in the plan"),
+    ("position", "BIGINT", "", "position in the order in which trials were carried out"),
+    ("host", "VARCHAR", "", "machine that carried out the trial, if the program names one"),
+    ("block", "BIGINT", "", "number of its block, a round that measures each point once"),
+    ("whole_plot", "BIGINT", "", "number of its whole plot, trials with the same levels of all hard-to-change factors"),
+    ("cache", "VARCHAR", "", "cache protocol of the trial"),
+    ("cache_state", "VARCHAR", "", "state of the caches that was verified"),
+    ("cache_evidence", "VARCHAR", "", "evidence for the state of the caches"),
+    ("outside", "BOOLEAN", "", "whether its results were measured without zlang, and imported"),
+    ("valid", "BOOLEAN", "", "whether the trial counts"),
+    ("why_not", "VARCHAR", "", "why the trial does not count"),
     ("started", "TIMESTAMP", "UTC", "when the trial began"),
     ("elapsed", "DOUBLE", "s", "how long the measurement took"),
 )
@@ -162,9 +162,11 @@ class Columns:
         )
 
     def _factor(self, taken: set[str], column: _Open) -> Column:
-        path = metrics.column(column.path)
-        name = _unused_name(taken, metrics.column(column.name), path, f"factor_{path}")
+        path, plain = metrics.column(column.path), metrics.column(column.name)
+        name = _unused_name(taken, plain, path, f"factor_{path}")
         unit = SCALARS[column.type].unit if column.type in SCALARS else ""
+        meaning = next((f" ({text})" for trial_column, *_, text in TRIAL_COLUMNS if trial_column == plain), "")
+        other_name = f"the factor `{column.name}`; the column `{plain}` is another one{meaning}"
         return Column(
             name=name,
             role=Role.FACTOR,
@@ -172,7 +174,7 @@ class Columns:
             sql=column.final,
             type=column.type,
             unit=unit,
-            description="",
+            description="" if name == plain else other_name,
             path=column.path,
         )
 
