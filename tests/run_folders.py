@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,6 +34,7 @@ class RunBuilder:
     factors: tuple[Factor, ...] = FACTORS
     began: float = 1_790_000_000.0
     facts: Mapping[str, str] = field(default_factory=dict)
+    machines: Sequence[str] = ()
     setups: tuple[Setup, ...] = ()
     clauses: tuple[Clause | Search | Until, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -131,7 +132,7 @@ class RunBuilder:
         header = Header(
             experiment=self.experiment, title=self.title, plan="0" * 16, seed=1,
             points=len({i for i, _ in self.trials}), repeat=2, trials=len(self.trials), factors=self.factors,
-            sources=self.sources, facts=facts,
+            sources=self.sources, facts=facts, machines={name: {} for name in self.machines},
             tools={"fio": "3.33"}, findings=self.findings, metrics=self.metrics, settings=self.settings,
             expectations=tuple(clause for clause in self.clauses if isinstance(clause, Expectation)),
             tables=tuple(clause for clause in self.clauses if isinstance(clause, Table)),

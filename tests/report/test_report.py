@@ -110,6 +110,24 @@ def test_a_report_has_question_results_and_commands(tmp_path: Path) -> None:
     assert "[measure.out](<runs/r/trials/p1/1/a1/measure.out>)" in text
 
 
+def test_machines_that_are_alike_share_a_sentence(tmp_path: Path) -> None:
+    cpu = "processor\t: 0\nmodel name\t: Fast\n"
+    facts = {f"{name}.cpu": cpu * count for name, count in {"c1": 2, "c2": 2, "server": 8}.items()}
+    run = RunBuilder(
+        tmp_path / "runs" / "r",
+        facts={**facts, "c1.fio": "fio-3.33", "c2.fio": "fio-3.33"},
+        machines=("c1", "c2", "server"),
+    )
+    run.measured("p", 1, {}, printed({"read_iops": 100.0}))
+    run.done()
+    db, runs = ingested(tmp_path)
+    (target,) = reports.write_report(db, None, runs, "markdown", tmp_path / "report.md")
+    text = target.read_text("utf-8").replace("\\", "")
+    assert "Measured on c1, c2: 2 × Fast, fio-3.33, zlang" in text
+    assert "Measured on server: 8 × Fast, zlang" in text
+    assert text.count("Measured on") == 2
+
+
 def test_the_answer_has_each_level_that_differs(tmp_path: Path) -> None:
     run = RunBuilder(tmp_path / "runs" / "r", factors=(factor("bs", "size"),))
     for position, (size, ratio) in enumerate([(4096, 1.0), (8192, 2.0), (16384, 0.25), (32768, 1.0)] * 3):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -72,9 +72,10 @@ def method(trials: Trials, recorded: RecordedRun | None) -> Iterator[Block]:
             f"{header.counts}{hosts}, order `{header.order}` with seed {header.seed}. Plan `{header.plan}`."
         )
     facts = blocks.query_runs(trials, "run, name, trim(value, chr(10)) FROM facts WHERE", "ORDER BY ALL")
-    yield from map(Paragraph, _machines([(str(run), str(name), str(value)) for run, name, value in facts]))
+    names = {*recorded.plan.header.hosts, *recorded.plan.header.machines} if recorded else set[str]()
     # The facts about a tool say where to get it.
     own = [fact for fact in facts if not str(fact[1]).startswith("tool ")]
+    yield from map(Paragraph, _machines([(str(run), str(name), str(value)) for run, name, value in own], names))
     short = [fact for fact in own if len(str(fact[2])) <= _LONG and "\n" not in str(fact[2])]
     if short:
         start = 0 if trials.others else 1
@@ -101,32 +102,39 @@ _OF_MACHINES = {"cpu", "disks", "kernel", "memory", "mounts", "os", "user"}
 """Facts that are not the version of a tool."""
 
 
-def _is_version(name: str, text: str) -> bool:
-    return not name.startswith("tool ") and "\n" not in text and len(text) <= _LONG
-
-
-def _machines(facts: Sequence[tuple[str, str, str]]) -> Iterator[str]:
-    """Describe each machine in a sentence."""
-    machines: dict[str, dict[str, str]] = {}
+def _machines(facts: Sequence[tuple[str, str, str]], hosts: Container[str]) -> Iterator[str]:
+    """Describe each machine in a sentence, or those that are alike; the facts of one of several begin with its name."""
+    machines: dict[tuple[str, str], dict[str, str]] = {}
     for run, name, value in facts:
-        machines.setdefault(run, {})[name] = value
-    for existing in machines.values():
-        models = re.findall(r"(?m)^model name\s*:\s*(.+)$", existing.get("cpu", ""))
-        memory = re.search(r"(?m)^MemTotal:\s*(\d+) kB", existing.get("memory", ""))
-        system = re.search(r'(?m)^PRETTY_NAME="?([^"\n]+)', existing.get("os", ""))
-        parts = [
-            *([f"{len(models)} × {models[0]}"] if models else []),
-            *([f"{int(memory[1]) / (1 << 20):.3g} GiB of memory"] if memory else []),
-            *([system[1]] if system else []),
-            *([" ".join(existing["kernel"].split()[:2])] if "kernel" in existing else []),
-            *(
-                " ".join(text.split())
-                for name, text in sorted(existing.items())
-                if name not in _OF_MACHINES and _is_version(name, text)
-            ),
-            *([f"zlang {__version__}"]),
-        ]
-        yield visible(f"Measured on {', '.join(parts)}.")
+        host, dot, own = name.partition(".")
+        is_of_host = bool(dot) and host in hosts
+        machines.setdefault((run, host if is_of_host else ""), {})[own if is_of_host else name] = value
+    alike: dict[str, dict[str, None]] = {}
+    for (_, host), existing in machines.items():
+        alike.setdefault(_description(existing), {})[host] = None
+    for text, names in alike.items():
+        named = ", ".join(filter(None, names))
+        yield visible(f"Measured on {named}{': ' if named else ''}{text}.")
+
+
+def _description(facts: Mapping[str, str]) -> str:
+    """The processors, memory, system and versions of a machine."""
+    models = re.findall(r"(?m)^model name\s*:\s*(.+)$", facts.get("cpu", ""))
+    memory = re.search(r"(?m)^MemTotal:\s*(\d+) kB", facts.get("memory", ""))
+    system = re.search(r'(?m)^PRETTY_NAME="?([^"\n]+)', facts.get("os", ""))
+    parts = (
+        *([f"{len(models)} × {models[0]}"] if models else []),
+        *([f"{int(memory[1]) / (1 << 20):.3g} GiB of memory"] if memory else []),
+        *([system[1]] if system else []),
+        *([" ".join(facts["kernel"].split()[:2])] if "kernel" in facts else []),
+        *(
+            " ".join(text.split())
+            for name, text in sorted(facts.items())
+            if name not in _OF_MACHINES and "\n" not in text and len(text) <= _LONG
+        ),
+        f"zlang {__version__}",
+    )
+    return ", ".join(parts)
 
 
 def reproduction(recorded: RecordedRun | None) -> Iterator[Block]:
