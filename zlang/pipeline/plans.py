@@ -274,7 +274,8 @@ def require_one_host(planned: Planned, hint: str = "") -> None:
         everywhere = "add `on HOST` to everything, with `host HOST` declared"
         raise RunError(f"some trials are on {', '.join(named)}, and others on no host", everywhere)
     message = f"the trials are on {len(named)} hosts: {', '.join(named)}"
-    reach = f"state how to reach each of them, in zlang.toml or with --reach {named[0]}=USER@HOST"
+    entry = f'write [hosts.{named[0]}] in zlang.toml and, below it, ssh = "USER@HOST"'
+    reach = f"{entry}, or add --reach {named[0]}=USER@HOST; and so on for each"
     raise RunError(message, hint or f"{reach}; or say which one this machine is: --host {named[0]}")
 
 
