@@ -302,6 +302,29 @@ def test_the_busiest_of_several_machines_limits_the_load(make_run: MakeRun, runs
     assert sentence.startswith("tasks waited for a processor for 65 % of the time, in 1 of 6 trials")
 
 
+@pytest.mark.usefixtures("judged_by_print")
+def test_workers_that_take_all_processors_of_a_machine_limit_the_load(make_run: MakeRun, runs: Path, db: Path) -> None:
+    """Four workers take 48 % of a processor each: all of a machine with two processors, half of one with four."""
+    measure(make_run, "one", [(bs, 1) for bs in SIZES], clean)
+    results.ingest(runs, db)
+    with duckdb.connect(str(db)) as store:
+        for machine, count in {"c1": 2, "c2": 4}.items():
+            lines = "".join(f"processor\t: {number}\nmodel name\t: of two processors\n" for number in range(count))
+            store.execute("INSERT INTO facts VALUES ('one', 'one', ?, ?)", [f"{machine}.cpu", lines])
+            store.execute(
+                "INSERT INTO stream_metrics BY NAME SELECT run, trial, replicate, valid, ? AS stream, ? AS host, "
+                "unnest(['usr_cpu', 'sys_cpu']) AS metric, unnest([18, 30]) AS value FROM all_trials WHERE bs = ?",
+                [f"reads.{machine}", machine, 4096 if machine == "c1" else 8192],
+            )
+    trials = known_runs.trials_of(db, "one")
+    (sentence,) = [
+        finding.message for finding in search.find_in_run(trials, design.read(trials)) if finding.lint.id == "ZL044"
+    ]
+    assert sentence.startswith(
+        "the load used 96 % of all processors of a machine, in 1 of 2 trials, where `bs` is 4KiB"
+    )
+
+
 @pytest.mark.parametrize(("levels", "repeat"), [((2, 2), 2), ((3, 1), 2), ((4, 2), 2), ((2, 4), 1), ((5, 1), 3)])
 def test_a_random_order_rarely_confounds_a_factor(levels: tuple[int, int], repeat: int) -> None:
     """Every order of trials is equally likely, with the replicates of a point in any order."""

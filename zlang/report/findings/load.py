@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from zlang.check.types import NANOSECONDS, parts_of
 from zlang.report import wording
-from zlang.report.findings.rule import OF_TIME, MeasuredTrial, ResultRules, Results, in_trials
+from zlang.report.findings.rule import OF_MACHINE, OF_TIME, MeasuredTrial, ResultRules, Results, in_trials
 
 RULES = ResultRules()
 _NS = parts_of(NANOSECONDS)
@@ -151,10 +151,11 @@ def _tail_latencies(trial: MeasuredTrial) -> tuple[float, float, str] | None:
 def generator_is_the_limit(results: Results) -> Iterator[str]:
     """The load generator was the bottleneck.
 
-    A worker that computes for nine tenths of its time cannot submit more operations. A machine on which something
-    waits for a processor half of the time has no processor time left. The result is then the speed of the generator,
-    and a faster device would not change it. A published study mistook the CPU cost of reading unwritten blocks for
-    the speed of a file system. Use more workers or more machines to see whether the target can do more.
+    A worker that computes for nine tenths of its time cannot submit more operations. Neither can many workers that
+    together take nine tenths of all processors of their machine. A machine on which something waits for a processor
+    half of the time has no processor time left. The result is then the speed of the generator, and a faster device
+    would not change it. A published study mistook the CPU cost of reading unwritten blocks for the speed of a file
+    system. Use more workers or more machines to see whether the target can do more.
 
     If several machines generate the load, the rule is about the busiest of them.
 
@@ -171,6 +172,9 @@ def generator_is_the_limit(results: Results) -> Iterator[str]:
     if busy := _worst(results, "processor", _BUSY):
         share, text = busy
         yield f"each worker of the load used {share:.0f} % of a processor, {text}: the generator is the bottleneck"
+    elif busy := _worst(results, f"processor{OF_MACHINE}", _BUSY):
+        share, text = busy
+        yield f"the load used {share:.0f} % of all processors of a machine, {text}: the generator is the bottleneck"
     elif pressed := _worst(results, "pressure", _PRESSED):
         share, text = pressed
         yield f"tasks waited for a processor for {share:.0f} % of the time, {text}"

@@ -21,6 +21,8 @@ _FEW_LEVELS = 3
 
 OF_TIME = "_of_time"
 """The suffix that turns the meaning of a percentile of operations into one of time."""
+OF_MACHINE = "_of_machine"
+"""The suffix that turns the meaning of a share of one processor into that of a share of all processors of a machine."""
 
 
 @frozen

@@ -12,7 +12,7 @@ from zlang.diagnostics import Lint, Severity
 from zlang.report import design, findings, known_runs, wording
 from zlang.report.clauses import stored_clauses
 from zlang.report.design import Design
-from zlang.report.findings.rule import OF_TIME, MeasuredTrial, ResultFinding, Results
+from zlang.report.findings.rule import OF_MACHINE, OF_TIME, MeasuredTrial, ResultFinding, Results
 from zlang.report.formulas import Trials
 from zlang.report.summary import cells
 from zlang.store.query import held, run_query
@@ -22,6 +22,8 @@ from zlang.store.store import literal, quoted
 
 _OF_THE_BUSIEST = ("processor", "pressure")
 """Meanings of metrics that have no sum over streams or machines: of several values, the largest counts."""
+_PROCESSORS = "len(regexp_extract_all(value, '(?m)^processor\\s*:'))"
+"""SQL: how many processors the fact `cpu` lists, as Linux prints it."""
 _Key = tuple[object, object, object]
 """Run, trial, replicate."""
 
@@ -98,6 +100,7 @@ def _measured(trials: Trials, read: Design) -> Iterator[MeasuredTrial]:
     tails = _tail_by_trial(trials)
     metrics = _meanings(trials)
     busiest = _busiest_streams(trials, metrics)
+    loaded = _busiest_machines(trials, metrics)
     columns = [quoted(column) for column in (*(name for name, _ in metrics), *(item.name for item in read.factors))]
     rows = run_query(
         trials.db,
@@ -120,6 +123,7 @@ def _measured(trials: Trials, read: Design) -> Iterator[MeasuredTrial]:
             }
         measured.update(tails[run, trial, replicate])
         measured.update(busiest[run, trial, replicate])
+        measured.update(loaded[run, trial, replicate])
         place = position if isinstance(position, int) else 0
         yield MeasuredTrial(
             run=str(run),
@@ -176,6 +180,27 @@ def _busiest_streams(trials: Trials, metrics: Sequence[tuple[str, str]]) -> Mapp
         ).rows
         for run, trial, replicate, share in rows:
             result[run, trial, replicate][meaning] = float(str(share))
+    return result
+
+
+def _busiest_machines(trials: Trials, metrics: Sequence[tuple[str, str]]) -> Mapping[_Key, Mapping[str, float]]:
+    """For each trial, the share of all processors of a machine that its load took: that of the busiest machine."""
+    result: dict[_Key, dict[str, float]] = defaultdict(dict)
+    names = ", ".join(literal(name) for name, means in metrics if means == "processor")
+    if names:
+        rows = run_query(
+            trials.db,
+            f"WITH cores AS (SELECT run, name, {_PROCESSORS} AS cores FROM facts WHERE name = 'cpu' "
+            "OR ends_with(name, '.cpu')), load AS (SELECT m.run, m.trial, m.replicate, "
+            "coalesce(m.host, t.host) AS host, sum(m.value) AS share FROM metrics m "
+            f"JOIN {trials.rows} t USING (run, trial, replicate) WHERE m.metric IN ({names}) GROUP BY ALL) "
+            "SELECT load.run, load.trial, load.replicate, max(share * workers.value / cores) FROM load "
+            "JOIN traits workers ON workers.run = load.run AND workers.trial = load.trial AND trait = 'workers' "
+            "JOIN cores ON cores.run = load.run AND cores.name IN ('cpu', load.host || '.cpu') "
+            "WHERE cores > 0 GROUP BY ALL",
+        ).rows
+        for run, trial, replicate, share in rows:
+            result[run, trial, replicate][f"processor{OF_MACHINE}"] = float(str(share))
     return result
 
 
