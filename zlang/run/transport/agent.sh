@@ -36,7 +36,7 @@ done
 export PATH
 umask 022
 read -r z_run z_dead z_bytes || exit 1
-z_base=$(head -c "$z_bytes"; echo .)
+z_base=$(dd bs="$z_bytes" count=1 iflag=fullblock 2>/dev/null; echo .)
 z_base=${z_base%.}
 z_folder=$z_base/$z_run
 z_held=''
@@ -79,7 +79,7 @@ z_sweep() {
   done
 }
 
-# Reads a text of so many bytes, or of so many lines: $z_text.
+# Reads a text of so many bytes, or of so many lines: $z_text. `head -c` of busybox would read more than it prints.
 z_take() { # SIZE
   case $1 in
     l*)
@@ -89,7 +89,7 @@ z_take() { # SIZE
       done
       z_text=$z_text$z_line
       ;;
-    *) z_text=$(head -c "$1") ;;
+    *) z_text=$(dd bs="$1" count=1 iflag=fullblock) ;;
   esac
   z_text=${z_text%.}
 }
@@ -276,7 +276,7 @@ z_watch() {
   z_sweep       # a line that came meanwhile may have started something
 }
 
-for z_tool in sed timeout find grep head sha256sum wc; do
+for z_tool in sed timeout find grep dd head sha256sum wc; do
   command -v "$z_tool" >/dev/null 2>&1 || refuse "it has no $z_tool"
 done
 z_reason=$(sh -c : 2>&1 | head -n 1)

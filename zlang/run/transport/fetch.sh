@@ -11,7 +11,7 @@ export LC_ALL CDPATH
 z_nl='
 '
 read -r z_bytes || exit 1
-z_folder=$(head -c "$z_bytes"; echo .)
+z_folder=$(dd bs="$z_bytes" count=1 iflag=fullblock 2>/dev/null; echo .)
 z_folder=${z_folder%.}
 z_of_nothing=e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
 z_files() { find . -xdev -type f ! -path '*\\*' ! -path "*$z_nl*" -exec "$@" {} +; }

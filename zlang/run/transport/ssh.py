@@ -102,7 +102,7 @@ def _loader(script: bytes, reach: Reach, token: str) -> str:
     """
     check = f'z_token={token}; read -r z_first; test "$z_first" = zlang || '
     check += f'{{ printf "\\nrefused {token} {_HAS_READ}\\n"; exit 1; }}'
-    return f"exec {_shell(reach)} -c '{check}; eval \"$(head -c {len(script)})\"'"
+    return f"exec {_shell(reach)} -c '{check}; eval \"$(dd bs={len(script)} count=1 iflag=fullblock 2>/dev/null)\"'"
 
 
 def _shell(reach: Reach) -> str:
@@ -567,7 +567,7 @@ def by_cost(ciphers: Iterable[bytes]) -> list[str]:
 def _sized(text: str) -> tuple[str, bytes]:
     """The size of a text and its bytes, as an agent reads them, with a full stop: no shell strips newlines before it.
 
-    A shell reads the lines of a short text without a process; byte by byte, so other texts are read by `head`.
+    A shell reads the lines of a short text without a process; byte by byte, so other texts are read by `dd`.
     """
     content = f"{text}.".encode("utf-8", "surrogateescape")
     if len(content) <= _SHORT and content.isascii():
