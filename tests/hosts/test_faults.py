@@ -236,6 +236,22 @@ def test_a_machine_that_cannot_be_used_is_refused_with_what_to_change(zlang: Zla
     assert "san2" not in refused
 
 
+def test_tools_of_busybox_are_enough(zlang: Zlang, bed: Bed) -> None:
+    """Its `head` reads more of a pipe than it prints, and its `date` knows only whole seconds."""
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    tools = "sh sed timeout find grep dd head wc sha256sum date"
+    bed.on("host1", f"for tool in {tools}; do ln -s /bin/busybox /usr/local/bin/$tool; done; touch /data/go")
+    bed.on("host2", "touch /data/go")
+    try:
+        visited = json.loads(zlang("doctor", zlang.program(SLOW), "--json").out)["machines"]
+        assert [machine["clock"]["error"] >= 0.5 for machine in visited] == [True, False]
+        zlang("run", "program.zexp", "--yes")
+    finally:
+        bed.on("host1", f"cd /usr/local/bin && rm {tools}; rm /data/go")
+        bed.on("host2", "rm /data/go")
+    assert zlang.rows("select host from trials order by all") == [{"host": "san1"}, {"host": "san2"}]
+
+
 def test_a_visit_logs_in_twice(zlang: Zlang, bed: Bed) -> None:
     """A login shell may take seconds."""
     (zlang.at / "zlang.toml").write_text(HOSTS)

@@ -124,6 +124,8 @@ class Machine:
         """Seconds by which its clock is ahead of ours, and the duration of the measurement."""
         self.took = 0.0
         """The seconds that its last step took, by its own clock; zero if unknown."""
+        self._coarse = 0.0
+        """The seconds between two values of its clock: 1 if its `date` knows only whole seconds."""
         self._since_boot = self._measured_at = 0.0
         """Its wall clock minus the time since its boot, which changes only if the clock is changed."""
         self._variables = variables
@@ -346,7 +348,8 @@ class Machine:
                 work = self._work.pop(number)
                 wall, up = _clocks(clocks)
                 moved = wall - up - self._since_boot
-                if wall and up and abs(moved) > _CLOCK_SLACK + _CLOCK_DRIFT * (up - self._measured_at):
+                slack = _CLOCK_SLACK + self._coarse + _CLOCK_DRIFT * (up - self._measured_at)
+                if wall and up and abs(moved) > slack:
                     self.offset, self._since_boot, self._measured_at = self.offset + moved, wall - up, up
                     self._moved[number] = moved
                 began, over = _clocks(clocks[2:])
@@ -497,8 +500,10 @@ class Machine:
             took = time.monotonic() - began
             wall, up = _clocks(words[1:])
             if words[:1] == [str(self._number)] and wall and took < self.round_trip:
-                self.offset, self.round_trip = wall - clock - took / 2, took
+                self._coarse = 0.0 if "." in words[1] else 1.0
+                self.offset, self.round_trip = wall + self._coarse / 2 - clock - took / 2, took
                 self._since_boot, self._measured_at = wall - up, up
+        self.round_trip += self._coarse
 
     # Files
 
