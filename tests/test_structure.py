@@ -39,7 +39,7 @@ OTHER_TOOLS = {
 """Tools that the library does not name as kinds, readers or commands that kinds require."""
 CORE = {kind for kind in library.load().names() if library.load().module_of(kind) == "core"}
 """Kinds that every program has without an import, as it has `let` and `experiment`."""
-POSIX = {"awk", "find", "mkdir", "readlink", "ssh", "timeout"}
+POSIX = {"awk", "dd", "find", "mkdir", "readlink", "ssh", "timeout"}
 """Commands of any system, with which zlang's own scripts work."""
 ORDINARY = {
     "check", "dataset", "discard", "disk", "export", "fill", "image", "loop", "md", "meminfo", "nice", "outside",
