@@ -81,6 +81,17 @@ def test_a_refilled_file_is_not_cold(zlang: Zlang) -> None:
     assert [is_refilled(why) for why in why_not(zlang, text, code=None)] == [True] * 3
 
 
+def test_loads_that_may_read_blocks_again_are_not_cold_if_nobody_read_them_from_devices(zlang: Zlang) -> None:
+    loads = (
+        'fio zipf { rw = randread  bs = 64KiB  random_distribution = "zipf:1.2" }\n'
+        "fio repeats { rw = randread  bs = 4KiB  norandommap = on  ioengine = psync | splice }\n"
+    )
+    text = REFILLED + LAYERS + loads + "experiment one { on = data  run = zipf | repeats  cache = refilled | cold }"
+    whys = why_not(zlang, text, code=None)
+    assert {why.partition(" devices, ")[2] for why in whys} == {"not at least 32,768", "not at least 2,097,152"}
+    assert zlang.rows("select cache, count(*) as n from trials group by all") == [{"cache": "cold", "n": 9}]
+
+
 def test_reads_of_a_wrapper_are_not_those_of_the_load(zlang: Zlang) -> None:
     load = "fio reads { rw = randread  bs = 16KiB  startdelay = 1s  under = none | before {} | meanwhile {} }\n"
     text = WRAPPERS + LAYERS + load + "experiment one { on = data  run = reads  cache = cold }"

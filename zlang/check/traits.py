@@ -37,7 +37,10 @@ TRAITS = {
     "reach": KnownTrait(SIZE, "how many bytes of the target it can touch"),
     "overrun": KnownTrait(SIZE, "how many bytes past the end of its target it goes; 0 if it stays within"),
     "reuse_distance": KnownTrait(
-        SIZE, "how many bytes each worker reads before it may read any of them again; 0 if unknown", is_planned=True
+        SIZE,
+        "how many bytes each worker reads before it may read any of them again; half of the bytes among which it draws,"
+        " if it `repeats_blocks`; 0 if unknown",
+        is_planned=True,
     ),
     "max_transfer": KnownTrait(SIZE, "how many bytes each worker can transfer at its rate; 0 if that is not limited"),
     "timed": KnownTrait(BOOL, "whether it runs until its time is over", is_planned=True),

@@ -85,7 +85,8 @@ def _rate_prevents_rereads(run: Thing) -> bool:
     with suppress(ProgramError):  # a rate that changes has no single value
         most = run.number("max_transfer")
     distance = run.number("reuse_distance")
-    return (run.is_("splits_target") or run.number("workers") == 1) and bool(most and distance and most <= distance)
+    reads_apart = run.is_("splits_target") or run.number("workers") == 1
+    return reads_apart and not run.is_("repeats_blocks") and bool(most and distance and most <= distance)
 
 
 @RULES.add("ZL002", "replicates-warm-the-cache", WARNING)
