@@ -344,7 +344,7 @@ def factor_confounded_with_host(results: Results) -> Iterator[str]:
 
     No machine measured all levels of a factor. A difference between its levels is then also a difference between
     machines: their disks, memory and kernels. Measure every level on every host: if the host is a factor itself,
-    cross the two.
+    cross the two. The factor whose levels are the hosts is not reported.
 
     ```csv found
     fs,host,read_iops
@@ -353,11 +353,11 @@ def factor_confounded_with_host(results: Results) -> Iterator[str]:
     ```
 
     ```csv
-    fs,host,read_iops
-    ext4,san1,2000 1990 2010
-    xfs,san1,1800 1805 1790
-    ext4,san2,1100 1120 1110
-    xfs,san2,1000 1005 990
+    box,fs,host,read_iops
+    san1,ext4,san1,2000 1990 2010
+    san1,xfs,san1,1800 1805 1790
+    san2,ext4,san2,1100 1120 1110
+    san2,xfs,san2,1000 1005 990
     ```
     """
     design = results.design
@@ -368,5 +368,6 @@ def factor_confounded_with_host(results: Results) -> Iterator[str]:
         for row in design.counting:
             if row.levels[i] is not None:
                 hosts[row.levels[i]].update(row.host.split("+"))  # several machines of a group, in one trial
-        if len(set(map(frozenset, hosts.values()))) > 1 and not set.intersection(*hosts.values()):
+        is_of_hosts = any(level in names for level, names in hosts.items())
+        if not is_of_hosts and len(set(map(frozenset, hosts.values()))) > 1 and not set.intersection(*hosts.values()):
             yield f"the levels of `{factor.name}` were measured on different hosts"
