@@ -253,13 +253,13 @@ def test_a_table_notes_rows_that_mix_trials_with_and_without_a_factor(
     ],
 )
 def test_rows_that_pool_different_levels_have_a_note(columns: str, lacks: bool, tmp_path: Path) -> None:
-    note = "not all rows have every level of `rwmixread`, so the rows also differ in these"
+    note = "the rows also differ in `rwmixread`, because not all rows have all levels"
     trials = answered(f"table {columns}", tmp_path)
     (table,) = answers.tables(trials)
     assert (note in table.note) == lacks
     if lacks:
         (plot,) = answers.new_plots(trials, columns.replace("by target, bs", "over bs by target"))
-        assert "; not all points have every level of `rwmixread`" in plot.note
+        assert "; the points also differ in `rwmixread`" in plot.note
 
 
 def test_a_clause_of_several_lines_is_shown_on_one(tmp_path: Path) -> None:

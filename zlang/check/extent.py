@@ -50,7 +50,9 @@ def replicates(
             return 1, once
         least, most = (int(_amount(end)) for end in (low, high))
         if most < least:
-            names.report(Code.EMPTY_RANGE.at(node.span, hint=f"it goes from {least} to {most}"))
+            names.report(
+                Code.EMPTY_RANGE.at(node.span, hint=f"write the smaller one first: it goes from {least} to {most}")
+            )
         return least, high
     if is_until or isinstance(node, tree.Range):
         hint = "write the least and the most replicates: `repeat = 3..20 until ci(METRIC) < 5%`"

@@ -263,13 +263,12 @@ def stored_unit(type_: str, unit: str) -> str:
 
 def _wrong_unit(node: tree.Word, type_: str) -> Diagnostic:
     scalar = types.SCALARS[type_]
-    try:
-        units.parse(f"1{node.text}")
-        hint = f"such as {', '.join(f'`{unit}`' for unit in scalar.ladder)}" if scalar.ladder else ""
-    except units.UnitError as error:
-        hint = str(error.hint)
-    if not scalar.unit:
-        hint = f"{scalar.phrase} has no unit: remove `in`"
+    names = ", ".join(f"`{unit}`" for unit in scalar.ladder or (scalar.unit,))
+    hint = (
+        f"write a unit of {scalar.phrase}, such as {names}"
+        if scalar.unit
+        else f"{scalar.phrase} has no unit: remove `in`"
+    )
     return Code.NOT_ALLOWED.at(node.span, name="in", value=f"`{node.text}` for {scalar.phrase}", hint=hint)
 
 

@@ -133,7 +133,7 @@ def _of(node: tree.Expr, phase: _Written | str, words: Vocabulary, report: Repor
                     if of_distribution
                     else did_you_mean(str(node), of_phase) or "only rates, and latencies until completion, are known"
                 )
-                expected = "a metric that is known of a phase"
+                expected = "a metric that phases have"
                 report(Code.WRONG_ARGUMENTS.at(node.span, name=PHASE, expected=expected, found=f"`{node}`", hint=hint))
                 return node
             return metric

@@ -96,8 +96,7 @@ def _levels_of_numbers(context: Context, node: tree.Range, ends: list[Expr]) -> 
         return _levels_of_powers(context, node, low, high, step)
     count = 0 if step.amount <= 0 else int((high.amount - low.amount) // step.amount) + 1
     if count < 1:
-        hint = f"it goes from {units.show(low)} to {units.show(high)} by {units.show(step)}"
-        context.report(Code.EMPTY_RANGE.at(node.span, hint=hint))
+        context.report(Code.EMPTY_RANGE.at(node.span, hint=_why_empty(low, high, units.show(step))))
         return None
     if count > LONGEST_RANGE:
         context.report(Code.RANGE_TOO_LONG.at(node.span, limit=f"{LONGEST_RANGE:,}", count=f"{count:,}"))
@@ -137,13 +136,21 @@ def _levels_of_texts(
     start, stop, made = between
     numbers = range(start, stop + 1, int(width.amount)) if width.amount >= 1 else range(0)
     if not numbers:
-        context.report(Code.EMPTY_RANGE.at(node.span, hint=f'it goes from "{first}" to "{last}"'))
+        context.report(
+            Code.EMPTY_RANGE.at(node.span, hint=f'write the smaller one first: it goes from "{first}" to "{last}"')
+        )
         return None
     if stop - start >= LONGEST_RANGE:
         count = f"{len(numbers):,}"
         context.report(Code.RANGE_TOO_LONG.at(node.span, limit=f"{LONGEST_RANGE:,}", count=count))
         return None
     return len(numbers), lambda i: made(numbers[i]), STRING
+
+
+def _why_empty(low: Quantity, high: Quantity, step: str) -> str:
+    if low.amount > high.amount:
+        return f"write the smaller value first: it goes from {units.show(low)} to {units.show(high)} by {step}"
+    return f"its values never grow: it begins at {units.show(low)} and goes by {step}"
 
 
 def _levels_of_powers(
@@ -160,8 +167,7 @@ def _levels_of_powers(
         context.report(Code.BAD_NUMBER.at(node.span, message=message))
         return None
     if not amounts:
-        hint = f"it goes from {units.show(low)} to {units.show(high)} by *{units.show(step)}"
-        context.report(Code.EMPTY_RANGE.at(node.span, hint=hint))
+        context.report(Code.EMPTY_RANGE.at(node.span, hint=_why_empty(low, high, f"*{units.show(step)}")))
         return None
     whole = all(a.denominator == 1 for a in amounts)
     type_ = types.of_quantity(low) if whole else types.of_dimension(low.dimension)

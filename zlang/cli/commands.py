@@ -314,9 +314,9 @@ def submit(
 ) -> int:
     """Submit the plan of a program to Slurm as a job array.
 
-    Each task runs one part of the plan. A part consists of whole plots. If tasks were killed or lost, type the same
-    command again: it submits the parts that are not finished. A program with several experiments becomes several
-    jobs, one after the other.
+    Each task runs one part of the plan: some whole plots, which are groups of trials that need the same resources. If
+    tasks were killed or lost, type the same command again: it submits the parts that are not finished. A program with
+    several experiments becomes several jobs, one after the other.
     """
     from zlang.cli import submitting
 
@@ -359,7 +359,7 @@ def resume(
     wipe: Wipe = None,
     *,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="confirm that the manual step for which the run waits is done")
+        bool, typer.Option("--yes", "-y", help="confirm that the manual step that the run waits for is done")
     ] = False,
     trust: Trust = False,
     reach: Reached = None,
@@ -734,8 +734,8 @@ def import_(
 ) -> int:
     """Turn a file of another tool into a program.
 
-    Instead of a file, it can also convert what this machine has to declarations: see the options. What a program
-    cannot express becomes a comment.
+    What a program cannot express becomes a comment. Instead of reading a file, the command can declare a pool, the
+    mounts or the hardware of this machine: see the options.
     """
     from zlang.cli import importing
 

@@ -70,7 +70,7 @@ def list_saved() -> int:
         ]
         for saved_query in results.saved_queries()
     ]
-    tables.draw(("query", "answers", "--param", "of"), rows, [False] * 4)
+    tables.draw(("query", "description", "--param", "from"), rows, [False] * 4)
     return 0
 
 

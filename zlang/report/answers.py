@@ -160,7 +160,7 @@ def _lacking_caveat(trials: Trials, measures: Sequence[Measure], by: Sequence[Fa
             lacking.append(f"`{name}`")
     if not lacking:
         return ""
-    return f"not all rows have every level of {' and '.join(lacking)}, so the rows also differ in these"
+    return f"the rows also differ in {' and '.join(lacking)}, because not all rows have all levels"
 
 
 def plots(trials: Trials) -> list[Drawn]:

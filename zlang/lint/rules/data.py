@@ -292,9 +292,9 @@ def device_compresses(trial: TrialView) -> TrialFinding | None:
 def compression_not_set(trial: TrialView) -> TrialFinding | None:
     """The default of `compression` differs between versions.
 
-    OpenZFS compresses by default since 2.2, and did not before. Its volumes have blocks of 16 KiB by default since
-    then, and had 8 KiB before. The "default" of two machines may therefore differ. zlang warns only if the data can
-    be compressed: a file of random bytes takes the same space either way.
+    OpenZFS 2.2 and later compresses by default; earlier versions do not. The default block size of a volume changed in
+    the same version, from 8 KiB to 16 KiB. So the defaults of two machines may differ. zlang warns only if the data
+    can be compressed: a file of random bytes takes the same space either way.
 
     ```zexp wrong
     import fio

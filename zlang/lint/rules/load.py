@@ -202,9 +202,9 @@ def over_capacity(trial: TrialView) -> TrialFinding | None:
 def beyond_the_target(trial: TrialView) -> TrialFinding | None:
     """The workload goes past the end of its target.
 
-    fio would have to make the file larger. zlang does not let it, because another file would be measured than the one
-    that was laid out, so each of these trials would fail. Where each job has a part of its own, the last one decides:
-    it begins at `offset + offset_increment * (numjobs - 1)`.
+    fio would have to make the file larger, and would then measure a different file from the one that was laid out.
+    zlang does not permit that, so each of these trials would fail. If each job has a part of its own, the part of the
+    last job decides: it begins at `offset + offset_increment * (numjobs - 1)`.
 
     ```zexp wrong
     import fio
@@ -511,7 +511,7 @@ def client_is_the_server(trial: TrialView) -> TrialFinding | None:
     """One of several clients is the server.
 
     The others reach the data over the network. This one does not, and its load generator takes processor time from
-    the server. The sum over all clients is then of two different loads.
+    the server. The sum over all clients then adds up two different loads.
 
     ```zexp wrong
     import fio

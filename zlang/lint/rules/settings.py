@@ -383,9 +383,9 @@ def stability_only_assumed(trial: TrialView) -> TrialFinding | None:
     """Synchronous writes, and what they cost.
 
     Each synchronous write waits for the log of the file system. A study of 2011 measured 1,086 IOPS over NFS, and
-    2,309 with a server that reported writes as stable before they were. With such a setting the semantics are
-    different, and a power failure loses data that were confirmed. If the log is on the same devices as the data, the
-    two compete, and the result shows that.
+    2,309 with a server that reported writes as stable before they were. On such a server, a power failure loses
+    data that were confirmed. If the log is on the same devices as the data, the two compete, and the result shows
+    that.
 
     ```zexp wrong
     import fio

@@ -412,8 +412,8 @@ def schedule_is_cut(trial: TrialView) -> TrialFinding | None:
 
     A schedule begins with the measurement, and repeats until the runtime is over. If the runtime is shorter than the
     schedule, its last parts never happen. If the schedule does not fit into the runtime a whole number of times, its
-    first parts happen more often than its last ones. Means and percentiles are then those of another load than the
-    schedule describes.
+    first parts happen more often than its last ones. Means and percentiles then describe a different load from the
+    one in the program.
 
     ```zexp wrong
     import fio
@@ -506,7 +506,7 @@ def ramp_is_ignored(trial: TrialView) -> TrialFinding | None:
 
     A load generator may start the clocks of the ramp and of the runtime at the same time. A load with a set rate whose
     ramp is longer than its runtime then measures at once: with `rate = 40MiB/s`, a ramp of 4 s and a runtime of 3 s, it
-    ended after 3 s. What the ramp was to leave out is in the figures.
+    ended after 3 s. The figures then include the operations that the ramp should exclude.
 
     ```zexp wrong
     import fio

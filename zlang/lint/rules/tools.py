@@ -255,8 +255,8 @@ def sync_is_not_in_the_latency(trial: TrialView) -> TrialFinding | None:
 
     fio measures an fsync or fdatasync as an operation of its own. `write_clat` and `write_lat` end when the write
     does. Through the page cache, that is a copy in memory, and the time of the device is not included. An application
-    that must not lose data also waits for the sync, which takes most of the time. Ask for `sync_lat` in
-    the same clause too, or instead. `expect median(write_clat_mean) + median(sync_lat_mean) < 20ms` asks for both.
+    that must not lose data also waits for the sync, which takes most of the time. So ask for `sync_lat`
+    in the same clause, such as `expect median(write_clat_mean) + median(sync_lat_mean) < 20ms`.
     With `sync = dsync` there is no separate sync: each write waits for the device, and `write_clat` includes that.
 
     ```zexp wrong

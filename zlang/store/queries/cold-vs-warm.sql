@@ -1,4 +1,4 @@
--- The same points under each cache protocol, and the state of the cache that was found
+-- Medians of a metric by cache protocol, and the state of the caches that was verified
 -- param metric
 select columns(getvariable('factors')), cache, cache_state, count(*) as n, median(value) as median
 from trials join metrics using (run, trial, replicate)

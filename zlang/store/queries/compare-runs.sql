@@ -1,4 +1,4 @@
--- A metric of the points that several runs have: its median in each run
+-- Median of a metric in each run, for points that several runs have
 -- param metric
 select trial, run, count(*) as n, median(value) as median
 from metrics

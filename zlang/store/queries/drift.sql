@@ -1,4 +1,4 @@
--- Does a metric drift with the order of the trials? The change from the first to the last, in %
+-- Drift of a metric from the first to the last trial, in %
 -- param metric
 with centred as (
     select position, ln(value) - avg(ln(value)) over (partition by trial) as residual

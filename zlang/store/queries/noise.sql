@@ -1,4 +1,4 @@
--- How much the replicates of each combination differ, the noisiest first
+-- Variation among the replicates of each combination, the largest first
 -- param metric
 select columns(getvariable('factors')), count(*) as n, 100 * stddev_samp(value) / avg(value) as "cv %"
 from trials join metrics using (run, trial, replicate)

@@ -1,4 +1,4 @@
--- Percentiles of latency of all replicates together, from the merged histograms
+-- Percentiles of latency over all replicates, from merged histograms
 -- param distribution
 -- unit io_lat_p50 = ns
 -- unit io_lat_p99 = ns
