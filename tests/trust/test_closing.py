@@ -65,6 +65,11 @@ experiment e { on = data  run = io  repeat = 3  table elapsed by content }
     assert ("differences between setups" in shown) == shares_setups
     assert ("followed each other directly" in shown) == is_back_to_back
     assert zlang("table").out in shown
+    plot = zlang("plot", "elapsed over content").out
+    assert ("differences between setups" in plot) == shares_setups
+    assert ("followed each other directly" in plot) == is_back_to_back
+    zlang("plot", "elapsed over content", "-o", "plot.svg")
+    assert ("not include differences" in (zlang.at / "plot.svg").read_text("utf-8")) == shares_setups
     zlang("report")
     assert ("differences between setups" in (zlang.at / "report.html").read_text("utf-8")) == shares_setups
 

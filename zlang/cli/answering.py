@@ -138,7 +138,7 @@ def plot(
 ) -> int:
     """Draw the plots of a run's experiment, or the one of a clause."""
     with results.asking(db):
-        drawings = results.plots(db, run, clause, as_fields=heat, is_log=is_log)
+        drawings = results.plots(db, run, clause, as_fields=heat, is_log=is_log, is_alone=True)
         if not drawings:
             metric, factor = results.example(db, run)
             hint = f"add one: `plot {metric} over {factor}`; or type: zlang plot '{metric} over {factor}'"

@@ -206,18 +206,26 @@ def stopping(db: Path, run: str | None) -> tuple[Summary | None, list[str]]:
 
 
 def plots(
-    db: Path, run: str | None, clause: str | None = None, *, as_fields: bool = False, is_log: bool = False
+    db: Path,
+    run: str | None,
+    clause: str | None = None,
+    *,
+    as_fields: bool = False,
+    is_log: bool = False,
+    is_alone: bool = False,
 ) -> list[Drawn]:
     """The data of the experiment's plots, or of the requested one, for a run, by default the latest.
 
+    A plot that `is_alone`, without the tables of the run, says itself what its intervals do not include.
     Raises RunError, ProgramError.
     """
-    from zlang.report import answers, known_runs
+    from zlang.report import answers, design, known_runs
 
     trials = known_runs.trials_of(db, run)
     result = answers.plots(trials) if clause is None else answers.new_plots(trials, clause)
     shown = answers.fields(result) if as_fields else result
-    return answers.with_log_axis(shown) if is_log else shown
+    shown = answers.with_log_axis(shown) if is_log else shown
+    return answers.with_caveats(shown, design.caveats_of_intervals(trials)) if is_alone else shown
 
 
 def compared_runs(db: Path, pair: tuple[str, ...], by: str | None, run: str | None) -> tuple[str | None, ...]:

@@ -210,6 +210,15 @@ def with_log_axis(plots: Sequence[Drawn]) -> list[Drawn]:
     return [replace(plot, plot=replace(plot.plot, is_log=True), ends=None) for plot in plots]
 
 
+def with_caveats(plots: Sequence[Drawn], caveats: Sequence[str]) -> list[Drawn]:
+    """Return the plots with these caveats about intervals in the notes of those that draw any."""
+    below = "; ".join(caveats)
+    return [
+        replace(plot, note="; ".join(filter(None, (plot.note, below)))) if plot.has_intervals else plot
+        for plot in plots
+    ]
+
+
 def fields(plots: Sequence[Drawn]) -> list[Drawn]:
     """Return the plots as heat maps, which show two factors at once. Raises RunError."""
     if any(len(plot.plot.by) != 1 or plot.form not in {Form.LINES, Form.FIELDS} for plot in plots):

@@ -47,3 +47,9 @@ class Drawn:
     def has_values(self) -> bool:
         """Whether there is anything to draw."""
         return any(isinstance(cell, Estimate) and cell.value is not None for row in self.rows for cell in row)
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether it draws an interval."""
+        estimates = [cell for row in self.rows for cell in row if isinstance(cell, Estimate)]
+        return self.form is not Form.FIELDS and any(estimate.low is not None for estimate in estimates)
