@@ -61,8 +61,8 @@ disk is full, the exit code is 1. `run`, `resume` and `clean` continue in both c
 work ended. If the terminal is closed, a run cleans up and exits with 129; under `nohup` it continues. zlang replaces
 characters that the terminal cannot show.
 
-`zlang --version` prints the version. `zlang --install-completion` installs completion for your shell: of commands, options,
-kinds, codes, runs and profiles. `zlang --show-completion` prints the script that does this.
+`zlang --version` prints the version. `zlang --install-completion` installs completion for your shell: of commands,
+options, kinds, codes, runs and profiles. `zlang --show-completion` prints the script that does this.
 
 `make site` builds this documentation as a site. If you publish it, set `ZLANG_DOCS` to its address: `zlang explain` and
 `zlang kinds` then print the whole address of a page.
