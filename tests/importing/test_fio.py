@@ -221,6 +221,17 @@ def test_options_in_extra_reach_fio(capsys: pytest.CaptureFixture[str], tmp_path
     assert "--made_up=3 --bs=4k,8k" in capsys.readouterr().out
 
 
+def test_options_in_extra_are_inherited_only_from_global() -> None:
+    """`bs=4k,8k` has no property; `[b]` must not get it from `[a]`, and `[d]` replaces that of `[global]`."""
+    text = imported("[global]\nioengine=psync\nsize=1m\nmade_up=3\n[a]\nbs=4k,8k\n[b]\nstonewall\nbs=1m\n")
+    assert text.count("4k,8k") == 1
+    assert 'extra = ["made_up=3", "bs=4k,8k"]' in text.partition("let a =")[2].partition("let b =")[0]
+    assert errors(text) == []
+    text = imported("[global]\nioengine=psync\nsize=1m\nbs=4k,8k\n[c]\nrw=write\n[d]\nstonewall\nbs=1m\n")
+    assert re.search(r"let d = common with \{[^}]*bs *= 1MiB[^}]* extra *= \[\]", text)
+    assert errors(text) == []
+
+
 @pytest.mark.parametrize("words", ["rw=write", "ioengine=http", "--rw=write"])
 def test_options_that_decide_what_is_written_cannot_be_in_extra(words: str) -> None:
     assert (

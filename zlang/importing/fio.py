@@ -87,7 +87,7 @@ def _job(section: JobSection, shared: tuple[Option, ...], study: Study) -> _Job:
         title=section.name,
         comments=(*section.comments, *([description] if description else [])),
         lines=(
-            *fio_options.lines_of(written, options),
+            *fio_options.lines_of(written, options, fio_options.effective(shared)),
             *fio_options.unset_suffixes(fio_options.effective(shared), options),
         ),
         every_line=tuple(fio_options.lines_of(options, options)),

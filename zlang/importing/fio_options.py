@@ -245,10 +245,12 @@ def _remark(option: Option) -> list[str]:
     return writing.comment(f"{option.written}: this is not an option of {NAME}")
 
 
-def lines_of(options: Mapping[str, Option], every: Mapping[str, Option]) -> Iterator[str]:
+def lines_of(
+    options: Mapping[str, Option], every: Mapping[str, Option], inherited: Mapping[str, Option] | None = None
+) -> Iterator[str]:
     """The properties of a job, each with the comments above it, and finally the options that are passed on as written.
 
-    `every` also has the options that the job inherits.
+    `every` also has the options that the job inherits; `inherited` are those that another declaration already has.
     """
     for name, option in options.items():
         yield from (line for comment in option.comments for line in writing.comment(comment))
@@ -266,10 +268,15 @@ def lines_of(options: Mapping[str, Option], every: Mapping[str, Option]) -> Iter
             yield line
         elif not kind().without.get(f"{name}={option.value}", "").startswith(_LEAVE_OUT):
             yield from _remark(option)
-    if any(_is_passed_on(name, option) for name, option in options.items()):
-        passed_on = [option for name, option in every.items() if _is_passed_on(name, option)]
-        yield "# unknown to zlang: passed to fio unchanged"
-        yield f"extra = [{', '.join(map(_as_written, passed_on))}]"
+    passed_on = _passed_on(every if inherited else options)
+    if passed_on != _passed_on(inherited or {}):
+        if passed_on:
+            yield "# unknown to zlang: passed to fio unchanged"
+        yield f"extra = [{', '.join(passed_on)}]"
+
+
+def _passed_on(options: Mapping[str, Option]) -> list[str]:
+    return [_as_written(option) for name, option in options.items() if _is_passed_on(name, option)]
 
 
 def _is_passed_on(name: str, option: Option) -> bool:
