@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import re
 
+import pytest
 from beds import Bed
 from command_line import Zlang
 from waiting import wait_for
 
 PROGRAM = """
 import fio
+import linux
 host client { members = ["c1".."c3"] }
 let n = 1 | 3
 let clients = first(client, n)
 dir here on clients { path = "/data" }
 file data on here { size = 1MiB }
 fio reads { rw = randread  bs = 4KiB  time_based = on  runtime = 1s  rate_iops = 200/s }
-experiment scaling { on = data  run = reads  table read_iops, start_skew by n }
+experiment scaling { on = data  run = reads  collect = vmstat {}  table read_iops, start_skew by n }
 """
 FAILS = """
 host client { members = ["c1".."c3"] }
@@ -41,6 +44,9 @@ def test_figures_of_a_group_add_up(zlang: Zlang) -> None:
     assert float(str(rows[1]["read_iops"])) > 2 * float(str(rows[0]["read_iops"]))
     each = zlang.rows("select host from stream_metrics where metric = 'read_iops' order by host")
     assert [row["host"] for row in each] == ["c1", "c2", "c3"]
+    seconds = json.loads(zlang("status", zlang.folder().name, "--json").out)["seconds"]["taken"]
+    events = zlang.events()
+    assert sum(seconds.values()) == pytest.approx(events[-1].t - events[0].t, abs=1)
 
 
 LATE = """

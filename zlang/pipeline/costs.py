@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from zlang.units import Quantity
 if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
     from zlang.plan.estimate import Outlook, Past, PlanEstimate
-    from zlang.plan.plan import Device, Header
+    from zlang.plan.plan import Device, Footprint, Header, Step
     from zlang.run.folder import Folder
     from zlang.run.reuse import Measured
     from zlang.run.run_state import RunState, StepTime
@@ -186,7 +186,7 @@ def spent(folder: Folder, ran: RunState) -> Spent | None:
     import json
 
     from zlang.plan import estimate as estimating
-    from zlang.plan.plan import Action, Setup
+    from zlang.plan.plan import Setup
 
     if not (ran.is_finished and folder.estimate.exists()):
         return None
@@ -213,15 +213,7 @@ def spent(folder: Folder, ran: RunState) -> Spent | None:
             place, footprint, planned = item.place, None, item.steps
             if item.place in ran.reused:
                 continue
-        named = {step.name: step for step in planned}
-        for entry in places.pop(place, ()):
-            step = named.get(entry.start.step)
-            if entry.elapsed is None or step is None:
-                continue
-            if step.action is Action.ASK:
-                waited += entry.elapsed
-            else:
-                took[estimating.kind_of(step, footprint)] += entry.elapsed
+        waited += _add_steps(took, places.pop(place, ()), planned, footprint)
     elapsed = ran.seconds - waited
     took["creating and removing"] += max(0.0, elapsed - sum(took.values()))
     expected = estimating.PlanEstimate(
@@ -232,3 +224,28 @@ def spent(folder: Folder, ran: RunState) -> Spent | None:
         unmeasured=unmeasured,
     )
     return Spent(expected, took, elapsed)
+
+
+def _add_steps(
+    took: dict[str, float], times: Iterable[StepTime], planned: Iterable[Step], footprint: Footprint | None
+) -> float:
+    """Add the seconds of steps by kind of step, and return those in which a person was waited for."""
+    from zlang.plan import estimate as estimating
+    from zlang.plan.plan import Action
+
+    named = {step.name: step for step in planned}
+    loads: dict[str, dict[str, float]] = {}
+    waited = 0.0
+    for entry in times:
+        step = named.get(entry.start.step)
+        if entry.elapsed is None or step is None:
+            continue
+        if step.action is Action.ASK:
+            waited += entry.elapsed
+        elif step.action is Action.MEASURE:  # on all machines of a group at the same time
+            of_hosts = loads.setdefault(entry.start.out, {})
+            of_hosts[step.host] = of_hosts.get(step.host, 0.0) + entry.elapsed
+        elif step.action is not Action.COLLECT:  # while the trial is measured
+            took[estimating.kind_of(step, footprint)] += entry.elapsed
+    took["measuring"] += sum(max(of_hosts.values()) for of_hosts in loads.values())
+    return waited
