@@ -277,7 +277,7 @@ z_watch() {
 }
 
 for z_tool in sed timeout find grep dd head sha256sum wc; do
-  command -v "$z_tool" >/dev/null 2>&1 || refuse "it has no $z_tool"
+  command -v "$z_tool" >/dev/null 2>&1 || refuse "it has no $z_tool: install coreutils, findutils, grep and sed, or busybox"
 done
 z_reason=$(sh -c : 2>&1 | head -n 1)
 [ -z "$z_reason" ] || refuse "its sh prints \`$z_reason\` before the output of every command"
