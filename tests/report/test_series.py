@@ -85,6 +85,11 @@ def test_main_effects_are_means_over_all_other_combinations_on_one_axis(tmp_path
     assert all(isinstance(row[1], Estimate) and row[1].low is not None for row in bs.rows)
 
 
+def test_main_effects_on_a_share_are_in_percent(tmp_path: Path) -> None:
+    for drawn in answers.new_plots(trials(tmp_path), "vmstat_us over factors"):
+        assert {share for _, share in figures(drawn)} == {1.0}
+
+
 def test_a_plot_over_second_has_the_samples(tmp_path: Path) -> None:
     (drawn,) = answers.new_plots(trials(tmp_path), "vmstat_us over second by bs")
     assert figures(drawn) == [(0.0, 4096, 14.142136), (0.0, 65536, 14.142136)]

@@ -68,7 +68,7 @@ def _effects(trials: Trials, plot: Plot) -> list[Drawn]:
     """The geometric mean at each level of each factor, on one axis."""
     (measure,) = plot.measures
     read = design.read(trials, measure.term.name)
-    parts = parts_of(read.unit)
+    parts = 1 if measure.type == "share" else parts_of(read.unit)  # shares are shown in percent
     paths = {name: path for path, (name, _) in trials.factors.items()}
     note = f"left out: levels with values of {measure.name} that are not positive" if read.not_positive else ""
     result = []
