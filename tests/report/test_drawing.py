@@ -226,11 +226,11 @@ def test_a_logarithmic_axis_has_room_for_a_wide_interval() -> None:
     assert not drawing.caption(plot)
 
 
-def test_a_short_logarithmic_axis_has_marks_at_its_ends() -> None:
+def test_a_short_logarithmic_axis_has_round_marks() -> None:
     plot = drawn(levels=(4096,))
     plot = replace(plot, plot=replace(plot.plot, is_log=True), rows=plot.rows[:1])
     marks = re.findall(r"^ *([\d.]+)┤", text_of(plot), re.MULTILINE)
-    assert marks[:2] == ["1.1", "0.9"]
+    assert marks[:5] == ["1.1", "1.05", "1", "0.95", "0.9"]
 
 
 def test_a_picture_in_a_file(tmp_path: Path) -> None:

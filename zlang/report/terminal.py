@@ -115,10 +115,10 @@ def _marks_with_events(
 
 
 def _log_marks(least: float, most: float) -> list[float]:
-    """1, 2 and 5 times the powers of ten within an axis, or its ends if there are fewer than two of these."""
+    """1, 2 and 5 times the powers of ten within an axis; the marks of a linear axis if there are fewer than two."""
     powers = range(math.floor(math.log10(least)), math.ceil(math.log10(most)) + 1)
     marks = [step * 10.0**power for power in powers for step in (1, 2, 5) if least <= step * 10.0**power <= most]
-    return marks if len(marks) > 1 else [least, most]
+    return marks if len(marks) > 1 else _linear_marks(least, most)
 
 
 def _linear_marks(least: float, most: float) -> list[float]:
