@@ -164,9 +164,8 @@ def test_an_answer_about_two_levels_has_their_interval_even_if_it_is_inconclusiv
     run.done()
     db, runs = ingested(tmp_path)
     text = page.markdown(reports.report(db, None, runs, tmp_path)).replace("\\", "")
-    assert re.search(
-        r"Inconclusive for `bs` \(8KiB against 4KiB: a ratio of 0\.\d+ to \d\.\d+ with 95 % confidence\): only", text
-    )
+    pair = r"\(8KiB against 4KiB: a ratio of 0\.\d+ to \d\.\d+ with 95 % confidence\)"
+    assert re.search(f"`read_iops` is inconclusive for `bs` {pair}: only", text)
 
 
 def test_an_inconclusive_answer_has_a_reason() -> None:

@@ -157,9 +157,9 @@ def _differences(answered: Answered) -> Iterator[str]:
         )
         is_open = verdict.startswith("inconclusive")
         yield (
-            f"Inconclusive for {listed}: {verdict.partition(': ')[2] or 'see the comparisons'}."
+            f"`{metric}` is inconclusive for {listed}: {verdict.partition(': ')[2] or 'see the comparisons'}."
             if is_open
-            else f"{listed}: {verdict}."
+            else f"`{metric}` by {listed}: {verdict}."
         )
 
 
