@@ -23,6 +23,9 @@ USED = Term("median", (Term("metric", name="used"),), "median(used)", type="size
 SLOW = Expectation("it is short", "p99(read_clat) < 1s", Term("<", (P99, Term("value", value=1.0))), (BS,))
 SLOW_BEFORE = replace(SLOW, term=Term("<", (OLDER, Term("value", value=1.0))))
 NAMED = Measure("used", USED, "size")
+OPERATIONS = Term("distribution", name="read_clat", paths=("read_clat",))
+LATENCIES = FactorRef("latency", (), "duration")
+CURVES = Plot("plot read_clat over latency", (Measure("read_clat", OPERATIONS, "share"),), LATENCIES, (), None)
 PRECISE = Until("until ci(used) < 5%", 3, USED, 0.05)
 FIND = Search("find bs maximising used", "bs", "rand.bs", 2, SLOW.term, NAMED, maximises=True)
 
@@ -36,6 +39,7 @@ FIND = Search("find bs maximising used", "bs", "rand.bs", 2, SLOW.term, NAMED, m
         ((SLOW_BEFORE,), {"read_iops": 100, "read_clat_p99": 7}, "read_clat_p99"),
         ((Table("table used", (NAMED,), (BS,)),), {"read_iops": 100, "used": 5}, "used"),
         ((Plot("plot used", (NAMED,), BS, (), None),), {"read_iops": 9, "used": 5}, "used"),
+        ((CURVES, replace(CURVES, measures=(NAMED,))), {"used": 5, "read_clat_p99": 7}, "read_clat_p99"),
         (
             (Table("table made", (Measure("made", USED, "size"),), (BS,)),),
             {"read_iops": 100, "made": 2001},
@@ -51,6 +55,7 @@ FIND = Search("find bs maximising used", "bs", "rand.bs", 2, SLOW.term, NAMED, m
         "expected in an older plan",
         "tabled",
         "plotted",
+        "plotted as a distribution",
         "constant",
         "precise",
         "sought",

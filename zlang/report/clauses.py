@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 T = TypeVar("T")
+_OF_DISTRIBUTION = "p99"
+"""The percentile of each trial that stands for a distribution whose plot the experiment asks for."""
 
 
 def stored_clauses(trials: Trials, clause: str, kind: type[T]) -> list[T]:
@@ -94,7 +96,7 @@ def metrics_named(
     searches: Iterable[Search],
     untils: Iterable[Until],
 ) -> Iterator[str]:
-    """The names of the metrics in clauses, in order; a percentile stands for the percentile of each trial."""
+    """The names of the metrics in clauses, in order; percentiles and distributions stand for percentiles of trials."""
     for expectation in expectations:
         yield from metrics_of(expectation.term)
     for measures in (*(table.measures for table in tables), *(plot.measures for plot in plots)):
@@ -127,9 +129,11 @@ def _named_paths(trials: Trials) -> Iterator[str]:
 
 
 def metrics_of(term: Term) -> Iterator[str]:
-    """The metrics in a formula, including the per-trial metrics that correspond to its percentiles."""
+    """The metrics in a formula, including the per-trial metrics that correspond to percentiles and distributions."""
     if term.op == "metric":
         yield term.name
+    if term.op == "distribution":
+        yield statistic(distribution_of(term), _OF_DISTRIBUTION)
     if term.op == "percentile":
         wanted = round(1000 * float(term.value or 0))
         nearest = min(PERCENTILES, key=lambda pair: abs(pair[1] - wanted))[0]
