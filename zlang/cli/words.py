@@ -143,11 +143,9 @@ def set_up_once(factors: Sequence[str], limits: Sequence[str], repeat: int, *, h
         cure = f"`--order blocked` sets everything up {repeat} times"
     named = " and ".join(f"`{visible(name)}`" for name in factors)
     expected = " and ".join(f"`expect {visible(text)}`" for text in limits)
-    parts = [f"{named}: each level is set up only once, so comparisons between levels will be inconclusive"] * bool(
-        factors
-    )
-    parts += [f"{expected}: inconclusive, because everything is set up only once"] * bool(limits)
-    return f"{'; '.join(parts)}; {cure}"
+    inconclusive = [f"comparisons of levels of {named}"] * bool(factors) + [expected] * bool(limits)
+    subject = "each level" if factors else "everything"
+    return f"{' and '.join(inconclusive)} will be inconclusive, because {subject} is set up only once; {cure}"
 
 
 def confounded_with_order(factors: Sequence[str], repeat: int, *, are_set_up: bool) -> str:
