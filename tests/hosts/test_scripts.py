@@ -10,6 +10,7 @@ from pathlib import Path
 
 from beds import Bed
 from command_line import Zlang
+from waiting import wait_for
 
 from zlang.run.account import FILES_CHANGED
 from zlang.run.events import Commit, End
@@ -26,6 +27,8 @@ experiment e { on = data  run = reads  cache = cold }
 MACHINES = {"server": "host1", "c1": "host2", "c2": "host3"}
 _PREPARE = 20
 """Seconds: a busy machine needs some for what takes none."""
+APART = ("the machines began", "the streams did not run at the same time")
+"""Reasons for which a trial on a busy machine may not count."""
 
 
 def ended(journal: Path) -> set[tuple[str, int]]:
@@ -76,12 +79,8 @@ def test_scripts_start_together_and_do_the_same_as_the_run(zlang: Zlang, bed: Be
             bed.on(host, "rm -rf /data/s")
     assert list(shared.iterdir()) == []
 
-    apart = (
-        "the machines began",
-        "the streams did not run at the same time",
-    )  # on a busy machine they may begin too far apart
     (why,) = counted(zlang)
-    assert not why or why.startswith(apart)
+    assert not why or why.startswith(APART)
     (changed,) = zlang.at.glob("parts/c2/*/trials/*/1/a1/stream*/measure.out")
     changed.write_text("host3\n65537\n")
     assert counted(zlang) == [f"meeting: c2: {FILES_CHANGED}"]
@@ -92,3 +91,39 @@ def test_scripts_start_together_and_do_the_same_as_the_run(zlang: Zlang, bed: Be
     zlang("run", "program.zexp", "--yes", *reached, code=None)  # on a busy machine they may begin too far apart
     by_scripts = set().union(*(ended(journal) for journal in journals.values()))
     assert by_scripts == ended(zlang.folder() / "journal.jsonl")
+
+
+TWICE = """
+host client { members = ["c1".."c2"] }
+dir here on client { path = "." }
+shell waits { command = "echo 1 >begun; sleep 3"  writes = off }
+experiment e { on = here  run = waits }
+"""
+
+
+def test_scripts_of_which_one_was_killed_measure_the_trial_again(zlang: Zlang, bed: Bed) -> None:
+    """The other machine has finished: it goes on in the same folder, so that both use resources of the same name."""
+    zlang("plan", zlang.program(TWICE), "--emit", "sh", "--out", "scripts")
+    shared = bed.path / "shared"
+    shutil.copytree(zlang.at / "scripts", shared / "scripts")
+    machines = {"c1": "host1", "c2": "host2"}
+    try:
+        for is_first in (True, False):
+            words = f"mkdir -p /data/s && cd /data/s && MEET={int(time.time()) + 12} EVERY=20 PREPARE=10 FROM=1 dash"
+            commands = {host: f"{words} /shared/scripts/{name}.sh 2>&1" for name, host in machines.items()}
+            with ThreadPoolExecutor() as pool:
+                printed = [pool.submit(bed.on, host, command) for host, command in commands.items()]
+                if is_first:
+                    wait_for(lambda: bed.on("host2", "ls /data/s/zlang-*/begun"))
+                    bed.on("host2", "kill -9 $(cat /data/s/runs/*/lock)")
+            assert "1 of 1 trials are done, 0 of them failed" in printed[0].result()
+        assert "continuing" in printed[1].result()
+        for name, host in machines.items():
+            bed.on(host, f"cp -r /data/s/runs /shared/scripts/of-{name}")
+            shutil.copytree(shared / "scripts" / f"of-{name}", zlang.at / "parts" / name)
+    finally:
+        shutil.rmtree(shared / "scripts")
+        for host in machines.values():
+            bed.on(host, "rm -rf /data/s")
+    (why,) = counted(zlang)
+    assert not why or why.startswith(APART)

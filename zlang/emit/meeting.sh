@@ -1,4 +1,4 @@
-# ---- Meeting other machines: each carries out its own script, and all begin trial N at MEET + (N - 1) * EVERY ----
+# ---- Meeting other machines: each carries out its own script, and all begin trial N at MEET + (N - FROM) * EVERY ----
 
 z_meets=1
 
@@ -11,11 +11,14 @@ z_four_digits() {
   printf '%.4s' "$z_plan"
 }
 
+# A machine that has carried out every trial goes on in its folder, too, because another one may lack some of them.
+z_is_finished() { false; }
+
 z_set_meetings() {
   [ "$z_mode" = run ] || return 0
-  z_first=${MEET:-} z_every=${EVERY:-600}
+  z_first=${MEET:-} z_every=${EVERY:-600} z_from=${FROM:-1}
   z_prepare=${PREPARE:-$((z_every / 2))}
-  for z_each in "$z_first" "$z_every" "$z_prepare"; do
+  for z_each in "$z_first" "$z_every" "$z_prepare" "$z_from"; do
     case $z_each in
       '' | *[!0-9]* | 0*) z_usage "say when all machines begin, in seconds since 1970: MEET=$(($(date +%s) + 300)) EVERY=600 PREPARE=300 sh $0" ;;
     esac
@@ -30,14 +33,20 @@ z_await() { # SECONDS of the wall clock
   done
 }
 
-# NUMBER IDENTITY REPLICATE; wait until the trial may be prepared; fails if its start time has passed.
+# NUMBER IDENTITY REPLICATE; wait until the trial may be prepared; fails if its start time has passed. A trial that this
+# machine carried out at another time is carried out again: the other machines may lack it.
 meeting() {
   [ "$z_mode" = run ] || return 0
-  [ ! -e "$z_dir/.done/$2.$3" ] || return 1
-  z_instant=$((z_first + ($1 - 1) * z_every)) z_number=$1
+  [ "$1" -ge "$z_from" ] || return 1
+  z_instant=$((z_first + ($1 - z_from) * z_every)) z_number=$1 z_mark=$z_dir/.done/$2.$3
   if [ "$(date +%s)" -ge "$z_instant" ]; then
-    z_say "trial $1 of $2 should have begun before now, so it is skipped: start all scripts again with a later MEET"
+    [ -e "$z_mark" ] || z_say "trial $1 should have begun before now, so it is skipped: start all scripts again with a later MEET, and FROM=$1"
     return 1
+  fi
+  if [ -e "$z_mark" ]; then
+    case $(cat "$z_mark") in fail) z_failed=$((z_failed - 1)) ;; esac
+    z_done=$((z_done - 1))
+    rm -f "$z_mark"
   fi
   z_await $((z_instant - z_prepare))
 }
