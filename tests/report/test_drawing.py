@@ -140,11 +140,17 @@ def test_a_factor_for_which_too_few_colours_are_left_begins_with_the_first() -> 
     def by(name: str, levels: int) -> Drawn:
         plot = drawn()
         rows = tuple((4096, f"{name}{n}", False, *plot.rows[0][3:]) for n in range(levels))
-        return replace(plot, plot=replace(plot.plot, by=(replace(RW, name=name),)), rows=rows)
+        return replace(plot, plot=replace(plot.plot, by=(replace(RW, name=name, paths=(name,)),)), rows=rows)
 
     palette = drawing.Palette()
     places = [[*palette.places(by(name, levels)).values()] for name, levels in (("a", 3), ("b", 4), ("c", 2), ("a", 4))]
     assert places == [[0, 1, 2], [3, 4, 5, 6], [0, 1], [0, 1, 2, 3]]
+
+
+def test_a_factor_has_its_colours_also_under_the_name_of_its_column() -> None:
+    plot, palette = drawn(), drawing.Palette()
+    other = replace(plot, plot=replace(plot.plot, by=(replace(RW, name="e_rw"),)))
+    assert palette.places(plot) == palette.places(other)
 
 
 def test_long_names_below_bars_are_whole() -> None:

@@ -120,6 +120,9 @@ def lines_of(drawn: Drawn) -> list[str]:
     return list(dict.fromkeys(_line(drawn.plot, row) for row in shown))
 
 
+_Factors = tuple[tuple[str, ...], ...]
+
+
 class Palette:
     """Assigns each line a colour and a mark that are the same in every plot.
 
@@ -128,8 +131,8 @@ class Palette:
     """
 
     def __init__(self, plots: Sequence[Drawn] = ()) -> None:
-        self._places: dict[str, dict[str, int]] = {}
-        longest: dict[str, Drawn] = {}
+        self._places: dict[_Factors, dict[str, int]] = {}
+        longest: dict[_Factors, Drawn] = {}
         for drawn in plots:
             before = longest.setdefault(_by(drawn), drawn)
             longest[_by(drawn)] = max(before, drawn, key=lambda item: len(lines_of(item)))
@@ -144,8 +147,9 @@ class Palette:
         return {name: own.setdefault(name, first + len(own)) for name in lines}
 
 
-def _by(drawn: Drawn) -> str:
-    return ", ".join(item.name for item in drawn.plot.by)
+def _by(drawn: Drawn) -> _Factors:
+    """The factors of the lines. A column can have another name than its factor, such as one called `run`."""
+    return tuple(item.paths or (item.name,) for item in drawn.plot.by)
 
 
 def scale(picture: Picture) -> tuple[float, str]:
