@@ -119,9 +119,13 @@ def _levels_at(context: Context, node: tree.Range, ends: list[Expr], chosen: dic
 
 
 def _combinations(context: Context, ends: list[Expr], chosen: dict[str, int]) -> Iterator[dict[str, int]]:
-    """Yield the combinations of levels of the factors that decide the ends."""
+    """Yield the combinations of levels of the factors that decide the ends, as far as they occur."""
+    at = PartialPoint(chosen, chosen.keys())
+    within = [condition for path in chosen if (condition := context.factors[path].within) is not None]
     try:
-        _amounts(ends, PartialPoint(chosen, chosen.keys()))
+        if any(condition.value(at) is False for condition in within):
+            return
+        _amounts(ends, at)
     except Undecided as undecided:
         for level in range(context.factors[undecided.path].size):
             yield from _combinations(context, ends, {**chosen, undecided.path: level})

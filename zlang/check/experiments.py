@@ -212,6 +212,8 @@ class Experiments:
         kinds = [kind for name in on.kinds | on.beneath if (kind := self._modules.kind_by_name(name)) is not None]
         if any(kind.has("present") for kind in kinds):
             self._names.risks |= {fields["on"].reads | fields[name].reads for name in {"on", "before"} & fields.keys()}
+            changes = streams.deciding_changes_of_given(fields["run"], fields["on"], self._names.factors)
+            self._names.risks.add(changes)
 
     def _asserts(self, node: tree.ExperimentDef, context: Context, scope: ModuleScope) -> tuple[Assertion, ...]:
         """Return the conditions that must hold at each point: those of the experiment and those of its files."""

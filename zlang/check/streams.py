@@ -8,14 +8,14 @@ the same trial as one without a list.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
 
 from zlang.check import schedules
 from zlang.check.factors import each_level
-from zlang.check.instances import Frame, each_member, leaves_changed, moved, treatment_site
-from zlang.check.program import Axis, Experiment, Expr, Instance, Kind, Point, Value
+from zlang.check.instances import Frame, each_member, explored, leaves_changed, moved, treatment_site
+from zlang.check.program import Axis, Experiment, Expr, FactorDef, Instance, Kind, PartialPoint, Point, Value
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.errors import suppress
 from zlang.metrics import AFTER, QUIET
@@ -184,7 +184,7 @@ def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diag
     """Find problems in what streams do, alone and together, also changes to things that do not belong to the run."""
     for stream in streams:
         yield from schedules.findings(stream.workload, stream.on)
-        if stream.on is not None and stream.on.is_given and _may_write(stream.workload, stream.on):
+        if stream.on is not None and _may_change_given(stream):
             yield changes_given(experiment.run.span, stream.workload, stream.on)
             return
     seen: dict[tuple[str, ...], Stream] = {}
@@ -261,6 +261,20 @@ def _given(thing: Instance | None) -> Instance | None:
             return thing
         thing = thing.parent
     return None
+
+
+def deciding_changes_of_given(run: Expr, on: Expr, factors: Mapping[str, FactorDef]) -> frozenset[str]:
+    """Return the factors that decide whether a stream may change a given thing; none if no stream may."""
+
+    def is_changed(point: PartialPoint) -> bool:
+        return any(map(_may_change_given, of(run.value(point), on.value(point))))
+
+    answers, reads, is_whole = explored(factors, MOST_POINTS, is_changed)
+    return reads if any(answers) or not is_whole else frozenset()
+
+
+def _may_change_given(stream: Stream) -> bool:
+    return stream.on is not None and stream.on.is_given and _may_write(stream.workload, stream.on)
 
 
 def _may_write(workload: Instance, on: Instance) -> bool:
