@@ -15,11 +15,15 @@ LONGEST_LIST = 10_000
 
 
 def equal(left: Value, right: Value) -> bool | None:
-    """Whether two values are equal; None (unknown) if one is absent."""
+    """Whether two values are equal; None (unknown) if one is absent. A text equals the thing with that label."""
     if isinstance(left, Absent) or isinstance(right, Absent):
         return None
     if isinstance(left, Instance) and isinstance(right, Instance):
         return left.key == right.key
+    if isinstance(left, Instance) and isinstance(right, str):
+        return left.label == right
+    if isinstance(right, Instance) and isinstance(left, str):
+        return right.label == left
     return left == right
 
 

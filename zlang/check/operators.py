@@ -44,7 +44,7 @@ from zlang.check.values import known_pieces
 from zlang.diagnostics import Code
 from zlang.hints import Any
 from zlang.source import Span
-from zlang.suggest import Hint, did_you_mean
+from zlang.suggest import Hint, did_you_mean, nearest
 from zlang.syntax import tree
 from zlang.units import Quantity
 
@@ -110,10 +110,10 @@ def _resolve_contains(context: Context, node: tree.Binary) -> Expr:
         context.report(Code.WRONG_TYPE.at(right.span, name="in", expected=expected, found=right.type, hint=hint))
     element = right.type.element
     if element and not any(type_.unknown or type_ == NOTHING for type_ in (left.type, element)):
-        is_comparable = _may_be_equal(left.type, element)
+        is_comparable = _may_be_equal(left.type, element) or _is_labelled(left, right)
         if not is_comparable:
             item = node.right.items[0] if isinstance(node.right, tree.ListOf) else node.right
-            hint = _without_quotes(item, left.type)
+            hint = _nearest_label(left, right) or _without_quotes(item, left.type)
             context.report(Code.MIXED_UNITS.at(item.span, verb="compare", left=left.type, right=element, hint=hint))
     made = combine(context, node.span, types.BOOL, value, [left, right])
     return note_risk(context, made) if both_texts else made  # some texts are only known to the run
@@ -123,6 +123,31 @@ def _may_be_equal(left: Type, right: Type) -> bool:
     """Whether values of the two types can be equal."""
     common = left.scalars & right.scalars or left.kinds & right.kinds or {*left.words} & {*right.words}
     return bool(common) or left.accepts(right) or right.accepts(left)
+
+
+def _is_labelled(left: Expr, right: Expr) -> bool:
+    """Whether one side is a choice between things, and the other one of their labels, or a list of labels."""
+    labels, texts = _labels_and_texts(left, right)
+    return bool(texts) and labels.issuperset(texts)
+
+
+def _nearest_label(left: Expr, right: Expr) -> str:
+    """Return the hint for a text that is nearly the label of a thing that it is compared with."""
+    labels, texts = _labels_and_texts(left, right)
+    odd = next((text for text in texts if text not in labels), "")
+    near = nearest(odd, labels)
+    return Hint(f'did you mean `"{near[0]}"`?', f'"{odd}"', f'"{near[0]}"', is_safe=False) if near else ""
+
+
+def _labels_and_texts(left: Expr, right: Expr) -> tuple[set[str], tuple[str, ...]]:
+    """Return the labels of the things of one side, and the texts of the other side if it is constant."""
+    thing, other = (left, right) if left.type.kinds else (right, left)
+    if not thing.type.kinds or not other.is_constant:
+        return set(), ()
+    things = (thing.value(at) for at in each_level(thing.axes))
+    labels = {each.label for each in things if isinstance(each, Instance)}
+    texts = other.value({})
+    return labels, tuple([text for text in (texts if isinstance(texts, tuple) else (texts,)) if isinstance(text, str)])
 
 
 def _without_target(node: tree.Binary, left: Expr, right: Expr) -> str:
@@ -184,10 +209,13 @@ def _resolve_comparison(context: Context, node: tree.Binary, may_be_word: Callab
             Code.WRONG_TYPE.at(odd.span, name=operator, expected="used with numbers", found=odd.type, hint=without)
         )
         return unknown(span)
-    elif (item is None or other is None) and not (left.type.accepts(right.type) or right.type.accepts(left.type)):
+    elif (item is None or other is None) and not (
+        left.type.accepts(right.type) or right.type.accepts(left.type) or _is_labelled(left, right)
+    ):
         words = _without_quotes(node.right, left.type) or _without_quotes(node.left, right.type)
         number = _as_number(right) if item is not None else _as_number(left) if other is not None else ""
-        hint = _without_target(node, left, right) or words or number or same_unit([left, right])
+        label = _nearest_label(left, right)
+        hint = _without_target(node, left, right) or words or number or label or same_unit([left, right])
         context.report(Code.MIXED_UNITS.at(span, verb="compare", left=left.type, right=right.type, hint=hint))
     made = combine(context, span, types.BOOL, _comparing(span, operator, left, right), [left, right])
     is_whole = not made.is_constant and item is not None and item == other
