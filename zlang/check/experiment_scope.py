@@ -9,6 +9,7 @@ from types import MappingProxyType
 from zlang.check.expressions import unknown
 from zlang.check.module_scope import ModuleScope
 from zlang.check.program import Expr, FactorDef, Kind
+from zlang.check.program_names import MOST_PENDING
 from zlang.hints import TYPE_CHECKING
 from zlang.source import Span
 from zlang.syntax import tree
@@ -88,6 +89,8 @@ class ConditionScope(ExperimentScope):
         super().__init__(outer, fields)
         self.defaults = defaults
         self.presence = cache(lambda: _presence(fields.values(), factors))
+        self._guarded: dict[str, Expr | None] = {}
+        self._depth = 0
 
     def lookup(self, name: str, span: Span) -> Expr | None:
         """Return the meaning of a name; None if it has none."""
@@ -102,7 +105,17 @@ class ConditionScope(ExperimentScope):
             return self._property(name, span)
         from zlang.check.presence import guard
 
-        return guard(resolved, self.presence)
+        return guard(self._let(name, resolved) or resolved, self.presence)
+
+    def _let(self, name: str, resolved: Expr) -> Expr | None:
+        """Return the value of a `let` in this scope; None if it is a thing, or no property of a thing goes into it."""
+        if resolved.type.unknown or resolved.type.kinds or self._depth > MOST_PENDING:
+            return None
+        if name not in self._guarded:
+            self._depth += 1
+            self._guarded[name] = self.outer.resolve_in(self, name)
+            self._depth -= 1
+        return self._guarded[name]
 
     def _property(self, name: str, span: Span) -> Expr | None:
         """Return that property of what a trial uses, or its default if it is not given."""

@@ -11,6 +11,7 @@ from zlang.check.expressions import resolve, unknown
 from zlang.check.module import Module
 from zlang.check.program import Absent, Expr, FaultPoint, Instance, Kind
 from zlang.check.program_names import ProgramNames
+from zlang.check.scope import Scope
 from zlang.check.typed import resolve_typed
 from zlang.check.types import NOTHING, Type, Variant
 from zlang.diagnostics import Code
@@ -70,6 +71,13 @@ class ModuleScope:
     def is_broken(self, name: str) -> bool:
         """Whether part of that entry could not be read."""
         return name in self.module.broken
+
+    def resolve_in(self, scope: Scope, name: str) -> Expr | None:
+        """Resolve the value of a `let` in another scope; None if no property of a thing goes into the value."""
+        entry = _lets_of_things(self.module).get(name)
+        if entry is None:
+            return None
+        return resolve(self._names.silent().context(scope), entry.value, path=(*self.module.prefix, name))
 
     def assertions(self) -> Iterator[tree.Assert]:
         """Yield the assertions of the file."""
@@ -211,6 +219,18 @@ class ModuleScope:
 
     def is_given(self, _name: str, _span: Span) -> None:
         """Return None: only templates use this."""
+
+
+def _lets_of_things(module: Module) -> dict[str, tree.Let]:
+    """Return the `let` lines without choices whose values use a member of a name, or one of these lines above."""
+    lets: dict[str, tree.Let] = {}
+    for name, entry in module.entries.items():
+        parts = list(tree.parts(entry)) if isinstance(entry, tree.Let) else []
+        names = [part.path for part in parts if isinstance(part, tree.Name)]
+        is_single = not any(isinstance(part, tree.Choice | tree.Range) for part in parts)
+        if isinstance(entry, tree.Let) and is_single and any(len(path) > 1 or path[0] in lets for path in names):
+            lets[name] = entry
+    return lets
 
 
 def _partial(expr: Expr) -> Expr:
