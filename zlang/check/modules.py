@@ -82,9 +82,22 @@ class Modules:
             elif isinstance(entry, tree.ReaderDecl):
                 message = 'readers belong to the library: a kind of your own declares `metric NAME: TYPE = regex "…"`'
                 self.findings.report(Code.BAD_KIND.at(entry.name.span, message=message))
-            elif isinstance(entry, tree.Import):
+            elif isinstance(entry, tree.Import) and (entry.alias is None or self._is_new(entry.alias, places)):
                 self._import(entry, module, chain)
+            elif isinstance(entry, tree.Import):
+                module.lacks_import = True
+        self._report_merged_twice(module, places)
         return places
+
+    def _report_merged_twice(self, module: Module, places: Mapping[str, Span]) -> None:
+        """Report names that several files have, of those that are in scope without a prefix."""
+        every = dict(places)
+        for name, place in _merged_names(module):
+            first = every.setdefault(name, place)
+            if first.place != place.place:
+                later, earlier = (first, place) if name in places else (place, first)
+                hint = 'give the file a name: `import "FILE" as NAME`'
+                self.findings.report(Code.DUPLICATE.at(later, name=name, hint=hint).also(earlier, "first defined here"))
 
     def _is_command(self, entry: tree.Declaration, places: Mapping[str, Span]) -> bool:
         """Whether an entry is a command about a thing, such as `run reads`; it is then reported."""
@@ -107,6 +120,7 @@ class Modules:
         """Add a kind that a file declares, or that extends another with some items changed."""
         name, role = entry.name.text, entry.role.text
         node, declared = entry, None
+        self._report_kind_twice(entry)
         if role not in ROLES:
             base = self._kind_node(module, role)
             if base is None:
@@ -123,6 +137,16 @@ class Modules:
         own = made.properties if declared is None else [item.name.text for item in _own_properties(entry)]
         _ = [made.properties[item] for item in own if item in made.properties]  # each is checked on demand
         dict(made.traits)
+
+    def _report_kind_twice(self, entry: tree.KindDef) -> None:
+        """Report a kind if another file, whatever the name of its import, declares one of the same name."""
+        for other in self.files.values():
+            first = other.kind_nodes.get(entry.name.text)
+            if first is not None and first[0].name.span.place != entry.name.span.place:
+                hint = "give one of them another name: kinds are distinguished by their names alone"
+                finding = Code.DUPLICATE.at(entry.name.span, name=entry.name.text, hint=hint)
+                self.findings.report(finding.also(first[0].name.span, "first defined here"))
+                return
 
     def _report_unknown_base(self, base: tree.Word, module: Module) -> None:
         """Report a word that is neither a role nor a kind; what a kind of it has is unknown."""
@@ -210,9 +234,9 @@ class Modules:
             if path.endswith(TABLE):
                 self._table(node, Source(path, text))
                 return
-            alias = node.alias.text if node.alias else ""
-            key = f"{path} as {alias}" if settings else path
-            result = self.load(Source(path, text), (alias,) if alias else (), chain, key)
+            prefix = (*module.prefix, node.alias.text) if node.alias else module.prefix
+            key = f"{path} as {'.'.join(prefix)}" if settings else path
+            result = self.load(Source(path, text), prefix, chain, key)
             result.settings = settings
         if node.alias:
             module.named[node.alias.text] = result
@@ -313,6 +337,13 @@ class Modules:
             if name in module.kinds:
                 return module.kinds[name]
         return self.library.kind(name) if self.library.module_of(name) else None
+
+
+def _merged_names(module: Module) -> Iterator[tuple[str, Span]]:
+    """Yield the names that imported files bring into scope without a prefix, with their places."""
+    for merged in module.merged:
+        yield from ((name, entry.name.span) for name, entry in merged.entries.items())
+        yield from _merged_names(merged)
 
 
 def _kinds_of(expr: Expr) -> frozenset[str]:
