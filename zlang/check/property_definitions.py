@@ -16,7 +16,7 @@ from zlang.check.typed import resolve_typed
 from zlang.diagnostics import Code, ProgramError
 from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
-from zlang.units import Quantity
+from zlang.units import UNITS, Quantity
 
 ATTRIBUTES = (
     *("default", "allow", "unit", "cost", "since", "doc", "required", "only", "probe", "ask", "one_line"),
@@ -47,8 +47,6 @@ def define(scope: KindScope, tool: str, node: tree.Property) -> PropertyDef:
             hint = meant or "a property has " + ", ".join(candidates)
             scope.context.report(Code.UNKNOWN_PROPERTY.at(item.name.span, kind="property", name=name, hint=hint))
     type_ = type_of(context, node.type)
-    unit = attributes.get("unit")
-    unit_value = resolve(scope.context, unit.value).value(None) if unit else None
     default = attributes.get("default")
     allow = attributes.get("allow")
     only = attributes.get("only")
@@ -62,7 +60,7 @@ def define(scope: KindScope, tool: str, node: tree.Property) -> PropertyDef:
         else None,
         allow=resolve_allowed(context, allow.value) if allow else None,
         allow_text=allow.value.span.text if allow else "",
-        unit=unit_value if isinstance(unit_value, Quantity) else None,
+        unit=_unit(scope, attributes["unit"].value) if "unit" in attributes else None,
         cost=cost,
         since=_since(scope, tool, attributes["since"].value) if "since" in attributes else None,
         doc=resolve_plain_text(scope.context, attributes["doc"].value, "doc") if "doc" in attributes else "",
@@ -80,6 +78,17 @@ def define(scope: KindScope, tool: str, node: tree.Property) -> PropertyDef:
         except ProgramError as error:
             scope.context.report(error.diagnostic)
     return definition
+
+
+def _unit(scope: KindScope, node: tree.Expr) -> Quantity | None:
+    """Return the amount that the tool counts as one; report anything but a number with a unit."""
+    if isinstance(node, tree.Number) and isinstance(amount := resolve(scope.context, node).value(None), Quantity):
+        return amount
+    text = node.span.text.strip('"')
+    name = text if text in UNITS else "ms"
+    hint = Hint(f"write `unit = 1{name}`", node.span.text, f"1{name}", is_safe=False)
+    scope.context.report(Code.NOT_ALLOWED.at(node.span, name="unit", value=f"`{text}`", hint=hint))
+    return None
 
 
 def _instead_of_options(scope: KindScope, item: tree.Field) -> Hint:

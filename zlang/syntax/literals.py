@@ -46,6 +46,8 @@ def plain_text(driver: Parsing, token: Token) -> str:
 
 _LITERAL = r"\{\{|\}\}|[{}]|\\[\s\S]|[^{}\\]+|\\"
 _SPECIAL = frozenset("{}\\")
+_GOES_ON = r"[^\n]*\"[^\n]*\}|[^\n]*\}[^\n]*\""
+"""What follows a text that ended at a quotation mark within its braces."""
 
 
 def text_of(driver: Parsing, token: Token) -> tree.Text:
@@ -72,6 +74,8 @@ def text_of(driver: Parsing, token: Token) -> tree.Text:
         elif text in {"{", "}"}:
             span = Span(driver.source, start, position)
             hint = Hint(f"write `{text}{text}` for a literal `{text}`", text, text * 2, is_safe=False)
+            if text == "{" and not verbatim and re.compile(_GOES_ON).match(driver.source.text, token.end):
+                hint = Hint('put a text whose `{…}` contains `"` between `"""` and `"""`; a literal brace is `{{`')
             driver.report(Code.BAD_INTERPOLATION.at(span, brace=text, hint=hint))
         elif text.startswith("\\") and not verbatim:
             parts.append(_escape(driver, piece))

@@ -136,7 +136,8 @@ class Driver:
     def report(self, finding: Diagnostic) -> None:
         """Collect a finding; a line with an unreadable character or text gets only one."""
         first = self.source.text.rfind("\n", 0, finding.span.start) + 1
-        unread = (f for f in self.findings if f.code in {Code.BAD_CHARACTER, Code.UNCLOSED_TEXT})
+        codes = {Code.BAD_CHARACTER, Code.UNCLOSED_TEXT, Code.BAD_INTERPOLATION}
+        unread = (f for f in self.findings if f.code in codes)
         if not any(first <= f.span.start <= finding.span.start for f in unread):
             self.findings.append(finding)
 
