@@ -142,8 +142,12 @@ def test_a_program_without_an_experiment() -> None:
     assert raised.value.diagnostic.code is Code.NO_EXPERIMENT
 
 
-def test_a_value_that_a_job_file_cannot_hold() -> None:
-    workload = 'fio w { rw = read  ignore_error = "a\\nb" }'
+@pytest.mark.parametrize(
+    "properties",
+    ['ignore_error = "a\\nb"', "time_based = on  runtime = 10s  rate_iops = [100/s for 5s, 200/s for 5s]"],
+)
+def test_a_value_that_a_job_file_cannot_hold(properties: str) -> None:
+    workload = f"fio w {{ rw = read  {properties} }}"
     text = f'import "./lab.zexp"\nimport fio\n{workload}\nexperiment e {{ on = data  run = w }}\n'
     checked = check.program(Source(NAME, text), read)
     experiment = checked.program.experiments["e"]

@@ -193,6 +193,9 @@ class Experiments:
         if run.element is not None or streams.groups(fields["run"], fields.get("on")):
             self._names.risks.add(fields["run"].reads | on)
         self._names.risks.add(fields["with"].reads if "with" in fields else frozenset())
+        if "cache" in fields:
+            changing = streams.deciding_schedules(fields["run"], self._names.factors)
+            self._names.risks.add(fields["cache"].reads | changing)
         if "during" in fields:
             during = fields["during"].type
             is_run_too = (run | (run.element or NOTHING)).kinds & (during | (during.element or NOTHING)).kinds
@@ -200,7 +203,8 @@ class Experiments:
         for name in {"run", "before", "collect"} & fields.keys():
             own = fields[name].type
             kinds = map(self._modules.kind_by_name, (own | (own.element or NOTHING)).kinds)
-            if any(kind is not None and kind.asserts_of_target for kind in kinds):
+            # Whether each workload can use each target has been checked already.
+            if any(kind is not None and (kind.asserts_of_target or (kind.needs and name != "run")) for kind in kinds):
                 self._names.risks.add(fields[name].reads | on)
 
     def _note_given(self, fields: Mapping[str, Expr]) -> None:

@@ -15,7 +15,7 @@ from itertools import islice
 
 from zlang import units
 from zlang.cache import Cache
-from zlang.check import library, streams, values, versions
+from zlang.check import library, schedules, streams, values, versions
 from zlang.check.factors import FirstLevels, each_level, every_level
 from zlang.check.instances import Frame, chain, each_member, moved, places
 from zlang.check.program import PLATFORMS, Axis, Experiment, Instance, Kind, KindAction, Point, Symbol, Value
@@ -186,8 +186,14 @@ def lacking(thing: Instance, host: Instance | None) -> Iterator[Diagnostic]:
 
 
 def rehearsal_findings(experiment: Experiment, every: Sequence[Stream], protocol: Kind | None) -> Iterator[Diagnostic]:
-    """Report a cache protocol that rehearses workloads, if one of several streams would not be rehearsed as it runs."""
-    if protocol is None or not protocol.draws or len(every) < _SEVERAL:
+    """Report a cache protocol that rehearses workloads, if one of them would not be rehearsed as it runs."""
+    if protocol is None or not protocol.draws:
+        return
+    if any(schedules.durations(stream.workload) for stream in every):
+        message = f"`{protocol.name}` cannot rehearse a workload whose values change while it runs"
+        hint = "write `cache = cold` or `cache = hot`"
+        yield Code.NOT_MEASURABLE.at(experiment.cache.span, message=message, hint=hint)
+    if len(every) < _SEVERAL:
         return
     machines = {machine.key for stream in every if (machine := host_of(stream.on))}
     if len(machines) < len(every) or any(stream.workload.origin for stream in every):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
 
@@ -418,6 +418,11 @@ def chain(thing: Instance) -> tuple[Instance, ...]:
     """Return the things below a thing, the lowest first and each once, followed by the thing."""
     below = {(each.key, each.digest): each for part in thing.beneath for each in chain(part)}
     return *below.values(), thing
+
+
+def carried_by(thing: Instance, resources: Sequence[Instance]) -> Instance | None:
+    """Return the first of these resources that is built on a thing."""
+    return next((each for each in resources if thing.key in {under.key for under in each.beneath}), None)
 
 
 def places(kind: Kind, frame: Frame) -> list[Value]:

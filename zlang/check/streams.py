@@ -8,7 +8,7 @@ the same trial as one without a list.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import islice
 
@@ -265,11 +265,17 @@ def _given(thing: Instance | None) -> Instance | None:
 
 def deciding_changes_of_given(run: Expr, on: Expr, factors: Mapping[str, FactorDef]) -> frozenset[str]:
     """Return the factors that decide whether a stream may change a given thing; none if no stream may."""
+    return _deciding(lambda point: any(map(_may_change_given, of(run.value(point), on.value(point)))), factors)
 
-    def is_changed(point: PartialPoint) -> bool:
-        return any(map(_may_change_given, of(run.value(point), on.value(point))))
 
-    answers, reads, is_whole = explored(factors, MOST_POINTS, is_changed)
+def deciding_schedules(run: Expr, factors: Mapping[str, FactorDef]) -> frozenset[str]:
+    """Return the factors that decide whether a workload has schedules; none if no workload has."""
+    return _deciding(lambda point: any(map(schedules.durations, things_of(run.value(point)))), factors)
+
+
+def _deciding(is_so: Callable[[PartialPoint], bool], factors: Mapping[str, FactorDef]) -> frozenset[str]:
+    """Return the factors that decide a question; none if its answer is never yes."""
+    answers, reads, is_whole = explored(factors, MOST_POINTS, is_so)
     return reads if any(answers) or not is_whole else frozenset()
 
 

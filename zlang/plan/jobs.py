@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from zlang.check import values
 from zlang.check.instances import Frame
-from zlang.check.program import Experiment, Instance, Value
+from zlang.check.program import ChangingValue, Experiment, Instance, Value
 from zlang.check.rendering import option_word
 from zlang.diagnostics import Code, ProgramError
 from zlang.plan.action_steps import filled
@@ -12,6 +12,8 @@ from zlang.plan.identities import Identities
 from zlang.plan.schedule import Schedule, Slot
 from zlang.plan.trial_steps import TrialSteps
 from zlang.space.trial_config import trial_config
+
+_AS_SCRIPT = "`zlang plan --emit sh` writes the plan as a script"
 
 
 def job(slot: Slot, schedule: Schedule) -> tuple[str, str] | None:
@@ -42,6 +44,9 @@ def _section(workload: Instance, frame: Frame, experiment: Experiment) -> str:
     line = kind.forms.get("job_line", ())
     words: list[Value] = []
     for name, given in workload.values.items() if line else ():
+        if isinstance(given, ChangingValue):
+            words = {"name": name, "what": "values that change while the workload runs", "hint": _AS_SCRIPT}
+            raise ProgramError(Code.NOT_IN_JOBFILE.at(workload.places[name], **words))
         own = kind.properties[name].own_form("job_lines")
         words += (option_word(line, kind.properties[name], given),) if own is None else values.listed(own.value(frame))
     lines = [_in_file(word, experiment) for word in words]

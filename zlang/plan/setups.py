@@ -14,7 +14,7 @@ from functools import lru_cache
 from zlang import units
 from zlang.cache import Cache
 from zlang.check import digests, hosts, values
-from zlang.check.instances import Frame, leaves_changed, places, treatment_site, with_parts
+from zlang.check.instances import Frame, carried_by, leaves_changed, places, treatment_site, with_parts
 from zlang.check.naming import exposed, exposed_beneath
 from zlang.check.program import Instance, KindAction, Value, Variable
 from zlang.frozen import replace
@@ -290,11 +290,6 @@ def _recording_reads(instance: Instance, names: set[str]) -> Instance:
     parent = instance.parent and _recording_reads(instance.parent, names)
     own = with_parts(instance, lambda part: _recording_reads(part, names))
     return own.replace(values=_RecordedValues(own, names), parent=parent)
-
-
-def carried_by(thing: Instance, resources: Sequence[Instance]) -> Instance | None:
-    """The first of these resources that is built on a thing."""
-    return next((each for each in resources if thing.key in {under.key for under in each.beneath}), None)
 
 
 def drawn_frame(workload: Instance, on: Instance | None, drawn: str) -> Frame:

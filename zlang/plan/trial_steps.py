@@ -19,7 +19,7 @@ from zlang.plan.action_steps import ActionSteps, steps_of
 from zlang.plan.exposure import Exposure
 from zlang.plan.plan import COUNTED, EACH, Action, Setup, Step
 from zlang.plan.schedule import resources_of
-from zlang.plan.setups import Setups, carried_by, drawn_frame, guards, hold, rehearsal_frame
+from zlang.plan.setups import Setups, drawn_frame, guards, hold, rehearsal_frame
 from zlang.plan.streams import measure, place_of
 from zlang.record import Record
 from zlang.space import faults
@@ -260,7 +260,8 @@ class TrialSteps:
         treatment = config.before
         by_treatment = self.exposure.named_devices(config, naming.with_wrappers((treatment,))) if treatment else []
         setups: dict[str, Setup] = {}
-        self._require_one_state(config)
+        for finding in faults.in_two_states(self._experiment, treatment, config.targets):
+            raise ProgramError(finding)
         for target in config.targets:
             if treatment is not None:
                 self._join(treatment, target)
@@ -272,21 +273,6 @@ class TrialSteps:
                 setups.setdefault(setup.signature, setup)
             self._join(config.protocol, target)
         return setups.values()
-
-    def _require_one_state(self, config: TrialConfig) -> None:
-        """Raise ProgramError if two targets need a thing in two states at the same time."""
-        states: dict[str, tuple[str, str, bool]] = {}
-        for target in config.targets if len(config.targets) > 1 else ():
-            site = treatment_site(config.before, target) if config.before else None
-            resources = resources_of(target)
-            for thing in resources:
-                carried = carried_by(thing, resources)
-                carries = carried.key if carried and thing.kind.rebuilt_per_child else ""
-                state = thing.digest, carries, thing is site
-                if states.setdefault(thing.key, state) != state:
-                    message = f"two streams need `{thing.label}` in different states at the same time"
-                    hint = "give each stream a target of its own"
-                    raise ProgramError(Code.NOT_MEASURABLE.at(self._experiment.run.span, message=message, hint=hint))
 
     def _join(self, workload: Instance, on: Instance | None) -> None:
         lacking = faults.unmet_need(self._experiment, workload, on)

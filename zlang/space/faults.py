@@ -16,7 +16,7 @@ from math import prod
 from zlang.check import hosts, naming, streams
 from zlang.check.afresh import AFRESH, Afresh, SubjectResult
 from zlang.check.expressions import violation
-from zlang.check.instances import MOST_STEPS, Frame, chain, leaves_changed, treatment_site
+from zlang.check.instances import MOST_STEPS, Frame, carried_by, chain, leaves_changed, treatment_site
 from zlang.check.program import (
     Absent,
     Axis,
@@ -223,6 +223,22 @@ def changed_given(experiment: Experiment, treatment: Instance, on: Instance) -> 
     return Code.CHANGES_GIVEN.at(experiment.before.span, message=message, hint=hint)
 
 
+def in_two_states(experiment: Experiment, before: Instance | None, targets: Sequence[Instance]) -> Iterator[Diagnostic]:
+    """Yield a finding if two targets need a thing in two states at the same time."""
+    states: dict[str, tuple[str, str, bool]] = {}
+    for target in targets if len(targets) > 1 else ():
+        site = treatment_site(before, target) if before else None
+        resources = [thing for thing in chain(target) if thing.kind.role == "resource"]
+        for thing in resources:
+            carried = carried_by(thing, resources) if thing.kind.rebuilt_per_child else None
+            state = thing.digest, carried.key if carried else "", thing is site
+            if states.setdefault(thing.key, state) != state:
+                message = f"two streams need `{thing.label}` in different states at the same time"
+                hint = "give each stream a target of its own"
+                yield Code.NOT_MEASURABLE.at(experiment.run.span, message=message, hint=hint)
+                return
+
+
 def unverifiable(experiment: Experiment, on: Instance, state: str) -> Diagnostic:
     """Return the finding if nothing beneath a target can verify the state of its cache."""
     message = f"nothing beneath `{on.key}` can verify that its cache is {state}"
@@ -362,6 +378,7 @@ def _faults(experiment: Experiment, levels: Point, effort: Effort) -> tuple[Diag
     cache = reached.get(id(experiment.cache))
     called = cache.kind if isinstance(cache, Instance) else experiment.protocols.get(getattr(cache, "name", ""))
     point.faults += hosts.rehearsal_findings(experiment, every, called)
+    point.faults += in_two_states(experiment, before if isinstance(before, Instance) else None, targets)
     point.faults += streams.event_findings(experiment, happening, every)
     point.faults += points.violated(experiment, point)
     point.faults += points.without_repeat(experiment, point)
@@ -371,7 +388,9 @@ def _faults(experiment: Experiment, levels: Point, effort: Effort) -> tuple[Diag
         point.faults += _flushed(experiment, called, target)
         changed = changed_given(experiment, before, target) if isinstance(before, Instance) else None
         point.faults += [changed] if changed is not None else []
-    point.faults += _unverified(experiment, called, targets, streams.things_of(reached.get(id(experiment.with_))))
+    named = {thing.key for stream in every for thing, _ in stream.workload.named}
+    beside = [thing for thing in streams.things_of(reached.get(id(experiment.with_))) if thing.key in named]
+    point.faults += _unverified(experiment, called, targets, beside)
     return tuple(point.faults)
 
 
