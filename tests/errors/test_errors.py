@@ -234,7 +234,7 @@ def test_a_word_of_another_property_is_recognised() -> None:
                 "for one after the other, write `c1 | c2`"
             ),
         ),
-        ("fio w { rw = read  bs = 4KiB..=8KiB }", "a range has both ends: `4KiB..64KiB`"),
+        ("fio w { rw = read  bs = 4KiB..=8KiB }", "write a range with two dots, as in `4KiB..64KiB`"),
         ("let a = if 1 = 2 then 3 else 4", "use `==` to compare"),
         ("let a = if 1 == 2 then 3 elif 4", "write `else if`"),
         ("experiment e { on = data  run = reads  where reads.bs => 4KiB }", "use `>=` to compare"),

@@ -144,9 +144,9 @@ class _Checker:
                 break
             if name not in declared:
                 others = [each for each in declared if each not in chain]
-                hint = did_you_mean(name, others) or (
-                    listed("experiment", others) if others else f"declare it: `experiment {name} {{ … }}`"
-                )
+                imported = "experiments of an imported file have no names here: declare it" if "." in name else ""
+                instead = listed("experiment", others) if others else f"declare it: `experiment {name} {{ … }}`"
+                hint = imported or did_you_mean(name, others) or instead
                 report(Code.UNKNOWN_NAME.at(entry.base.span, name=name, hint=hint))
                 return None
             chain.append(name)

@@ -202,6 +202,10 @@ class ClauseExpressions:
             if meant := self._of_quantity(name):
                 self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=which_of(meant)))
                 return unknown(node.span)
+            if len(node.path) == 1 and context.scope.is_metric(name):
+                hint = "no workload of this experiment measures it; " + self._candidates()
+                self.report(Code.UNKNOWN_NAME.at(node.span, name=name, hint=hint))
+                return unknown(node.span)
             return report_unknown_name(context, node, name, expected, self._candidates())
         self.is_wrong = True  # the cause has been reported already
         return unknown(node.span)

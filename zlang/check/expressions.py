@@ -168,7 +168,9 @@ def guarded(span: Span, parts: Sequence[Expr] = ()) -> Callable[[ValueAt], Value
             except ZeroDivisionError:
                 *_, divisor = parts
                 case = " ".join(f"if {divisor.span.text} == 0 then … else {span.text}".split())
-                result = Code.DIVISION.at(span, hint=f"handle that case: `{case}`")
+                result = Code.DIVISION.at(
+                    span, hint="divide by another number" if divisor.is_constant else f"handle that case: `{case}`"
+                )
             except values.ValueProblem as problem:
                 result = Code.NO_VALUE.at(span, message=str(problem))
             return failed(at, with_values(result, at, parts))

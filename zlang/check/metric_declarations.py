@@ -49,6 +49,8 @@ _ATTRIBUTES = ("better", "combine", "doc", "means", "needs")
 _DECLARED = r"\s*([^:=,]+?)\s*(?::\s*([A-Za-z]\w*)\s*(?:\bin\s+([^\s,]+)\s*)?)?(?:,\s*([^:=]*?)\s*)?"
 _ADDITIONS = {f"{word} is better": ("better", word) for word in BETTER}
 _ADDITIONS |= {f"combined by {word}": ("combine", word) for word in COMBINED}
+_JSON_PATH = r"(?:\[\d+\]|\[\"[^\"]*\"\]|\.?[^.\[\]]+)+"
+"""A path in a JSON document: keys, quoted keys and places in lists."""
 _BEGINS_WITH_WORD = r"""[A-Za-z=:"']"""
 _DIMENSIONLESS = "1"
 """The unit of a share that is printed as a part of one."""
@@ -183,6 +185,8 @@ def place_problem(how: str, where: str) -> str:
     """Explain why a place never finds a number; empty if it can."""
     if how == "json" and (path := where.lstrip("$.")) != where:
         return f"write the path from the top, without a sign before it: `{path or 'a.b'}`"
+    if how == "json" and not re.fullmatch(_JSON_PATH, where):
+        return 'write a path such as `a.b[0]["c.d"]`'
     return _pattern_problem(where) if how == "regex" else ""
 
 

@@ -153,7 +153,10 @@ class Modules:
         home = self.library.module_of(base.text)
         imported = Hint(f"the standard library has it: add `import {home}`", line=f"import {home}") if home else ""
         kinds = [*module.kind_nodes, *(name for name in self.library.names() if self._library_kind(module, name))]
-        hint = imported or did_you_mean(base.text, [*ROLES, *kinds]) or "the roles are " + ", ".join(ROLES)
+        here = {each.name.text: each for each in module.written.entries if isinstance(each, tree.KindDef)}
+        is_below = base.text in here and here[base.text].role is not base
+        above = f"declare `{base.text}` above the kind that extends it" if is_below else ""
+        hint = imported or above or did_you_mean(base.text, [*ROLES, *kinds]) or "the roles are " + ", ".join(ROLES)
         self.findings.report(Code.UNKNOWN_NAME.at(base.span, name=base.text, hint=hint))
         module.lacks_kinds = True
 

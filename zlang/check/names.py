@@ -124,7 +124,7 @@ def report_unknown_name(
     if node.span.source.text[: node.span.start].endswith("${"):
         hint = f"write a variable of the shell as `${{{{{name}}}}}`"
     if name == "none":
-        hint = _instead_of_none(expected) or hint
+        hint = _instead_of_none(expected) or _of_default(context) or hint
     if kind is not None:
         made = f"{name} {{}}" if not kind.required else f"{name} {{ … }}"
         hint = f"`{name}` is a kind: write the name of a declaration, or declare one here: `{made}`"
@@ -160,6 +160,14 @@ def _instead_of_none(expected: Type | None) -> str:
     if expected is None:
         return "write `none` where it is used, as in `during = none | …`; in a `let`, nothing is `[]`"
     return Hint("write `as_is`", "none", "as_is", is_safe=False) if expected.variant("as_is") is not None else ""
+
+
+def _of_default(context: Context) -> str:
+    """Return the hint for `none` as the value of a property that has a default."""
+    definition = context.kind.properties.get(context.property_name) if context.kind else None
+    if definition is None or definition.default is None:
+        return ""
+    return f"leave it out where it has its default ({definition.default.span.text}), or write a value"
 
 
 def _kinds_with_word(context: Context, name: str) -> Iterator[str]:

@@ -136,7 +136,10 @@ def _nearest_label(left: Expr, right: Expr) -> str:
     labels, texts = _labels_and_texts(left, right)
     odd = next((text for text in texts if text not in labels), "")
     near = nearest(odd, labels)
-    return Hint(f'did you mean `"{near[0]}"`?', f'"{odd}"', f'"{near[0]}"', is_safe=False) if near else ""
+    if near:
+        return Hint(f'did you mean `"{near[0]}"`?', f'"{odd}"', f'"{near[0]}"', is_safe=False)
+    written = [f'`"{label}"`' for label in sorted(labels)]
+    return f"the labels are {', '.join(written)}" if odd else ""
 
 
 def _labels_and_texts(left: Expr, right: Expr) -> tuple[set[str], tuple[str, ...]]:

@@ -52,6 +52,7 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
                 or _mebibytes(option, expected)
                 or _whole_number_hint(option, expected)
                 or _as_numbers(option, expected)
+                or _as_words_with_number(option, expected)
                 or _without_quotes(option, expected, context.scope)
                 or _without_quotes_in(context, node, expected)
                 or _words_here(context, node, resolved, name, expected)
@@ -211,6 +212,14 @@ def _as_numbers(option: Expr, expected: Type) -> Hint:
     parts = [re.split(r"\s*(?:-|\.\.)\s*", part.strip()) for part in numbers.split(",")]
     meant = f"[{', '.join('..'.join(sorted(ends, key=int)) for ends in parts)}]"
     return Hint(f"write a list: `{meant}`", option.span.text, meant, is_safe=False)
+
+
+def _as_words_with_number(option: Expr, expected: Type) -> str:
+    """Return the hint for a number where a word with a number is expected: `2` for `mirror(2)`."""
+    scalars = option.type.scalars if types.is_number(option.type) else ()
+    words = [word.name for word in expected.words if word.field and word.field[1] in scalars]
+    written = [f"`{word}({option.span.text})`" for word in dict.fromkeys(words)]
+    return f"write {' or '.join(written)}" if written else ""
 
 
 def _without_quotes(option: Expr, expected: Type, scope: Scope) -> Hint:

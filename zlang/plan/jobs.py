@@ -45,8 +45,8 @@ def _section(workload: Instance, frame: Frame, experiment: Experiment) -> str:
     words: list[Value] = []
     for name, given in workload.values.items() if line else ():
         if isinstance(given, ChangingValue):
-            words = {"name": name, "what": "values that change while the workload runs", "hint": _AS_SCRIPT}
-            raise ProgramError(Code.NOT_IN_JOBFILE.at(workload.places[name], **words))
+            problem = "values that change while the workload runs"
+            raise ProgramError(Code.NOT_IN_JOBFILE.at(workload.places[name], name=name, what=problem, hint=_AS_SCRIPT))
         own = kind.properties[name].own_form("job_lines")
         words += (option_word(line, kind.properties[name], given),) if own is None else values.listed(own.value(frame))
     lines = [_in_file(word, experiment) for word in words]

@@ -327,7 +327,8 @@ def _without_value_in(experiment: Experiment, workload: Instance, on: Instance |
     for part in (part for command in action.commands for part in command.text) if action else ():
         if not isinstance(part, str) and isinstance(part.value(frame), Absent):
             target = f" on `{on.kind.name}`" if on else ""
-            message, hint = f"a command of `{workload.kind.name}` has no value{target} for what it names", ""
+            message = f"`{part.span.text}`, which a command of `{workload.kind.name}` uses, has no value{target}"
+            hint = "a property has a value if it has a `default`, or `required = on`"
             if on and (name := _missing_name(part, workload, on)):
                 message = f"`{on.kind.name}` has no `{name}`, which `{workload.kind.name}` needs"
                 hint = f"measure something on it that has `{name}`, such as a `file` on a file system"

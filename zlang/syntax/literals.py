@@ -47,7 +47,7 @@ def plain_text(driver: Parsing, token: Token) -> str:
 _LITERAL = r"\{\{|\}\}|[{}]|\\[\s\S]|[^{}\\]+|\\"
 _SPECIAL = frozenset("{}\\")
 _GOES_ON = r"[^\n]*\"[^\n]*\}|[^\n]*\}[^\n]*\""
-"""What follows a text that ended at a quotation mark within its braces."""
+"""The rest of a line after a text that ended at a quotation mark within its braces."""
 
 
 def text_of(driver: Parsing, token: Token) -> tree.Text:

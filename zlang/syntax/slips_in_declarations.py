@@ -46,6 +46,8 @@ def function_kind_or_import(stop: StopPlace) -> Correction | None:
         return f"parameters have no defaults: `let {defaulted[1]}({defaulted[2]}) = …`", None
     if token.type == "FIELD" and stop.expected == "a name" and (thing := _PROPERTY_OF_THING.match(text, begin)):
         return f"write `let NAME = {thing[1]} with {{ {token.text} = … }}`", None
+    if token.text == "." and stop.expected == "`{`" and (kind := _KIND_OF_ALIAS.match(text, begin)):
+        return f"import its module without `as`, and write `kind {kind[1]}: {kind[2]} {{ … }}`", None
     if token.text == "(" and (kind := _KIND_OF.match(text, begin)):
         written = f"kind {kind[1]}: {kind[2]}"
         return f"write `{written} {{ … }}`", stop.fix(*kind.span(), written, is_safe=False)
@@ -281,6 +283,7 @@ def other_languages_form(stop: StopPlace) -> Correction | None:
 
 _PROPERTY_OF_THING = re.compile(r"[ \t]*(\w+)\.(?=\w+[ \t]*=(?!=))")
 _DEFAULTED = re.compile(r"[ \t]*let[ \t]+(\w+)\([ \t]*(\w+)[ \t]*=(?!=)")
+_KIND_OF_ALIAS = re.compile(r"[ \t]*kind[ \t]+(\w+)[ \t]*:[ \t]*\w+\.(\w+)")
 _KIND_OF = re.compile(r"[ \t]*kind[ \t]+(\w+)[ \t]*\([ \t]*(\w+)[ \t]*\)")
 _PROPERTY_BEFORE = re.compile(r"\bproperty[ \t]+\Z")
 _IMPORTED_PART = re.compile(r"[ \t]*import[ \t]+([a-z]\w*)\.[\w.*]+")

@@ -13,7 +13,9 @@ from zlang.units import UNITS
 def comparison(stop: StopPlace) -> Correction | None:
     """A single `=`, or a sign of another language, between compared values."""
     text, token = stop.text, stop.token
-    if token.type == "FIELD" and stop.last in {"LPAR", "COMMA"} and _CALLED.search(text, 0, stop.end):
+    if token.type == "FIELD" and stop.last in {"LPAR", "COMMA"} and (called := _CALLED.search(text, 0, stop.end)):
+        if re.search(rf"^[ \t]*let[ \t]+{called[1]}\(", text, re.MULTILINE):
+            return f"arguments have no names: `{called[1]}(VALUE, …)`", None
         return "write properties in braces: `KIND { NAME = VALUE }`; a word takes its value alone: `WORD(VALUE)`", None
     if token.type == "FIELD" and _begins_operand(stop):
         sign = text.index("=", token.end)
@@ -161,7 +163,7 @@ def number(stop: StopPlace) -> Correction | None:
     if token.text == "<" and stop.follows("<") and stop.expected == "a value":
         return "there is no shift operator; multiply instead", None
     if token.text in {"=", "."} and stop.follows("..") and stop.expected == "a value":
-        return "a range has both ends: `4KiB..64KiB`", stop.fix(token.start, token.end, "")
+        return "write a range with two dots, as in `4KiB..64KiB`", stop.fix(token.start, token.end, "")
     if token.text in {"*", "/"} and stop.follows(token.text) and stop.expected == "a value":
         return {"*": "there is no power operator; multiply instead", "/": "use `floor(a / b)`"}[token.text], None
     if token.text == "/" and stop.expected == "a value":
@@ -174,8 +176,14 @@ def number(stop: StopPlace) -> Correction | None:
 def operation(stop: StopPlace) -> Correction | None:
     """A remainder without spaces, or a value of a list after a dot."""
     token, text = stop.token, stop.text
+    if token.text == "of" and (share := _SHARE_OF.search(text, 0, token.start)):
+        written = f"{share[1]} *"
+        return f"write `{written} …`: `of` follows a number", stop.fix(share.start(1), token.end, written)
     if token.type != "NUMBER":
         return None
+    if stop.expected == "`)`" and (first := _FIRST_OF_SEVERAL.search(text, 0, token.start)):
+        written = f"{first[1]} | {token.text}"
+        return f"write a choice as `{written}`", stop.fix(first.start(), token.end, f"({written}", is_safe=False)
     if stop.follows("%") and (sides := _REMAINDER.search(text, 0, token.end)):
         written = f"{sides[1]} % {sides[2]}"
         return f"write spaces around the sign: `{written}`", stop.fix(*sides.span(), written)
@@ -259,6 +267,8 @@ def copied(stop: StopPlace) -> Correction | None:
     if stop.expected == "the end of the line" and (base := _COPY_OF.search(text, 0, token.end)):
         written = f"{token.text} with"
         return f"write `{written} {{ … }}`", stop.fix(base.start(1), token.end, written, is_safe=False)
+    if token.text == "with" and text[: stop.end].endswith("}"):
+        return "give the thing a name: `let NAME = KIND { … }`, and write `NAME with { … }`", None
     if token.text == "for" and _LIST_OF_LIST.search(text, 0, token.start):
         return "a list has one `for`; two names that are choices give all combinations", None
     if stop.expected == "`for`":
@@ -328,6 +338,9 @@ _SWITCH = re.compile(r"=[ \t]*(?:switch|match|case)[ \t]+[^{}\n]*\Z")
 _HEAD_OF_FUNCTION = re.compile(r"\b(let[ \t]+\w+\([\w, \t]*\))[ \t]*=[ \t]*\Z")
 _COPY_OF = re.compile(r"=[ \t]*((?:copy|new|extend|like)[ \t]+[A-Za-z_]\w*)\Z")
 _DOT_AFTER = re.compile(r"([A-Za-z_](?:\w*[A-Za-z_])?)\.\Z")
+_SHARE_OF = re.compile(r"(?:=|\()[ \t]*([A-Za-z_][\w.]*|\([^()\n]*\)|[a-z]\w*\([^()\n]*\))[ \t]+\Z")
+"""A share that is not a number before `of`: a name, a sum in parentheses, or what a function returns."""
+_FIRST_OF_SEVERAL = re.compile(r"\([ \t]*(\d[\w./%]*)[ \t]+\Z")
 _REMAINDER = re.compile(r"(?<![\w.])(\d[\w.]*)%(\d[\w.]*)\Z")
 _LIST_OF_LIST = re.compile(r"\[[^\[\]\n]*[ \t]for[ \t][^\[\]\n]*[ \t]in[ \t][^\[\]\n]*\Z")
 _EXTRA_BEFORE = re.compile(r"\b(\w*extra)[ \t]*=[ \t]*\Z")
@@ -343,7 +356,7 @@ _NAMED_IN_PLACE = re.compile(
 )
 _SEVERAL = re.compile(r"[ \t]*,")
 _METHOD_WITH = re.compile(r"\b([A-Za-z_]\w*)\.(?:with|copy|extend|replace|merge)\([ \t]*\Z")
-_CALLED = re.compile(r"=[ \t]*[A-Za-z_][\w-]*\((?:[^()\n]*,)?\Z")
+_CALLED = re.compile(r"=[ \t]*([A-Za-z_][\w-]*)\((?:[^()\n]*,)?\Z")
 _LIST_FIELD = re.compile(r"\b(collect|with|during)[ \t]*=[^=\n|]*\Z")
 _ALONE_BEFORE = re.compile(r"=[ \t]*(\d[\w./%]*)[ \t]+\Z")
 _PERIOD = re.compile(r"^[^\[]*[\w)%][ \t]+(?:for|to)\b(?!.*\bin\b)")
