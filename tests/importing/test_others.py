@@ -271,7 +271,7 @@ def test_a_file_that_would_be_too_long_a_program_is_refused() -> None:
         ("wd=wd1,xfersize=(4k,8k\n", "study:1: a parenthesis has no matching one"),
         ("sd=sd1,lun=/x\nwd=wd1\nrd=r,forthreads=(1-100000000,1)\n", "a series of more than 100 values"),
         ("elbencho -w '/srv\n", "study: no closing quotation"),
-        ("elbencho -w /srv\0/x\n", "study is not a text"),
+        ("elbencho -w /srv\0/x\n", "study is not a text file"),
     ],
 )
 def test_a_file_that_cannot_be_read(text: str, message: str) -> None:

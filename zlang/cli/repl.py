@@ -175,7 +175,7 @@ class _Talk:
             case ".quit" | ".exit":
                 self.is_over = True
             case _:
-                raise RunError(f"unknown command `{command}`", did_you_mean(command, _COMMANDS) or ".help")
+                raise RunError(f"unknown command `{command}`", did_you_mean(command, _COMMANDS) or ".help lists them")
 
     def _tables(self) -> None:
         counts: dict[str, int] = {}

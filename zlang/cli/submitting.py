@@ -120,7 +120,7 @@ def _require_own_array(options: list[str]) -> None:
     for option in options:
         if option.startswith(("--array", "-a")):
             raise RunError(
-                f"`{option}`: zlang numbers the tasks itself", "--parts N, and --lanes N for how many work at a time"
+                f"`{option}`: zlang numbers the tasks itself", "use --parts N, and --lanes N for how many run at a time"
             )
 
 

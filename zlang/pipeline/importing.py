@@ -25,7 +25,7 @@ def import_file(text: str, name: str, form: str | None) -> str:
     from zlang.importing import registry
 
     if "\0" in text:
-        raise RunError(f"{name} is not a text")
+        raise RunError(f"{name} is not a text file")
     if form is None and name.endswith(".zexp"):
         raise RunError(f"{name} is already a zlang program", "`zlang check` checks it")
     form = form or registry.format_of(text, name)

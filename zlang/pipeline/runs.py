@@ -200,7 +200,7 @@ def latest_of(runs: Path, planned: Planned) -> Folder:
         folder for folder, header in readable_headers(runs) if (header.plan, header.part) == (wanted.plan, wanted.part)
     ]
     if not same:
-        raise RunError("this program has not been run yet, so no trial has failed", "`zlang run` without --failed")
+        raise RunError("this program has not been run yet, so no trial has failed", "type `zlang run` without --failed")
     return max(same, key=lambda folder: folder.plan.stat().st_mtime)
 
 
