@@ -253,7 +253,8 @@ def factor_confounded_with_order(results: Results) -> Iterator[str]:
 
     zlang reports this if the same level came first in nine of ten pairs of trials. In a random order this must be
     rare: any factor would have it in at most 5 % of cases. zlang does not check experiments with `repeat … until`
-    or `find`, because there the results decide which trials come later, nor the factor `pass` of `layout = keep`.
+    or `find`, because there the results decide which trials come later. Nor does it check the factor `pass` of
+    `layout = keep`.
 
     ```csv found
     compression,place,read_iops
