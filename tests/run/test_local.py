@@ -43,6 +43,17 @@ def test_a_command_gets_its_environment_and_keeps_its_output(tmp_path: Path) -> 
     assert (out / "m.err").read_text() == "oops\n"
 
 
+def test_a_command_inherits_no_descriptor_and_leaves_the_working_directory(tmp_path: Path) -> None:
+    before, (reader, writer) = Path.cwd(), os.pipe()
+    os.set_inheritable(writer, True)  # noqa: FBT003 - it takes no name
+    with Stop() as stop:
+        command = f"test ! -e /proc/self/fd/{writer}"
+        assert executor.run(LocalExecutor("r-1", tmp_path), step("m", command=command), tmp_path, stop) == 0
+    assert Path.cwd() == before
+    os.close(reader)
+    os.close(writer)
+
+
 def test_a_command_that_cannot_start_has_a_reason(tmp_path: Path) -> None:
     made = new_folder(tmp_path, plan(trial(1, steps=[step("m", command=f": {'x' * 200_000}")])))
     (outcome,) = real_run(made)

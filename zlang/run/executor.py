@@ -10,10 +10,9 @@ import secrets
 import select
 import shutil
 import signal
-import subprocess
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
 
@@ -29,6 +28,12 @@ NOT_STARTED = 126
 LOST = 125
 """The exit code of a step whose machine was lost."""
 _DAY = 86_400  # poll(2) takes at most 24 of them
+_WRITTEN = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+_MODE = 0o666
+"""The permissions of a new file, before the umask."""
+_STANDARD = 2
+"""The last descriptor of the standard streams."""
+_IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 class Handle(Protocol):
@@ -147,6 +152,7 @@ class LocalExecutor:
         self._environment = {**os.environb, **_encoded({**marks, "CDPATH": "", "LC_ALL": "C", **more})}
         shell = shutil.which("sh", path=more.get("PATH"))
         self._shell = shell if shell and Path(shell).is_absolute() else "sh"
+        _keep_descriptors()
 
     def start(self, step: Step, out: Path, *, keep: bool = True) -> Handle:
         """Start a step in its own session."""
@@ -191,24 +197,51 @@ class LocalExecutor:
         if step.host != "local":
             message = f"step {step.name} is for the host {step.host}, but only this machine can be reached"
             raise RunError(message)
-        marks = {"ZLANG_RUN": self._run, "OUT": str(out), "ZLANG_STEP": step.name}
-        names = (out / f"{step.name}.out", out / f"{step.name}.err") if keep else (Path(os.devnull),) * 2
-        with names[0].open("wb") as output, names[1].open("wb") as errors:
-            try:
-                process = subprocess.Popen(  # noqa: S603  (running the plan's commands is our purpose)
-                    ["sh", "-c", utf8(step.command)],  # noqa: S607  (sh is wherever PATH has it, as for the user)
-                    executable=self._shell,
-                    cwd=self._directory,
-                    env={**self._environment, **_encoded(marks)},
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=errors,
-                    start_new_session=True,
-                )
-            except OSError as error:  # the command is too long, the directory is gone, or no process can be created
-                errors.write(f"cannot start: {reason_of(error)}\n".encode())
-                return None
-        return _Task(process, marks, time.monotonic() + step.timeout)
+        marks = {"OUT": str(out), "ZLANG_STEP": step.name}
+        output, errors = (f"{out}/{step.name}.out", f"{out}/{step.name}.err") if keep else (os.devnull,) * 2
+        try:
+            process = self._spawn(utf8(step.command), output, errors, {**self._environment, **_encoded(marks)})
+        except OSError as error:  # the command is too long, the directory is gone, or no process can be created
+            Path(errors).write_text(f"cannot start: {reason_of(error)}\n", "utf-8", "surrogateescape")
+            return None
+        return _Task(process, {"ZLANG_RUN": self._run, **marks}, time.monotonic() + step.timeout)
+
+    def _spawn(self, command: bytes, output: str, errors: str, environment: Mapping[bytes, bytes]) -> int:
+        """Start a shell in its own session, with two files for its output; `subprocess` takes three times as long."""
+        files = [
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, output, _WRITTEN, _MODE),
+            (os.POSIX_SPAWN_OPEN, 2, errors, _WRITTEN, _MODE),
+        ]
+        with _working_in(self._directory):
+            return os.posix_spawnp(
+                self._shell,
+                (b"sh", b"-c", command),
+                environment,
+                file_actions=files,
+                setsid=True,
+                setsigdef=_IGNORED_BY_PYTHON,
+            )
+
+
+@contextmanager
+def _working_in(directory: Path) -> Iterator[None]:
+    """Work in a directory, which a process starts in; a spawned process cannot be given another one."""
+    before = os.open(".", os.O_PATH | os.O_CLOEXEC)
+    try:
+        os.chdir(directory)
+        yield
+    finally:
+        os.fchdir(before)
+        os.close(before)
+
+
+def _keep_descriptors() -> None:
+    """Pass no descriptors on to processes but their standard streams, such as those of whatever started zlang."""
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - the names are numbers
+        with suppress(OSError):  # that of the list itself
+            if int(name) > _STANDARD:
+                os.set_inheritable(int(name), False)  # noqa: FBT003 - it takes no name
 
 
 def _encoded(variables: Mapping[str, str]) -> dict[bytes, bytes]:
@@ -218,20 +251,20 @@ def _encoded(variables: Mapping[str, str]) -> dict[bytes, bytes]:
 class _Task:
     """A process and all its descendants."""
 
-    def __init__(self, process: subprocess.Popen[bytes], marks: dict[str, str], deadline: float) -> None:
+    def __init__(self, process: int, marks: dict[str, str], deadline: float) -> None:
         self.deadline = deadline
         self._process = process
         self._marks = marks
-        self._handle = os.pidfd_open(process.pid)
+        self._handle = os.pidfd_open(process)
 
     def fileno(self) -> int:
         return self._handle
 
     def finish(self) -> int:
-        code = self._process.wait()
+        code = self._code()
         if code != 0:
             self.sweep()
-        self.close()
+        self._release()
         return code
 
     def ask_to_stop(self) -> bool:
@@ -239,8 +272,8 @@ class _Task:
 
     def stop(self) -> int:
         self.end()
-        self.close()
-        return self._process.wait()
+        self._release()
+        return self._code()
 
     def kill(self) -> None:
         """Kill the process without waiting, with all its descendants."""
@@ -257,7 +290,7 @@ class _Task:
         if not processes.wait(self._handle, processes.GRACE):
             self._signal(signal.SIGKILL)
             if not processes.wait(self._handle, processes.GRACE):
-                message = f"process {self._process.pid} of step {self._marks['ZLANG_STEP']} does not end after SIGKILL"
+                message = f"process {self._process} of step {self._marks['ZLANG_STEP']} does not end after SIGKILL"
                 raise RunError(
                     message, "it is probably waiting for a device; when the device responds, type `zlang resume`"
                 )
@@ -266,15 +299,9 @@ class _Task:
     def sweep(self) -> None:
         processes.end(self._marks)
 
-    def close(self) -> None:
-        """Release the process; kill it first if it still runs, which happens after a second signal."""
-        if self._handle < 0:
-            return
-        if processes.wait(self._handle, 0):
-            self._process.wait()
-            self._release()
-        else:
-            self.kill()
+    def _code(self) -> int:
+        """Return the exit code of the process, which has ended."""
+        return os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1])
 
     def _release(self) -> None:
         os.close(self._handle)
@@ -282,7 +309,7 @@ class _Task:
 
     def _signal(self, number: signal.Signals) -> None:
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
+            os.killpg(self._process, number)
 
 
 class _NeverStarted:
