@@ -19,7 +19,7 @@ from waiting import wait_for
 from zlang.errors import RunError
 from zlang.plan.plan import Action
 from zlang.readers.reading import text_of
-from zlang.run import executor, journal, processes, run_state
+from zlang.run import child_process, executor, journal, processes, run_state
 from zlang.run.events import Commit, Finish, Interrupt
 from zlang.run.executor import LocalExecutor
 from zlang.run.folder import Folder
@@ -52,6 +52,17 @@ def test_a_command_inherits_no_descriptor_and_leaves_the_working_directory(tmp_p
     assert Path.cwd() == before
     os.close(reader)
     os.close(writer)
+
+
+def test_a_command_has_its_exit_code_if_children_were_ignored(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        with Stop() as stop:
+            assert executor.run(LocalExecutor("r-1", tmp_path), step("m", command="exit 3"), tmp_path, stop) == 3
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        assert child_process.call(lambda: 4, "the work") == 4
+    finally:
+        signal.signal(signal.SIGCHLD, before)
 
 
 def test_a_command_that_cannot_start_has_a_reason(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 
 from zlang.errors import RunError, failed_import, is_out_of_memory, reason_of
 from zlang.hints import NoReturn, TypeVar
+from zlang.run import processes
 from zlang.sink import Sink
 
 T = TypeVar("T")
@@ -40,6 +41,7 @@ def call(work: Callable[[], T], task: str, hint: str = "") -> T:
     """
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
+    processes.keep_exit_codes()
     try:
         answer, text = (os.memfd_create(name) for name in ("answer", "said"))
     except OSError as error:

@@ -153,6 +153,7 @@ class LocalExecutor:
         shell = shutil.which("sh", path=more.get("PATH"))
         self._shell = shell if shell and Path(shell).is_absolute() else "sh"
         _keep_descriptors()
+        processes.keep_exit_codes()
 
     def start(self, step: Step, out: Path, *, keep: bool = True) -> Handle:
         """Start a step in its own session."""

@@ -23,6 +23,11 @@ _PATIENCE = 10.0
 _PROC = Path("/proc")
 
 
+def keep_exit_codes() -> None:
+    """Have the kernel keep the exit codes of children, even if the program that started zlang ignores SIGCHLD."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+
 def marked(marks: Mapping[str, str]) -> list[int]:
     """List the processes that were started with all of `marks` in their environment."""
     wanted = [b"\0" + os.fsencode(f"{name}={value}") + b"\0" for name, value in marks.items()]
