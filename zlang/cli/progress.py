@@ -5,6 +5,7 @@ Rule: while a workload runs, zlang uses no CPU: it draws only at events.
 
 from __future__ import annotations
 
+import bisect
 import datetime as dt
 import math
 import select
@@ -122,7 +123,7 @@ def watch(
                         shown.say(of_every_lane(under_way))
                     shown.trial(trial.number, why)
                     shown.expect(course.seconds_left())
-                    if verdict and not why and (median := medians.with_trial(trial, verdict)):
+                    if shown.is_drawn and verdict and not why and (median := medians.with_trial(trial, verdict)):
                         shown.learnt(levels, median)
                 case Ask(is_shown=True):
                     shown.please(event, "")
@@ -177,6 +178,7 @@ class Medians:
         self._units = {item.name: item.unit for item in metrics}
         self._candidates = [*named, *usual_of_load(metrics)]
         self._values: dict[str, dict[int, float]] = {}
+        self._sorted: dict[str, list[float]] = {}
 
     def with_trial(self, trial: Trial, verdict: TrialVerdict) -> str:
         """The median of the point of a trial: `median METRIC 12,203 (n = 2)`."""
@@ -186,8 +188,12 @@ class Medians:
         if metric is None:
             return ""
         values = self._values.setdefault(trial.identity, {})
+        in_order = self._sorted.setdefault(trial.identity, [])
+        if trial.replicate in values:
+            in_order.remove(values[trial.replicate])
         values[trial.replicate] = verdict.metrics[metric]
-        middle = wording.measured(statistics.median(values.values()), self._units.get(metric, ""))
+        bisect.insort(in_order, values[trial.replicate])
+        middle = wording.measured(statistics.median(in_order), self._units.get(metric, ""))
         return f"median {metric} {middle} (n = {len(values)})"
 
 
@@ -208,6 +214,9 @@ def _request(ask: Ask, then: str) -> str:
 
 class _Quiet:
     """The display without a terminal, which prints only problems."""
+
+    is_drawn = False
+    """Whether it shows medians."""
 
     def say(self, lanes: Sequence[str]) -> None:
         """Ignore which trials are prepared and measured."""
@@ -243,6 +252,8 @@ class _Quiet:
 
 class _Bar(_Quiet):
     """The display on a terminal: the remaining time, and the current work on one line, or on one for each lane."""
+
+    is_drawn = True
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self.progress, self.task, self.lanes, self.last = progress, task, [""], ("", "")
