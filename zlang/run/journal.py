@@ -18,6 +18,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, dataclass, fields
 from functools import cache, lru_cache
+from operator import attrgetter
 from pathlib import Path
 from sys import intern
 from types import TracebackType
@@ -40,6 +41,7 @@ _FIELDS = {
     for name, kind in RECORDED.items()
 }
 """The fields of each event; those that can be absent with their default."""
+_VALUES = {name: attrgetter(*(member for member, _ in form)) for name, form in _FIELDS.items()}
 _CLOCKS = {"t", "up", "apart"}
 _SECONDS = frozenset({"ahead", "took"})
 _NUMBERS = {"replicate", "number", "rc", "block", "whole_plot", "packed"}
@@ -94,8 +96,7 @@ def encode(event: Recorded, number: int | None = None, sign: Sign | None = None)
     if event.apart:
         members["apart"] = round(event.apart, 3)
     members["event"] = name
-    for member, default in _FIELDS[name]:
-        value = getattr(event, member)
+    for (member, default), value in zip(_FIELDS[name], _VALUES[name](event), strict=True):
         if member not in _CLOCKS and (default is None or value != default[0]):
             members[member] = value
     body = orjson.dumps(members)[:-1]
