@@ -8,8 +8,10 @@ the judge accepts it as a measurement.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import stat
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 
 from zlang.errors import reason_of
@@ -32,6 +34,8 @@ UNREAD = "the output of the tools cannot be read"
 PERHAPS_UNREAD = (PLAN_CHANGED, FILES_CHANGED, UNREAD)
 """Reasons that may disappear when the files are read again, because a disk error or a limit may have caused them."""
 
+_OUTSIDE = frozenset({"", ".", ".."})
+"""Names that lead out of a directory, or back to it."""
 _UNREADABLE = (OSError, ValueError, TypeError, LookupError, ArithmeticError, RecursionError)
 
 
@@ -167,11 +171,24 @@ class Account(Generic[V]):
 
     def inside(self, out: str) -> Path:
         """The path of a directory that the journal names. Raises ValueError if it is or passes through a link."""
-        names = out.split("/")
-        places = [f"{self.folder.path}/{'/'.join(names[:count])}" for count in range(len(names), 0, -1)]
-        if not {"", ".", ".."}.isdisjoint(names) or any(map(os.path.islink, places)):
-            raise ValueError(f"`{out}` is a link, or within one, and links are not followed")
+        self.require_no_link(out)
         return self.folder.path / out
+
+    def require_no_link(self, out: str) -> None:
+        """Raise ValueError if a directory that the journal names is or passes through a link."""
+        names = out.split("/")
+        if not _OUTSIDE.isdisjoint(names) or self._passes_link(names):
+            raise ValueError(f"`{out}` is a link, or within one, and links are not followed")
+
+    def _passes_link(self, names: Sequence[str]) -> bool:
+        for place in accumulate(names, "{}/{}".format):
+            try:
+                status = os.lstat(f"{self.folder.path}/{place}")
+            except OSError:  # nor is there anything below it
+                return False
+            if stat.S_ISLNK(status.st_mode):
+                return True
+        return False
 
     def _failure(self, trial: Trial, event: Fail) -> str:
         ran = self.state.step(event.out, event.step)

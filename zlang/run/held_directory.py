@@ -39,9 +39,10 @@ class HeldDirectory:
 
     def is_replaced(self) -> bool:
         """Whether the path now leads to something else."""
-        with suppress(OSError, ValueError):
-            return self.path.lstat().st_ino != self.inode
-        return False
+        try:
+            return os.lstat(self.path).st_ino != self.inode
+        except (OSError, ValueError):
+            return False
 
     def release(self) -> None:
         """Release the lock."""

@@ -73,4 +73,7 @@ class Resources:
 
     def replaced(self) -> Path | None:
         """The first directory on this machine that was replaced by something else, if any."""
-        return next((held.path for held in self._held.values() if held.is_replaced()), None)
+        for held in self._held.values():
+            if held.is_replaced():
+                return held.path
+        return None
