@@ -111,7 +111,13 @@ def verifier(folder: Path) -> Callable[[bytes], str] | None:
 def _signer(key: bytes, run: str) -> Callable[[bytes], str]:
     """The function that signs a line as `authenticate` does; what all lines begin with is hashed once."""
     begun = _extended(hashlib.blake2b(key=key, digest_size=32), (b"journal", run.encode()))
-    return lambda line: _extended(begun.copy(), (line,)).hexdigest()[:_MAC_DIGITS]
+
+    def sign(line: bytes) -> str:
+        digest = begun.copy()
+        digest.update(len(line).to_bytes(8, "big") + line)  # as `_extended` does, in half of the time
+        return digest.hexdigest()[:_MAC_DIGITS]
+
+    return sign
 
 
 def write(folder: Path, run: str) -> None:
