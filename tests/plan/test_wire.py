@@ -90,6 +90,19 @@ def test_the_outlook_is_not_part_of_a_plan() -> None:
     assert list(wire.dump(again)) == [lines[0], lines[2]]
 
 
+def test_trials_that_are_done_are_not_read_unless_others_find_their_data() -> None:
+    setup = Setup("s", "k", None, "k", (), ())
+    first, second, third = (Trial(n, "ab", n, 1, {}, "cold", "cold", (), (), ()) for n in (1, 2, 3))
+    kept = Trial(4, "ab", 4, 1, {}, "cold", "cold", (), (), (), keeps=("k",))
+    lines = list(wire.dump(a_plan([setup, first, second, third, kept])))
+    assert [b'"keeps"' in line for line in lines[1:]] == [False, False, False, False, True]
+    lines[2] = lines[2].replace(b'"factors":{}', b'"factors":[]')  # what is not read is not refused
+    again = wire.load(lambda: lines, "p")
+    assert list(again.remaining({first.place, third.place, kept.place})) == [setup, second, kept]
+    with pytest.raises(RunError, match="line 3"):
+        list(again.remaining({third.place}))
+
+
 def lines_of_two() -> list[bytes]:
     trial = Trial(1, "ab", 1, 1, {"bs": 4096}, "cold", "cold", (), (), ())
     return list(wire.dump(a_plan([Setup("s", "k", None, "k", (), ()), trial, trial])))

@@ -10,7 +10,7 @@ Commands are run by `sh -c` in the directory from which the run was started, wit
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from enum import StrEnum
 
 from zlang.check.questions import AnyExpectation, Plot, Search, Table, Until
@@ -350,7 +350,16 @@ class Header:
 
 @frozen
 class Plan:
-    """The header, and a function that yields the items: each call of `items` begins a fresh stream."""
+    """The header, and a function that yields the items: each call of `items` begins a fresh stream.
+
+    If the plan is read from a file, `unread` yields them without the trials at some places: those whose data no other
+    trial finds.
+    """
 
     header: Header
     items: Callable[[], Iterator[Setup | Trial]]
+    unread: Callable[[Container[str]], Iterator[Setup | Trial]] | None = None
+
+    def remaining(self, done: Container[str]) -> Iterator[Setup | Trial]:
+        """The items; trials at the places that are done may be left out, if that saves reading them."""
+        return self.items() if self.unread is None else self.unread(done)

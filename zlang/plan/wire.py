@@ -8,7 +8,8 @@ not a complete plan in this format is refused with one sentence that gives the p
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 
@@ -17,7 +18,7 @@ import orjson
 from zlang.errors import RunError
 from zlang.hints import TYPE_CHECKING
 from zlang.plan.estimate import Outlook
-from zlang.plan.plan import Header, Plan, Setup, Trial
+from zlang.plan.plan import Header, Plan, Setup, Trial, trial_place
 from zlang.record import Record
 from zlang.text import visible_json
 
@@ -42,7 +43,11 @@ def dump(plan: Plan, outlook: Outlook | None = None) -> Iterator[bytes]:
 def load(lines: Callable[[], Iterable[bytes]], name: str) -> Plan:
     """Read a plan from `lines`, which reopens the file at each call; messages call it `name`."""
     header = _header(lines, name)
-    return Plan(replace(header, format=FORMAT), lambda: _items(lines, header, name))
+    return Plan(
+        replace(header, format=FORMAT),
+        lambda: _items(lines, header, name, ()),
+        lambda done: _items(lines, header, name, done),
+    )
 
 
 def schema() -> dict[str, object]:
@@ -66,8 +71,15 @@ _DELETE = b"\x7f"
 """The one invisible character of ASCII that JSON does not escape."""
 
 
+_WITHOUT_HISTORY = b',"follows":0,"history":"","keeps":[]}}\n'
+"""The last fields of most trials, which are left out: a plan can have a million lines, and a script repeats them."""
+_BEGINNING = re.compile(rb'\{"trial":\{"number":\d+,"identity":"(\w+)","replicate":(\d+),')
+
+
 def _line(tag: str, item: Header | Outlook | Setup | Trial) -> bytes:
     line = orjson.dumps({tag: item}, default=_jsonable, option=orjson.OPT_APPEND_NEWLINE)
+    if line.endswith(_WITHOUT_HISTORY):
+        line = line[: -len(_WITHOUT_HISTORY)] + b"}}\n"
     return line if line.isascii() and _DELETE not in line else visible_json(line.decode()).encode()
 
 
@@ -120,6 +132,14 @@ def _first_fault(error: ValueError) -> str:
     return f"{place}: {fault['msg']}" if place else fault["msg"]
 
 
+def _is_done(line: bytes, done: Container[str]) -> bool:
+    """Whether a line is that of a trial at one of these places, on whose data no other trial depends."""
+    beginning = _BEGINNING.match(line)
+    if beginning is None or b',"follows":' in line or not line.endswith(b"}}\n"):
+        return False
+    return trial_place(beginning[1].decode(), int(beginning[2])) in done
+
+
 def _header(lines: Callable[[], Iterable[bytes]], name: str) -> Header:
     for line in lines():
         header = _parse(line, 1, name).header
@@ -133,10 +153,15 @@ def _header(lines: Callable[[], Iterable[bytes]], name: str) -> Header:
     raise RunError(message, _HINT)
 
 
-def _items(lines: Callable[[], Iterable[bytes]], header: Header, name: str) -> Iterator[Setup | Trial]:
+def _items(
+    lines: Callable[[], Iterable[bytes]], header: Header, name: str, done: Container[str]
+) -> Iterator[Setup | Trial]:
     trials = 0
     for number, line in enumerate(lines(), 1):
         if number == 1:
+            continue
+        if done and _is_done(line, done):
+            trials += 1
             continue
         parsed = _parse(line, number, name, header.format)
         if parsed.setup is not None:

@@ -336,8 +336,9 @@ class _Session:
     def _trials(self, lane: _Lane | None) -> Work:
         """Carry out the trials of a lane; without one, all trials in the order of the plan, each in its own lane."""
         only = self.selection.only
+        is_each_read = only is not None or self.selection.failed or self._sequential is not None
         skipped: list[tuple[Trial, str]] = []
-        for item in self.plan.items():
+        for item in self.plan.items() if is_each_read else self.plan.remaining(self.state.ended):
             if isinstance(item, Setup):
                 self._setups[item.signature] = item
                 continue
