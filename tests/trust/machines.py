@@ -129,9 +129,9 @@ def _is_measuring(zlang: Zlang) -> bool:
 def _judge(name: str, zlang: Zlang, bed: Bed, err: bytes) -> int:
     """Resume a run, and print the faults found afterwards."""
     if list((zlang.at / "runs").glob("*/plan.jsonl")):
-        zlang("resume", "--failed", "--yes", code=None)
+        ended = zlang("resume", "--failed", "--yes", code=None)
     else:
-        zlang("run", "program.zexp", "--yes", code=None)
+        ended = zlang("run", "program.zexp", "--yes", code=None)
     problems = []
     rows = zlang.rows("select host, count(*) as n from trials group by all order by all")
     if rows != [{"host": "alone", "n": 2}, {"host": "san1+san2", "n": 2}]:
@@ -141,7 +141,7 @@ def _judge(name: str, zlang: Zlang, bed: Bed, err: bytes) -> int:
             problems.append(f"left on {host}: {remains}")
         if processes := bed.on(host, "grep -lsz '^ZLANG_RUN=' /proc/[0-9]*/environ"):
             problems.append(f"still running on {host}: {processes}")
-    reasons = [line for line in err.decode().splitlines() if "does not count" in line]
+    reasons = [line for line in (err.decode() + ended.err).splitlines() if "does not count" in line]
     verdict = "; ".join(problems) or "nothing lost, nothing left"
     sys.stdout.write(f"{name}: {verdict} ({'; '.join(reasons) or 'no trial failed'})\n")
     sys.stdout.flush()
