@@ -112,7 +112,7 @@ def explain(word: str | None) -> int:
     if wanted not in titles:
         column = _shown_column(word)
         if column:
-            print(column)
+            print("\n".join(filter(None, (column, describing.where(word)))))
             return 0
         names = [*named, *_metrics(), *library.load().names()]
         hint = describing.where(word) or _hint_for(wanted, titles) or did_you_mean_part(word, names)
