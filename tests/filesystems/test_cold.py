@@ -92,6 +92,16 @@ def test_loads_that_may_read_blocks_again_are_not_cold_if_nobody_read_them_from_
     assert zlang.rows("select cache, count(*) as n from trials group by all") == [{"cache": "cold", "n": 9}]
 
 
+def test_a_kind_of_ones_own_can_say_what_came_from_devices(zlang: Zlang) -> None:
+    page = (REPOSITORY / "docs/writing-kinds.md").read_text("utf-8")
+    kind = re.search(r"^kind cold_reads: .*?^}$", page, re.MULTILINE | re.DOTALL)
+    assert kind is not None
+    layers = LAYERS.replace("ext4 on disk {} | xfs on disk {} | btrfs on disk {}", "ext4 on disk {}")
+    text = f"{REFILLED}{layers}{kind[0]}\ncold_reads once\n"
+    whys = why_not(zlang, f"{text}experiment one {{ on = data  run = once  cache = cold | refilled }}", code=None)
+    assert [is_refilled(why) for why in whys] == [True]
+
+
 def test_reads_of_a_wrapper_are_not_those_of_the_load(zlang: Zlang) -> None:
     load = "fio reads { rw = randread  bs = 16KiB  startdelay = 1s  under = none | before {} | meanwhile {} }\n"
     text = WRAPPERS + LAYERS + load + "experiment one { on = data  run = reads  cache = cold }"
