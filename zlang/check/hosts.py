@@ -23,6 +23,7 @@ from zlang.check.rendering import shell_text
 from zlang.check.streams import MOST_POINTS, Stream
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.errors import suppress
+from zlang.source import Span
 from zlang.units import Quantity
 
 _KIND = "host"
@@ -201,6 +202,24 @@ def rehearsal_findings(experiment: Experiment, every: Sequence[Stream], protocol
         message = f"`{protocol.name}` rehearses one workload on each machine, and {reason}"
         hint = "write `cache = cold` or `cache = hot`, and let each workload run unmeasured at first"
         yield Code.NOT_MEASURABLE.at(experiment.cache.span, message=message, hint=hint)
+
+
+def one_path_findings(every: Sequence[Stream]) -> Iterator[Diagnostic]:
+    """Report a workload from one machine on targets of several machines of a group: all have them at the same path."""
+    machines: dict[tuple[str, str, Span | None], dict[str, Instance]] = {}
+    for stream in every:
+        origin, place = stream.workload.origin, host_of(stream.on)
+        if origin is not None and place is not None:
+            used = machines.setdefault((stream.workload.name, origin.label, place.span), {})
+            used[place.label] = stream.workload
+    for (_, origin_name, _), used in machines.items():
+        if len(used) > 1:
+            workload = next(iter(used.values()))
+            assert workload.span is not None, "BUG: a workload that was declared nowhere"
+            message = f"`{workload.kind.name}` needs a target on one machine, and it is on {', '.join(used)}"
+            hint = f"all have it at one path, and `{origin_name}` can have one there: put it on `first(…)` of the group"
+            yield Code.NOT_MEASURABLE.at(workload.span, message=message, hint=hint)
+            return
 
 
 def of_one_machine(things: Iterable[Instance], every: Sequence[Stream]) -> Iterator[Diagnostic]:

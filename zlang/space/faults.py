@@ -380,6 +380,7 @@ def _faults(experiment: Experiment, levels: Point, effort: Effort) -> tuple[Diag
     called = cache.kind if isinstance(cache, Instance) else experiment.protocols.get(getattr(cache, "name", ""))
     point.faults += hosts.rehearsal_findings(experiment, every, called)
     point.faults += in_two_states(experiment, before if isinstance(before, Instance) else None, targets)
+    point.faults += hosts.one_path_findings(every)
     point.faults += streams.event_findings(experiment, happening, every)
     point.faults += points.violated(experiment, point)
     point.faults += points.without_repeat(experiment, point)
