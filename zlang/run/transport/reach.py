@@ -211,7 +211,8 @@ def _of_table(where: str, name: str, entry: object) -> Reach:
         raise RunError(f"{where} must be a table", f'write [hosts.{name}] and, below it, ssh = "USER@HOST"')
     for key in entry:
         if key not in _KEYS:
-            raise RunError(f"{where} has no `{key}`", did_you_mean(key, _KEYS) or "it can have " + ", ".join(_KEYS))
+            possible = 'it can have ssh = "USER@HOST:PORT", ' + ", ".join(_KEYS[1:])
+            raise RunError(f"{where} has no `{key}`", did_you_mean(key, _KEYS) or possible)
     ssh, is_local = entry.get("ssh"), entry.get("local", False)
     directory, wait, sudo = entry.get("directory", DIRECTORY), entry.get("wait", WAIT), entry.get("sudo", False)
     if not isinstance(is_local, bool) or is_local == (ssh is not None):
