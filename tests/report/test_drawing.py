@@ -193,8 +193,19 @@ def test_an_interval_that_is_far_longer_than_the_values_does_not_hide_them() -> 
 
 def test_a_question_ends_before_the_level_of_a_facet() -> None:
     question = replace(drawn(), title="How fast is it?")
-    assert views(question)[0]["title"]["text"] == "How fast is it? direct = off"
-    assert views(drawn())[0]["title"]["text"] == "A title, direct = off"
+    assert views(question)[0]["title"]["text"] == ["How fast is it? direct = off"]
+    assert views(drawn())[0]["title"]["text"] == ["A title, direct = off"]
+
+
+def test_a_long_title_in_a_picture_keeps_the_level_of_the_facet() -> None:
+    (first, last) = views(replace(drawn(), title="Which file system reads fastest, and does it depend on the size?"))[
+        0
+    ]["title"]["text"]
+    assert first.startswith("Which file system")
+    assert last.endswith("direct = off")
+    lines = views(replace(drawn(), title="what do block sizes do " * 100))[0]["title"]["text"]
+    assert len(lines) == 4
+    assert lines[-1].endswith("direct = off")
 
 
 def test_cut_intervals_are_noted_in_the_picture() -> None:

@@ -31,8 +31,10 @@ _LATENCY_UNIT = "us"
 _SECONDS = float(units.parse(f"1{_LATENCY_UNIT}").amount)
 _LONGEST = 160
 _WIDTH = 480
-_SUBTITLE = 75
-"""Characters in a line of a subtitle, as wide as a picture."""
+_TITLE, _SUBTITLE = 62, 75
+"""Characters in a line of a title, and of a subtitle, as wide as a picture."""
+_MOST_LINES = 4
+"""The most lines of a title; a longer one has its first lines and its last one, which names the level of the facet."""
 _CONFIG = {
     "axis": {"labelLimit": 140, "titleLimit": 280, "labelFontSize": 11, "titleFontSize": 12},
     "axisY": {"minExtent": 56},
@@ -89,14 +91,22 @@ def specification(every: Sequence[Drawn]) -> dict[str, object]:
         note = drawing.caption(drawn)
         for picture in drawing.pictures(drawn):
             title = {
-                "text": picture.named(picture.title),
-                "subtitle": [drawn.plot.text, *textwrap.wrap(note.replace("`", ""), _SUBTITLE)],
+                "text": _title_lines(picture.named(picture.title)),
+                "subtitle": [
+                    *textwrap.wrap(drawn.plot.text, _SUBTITLE),
+                    *textwrap.wrap(note.replace("`", ""), _SUBTITLE),
+                ],
                 "anchor": "start",
             }
             views.append({"title": title, "width": _WIDTH, **_view(drawn, picture, palette)})
     return _with_short_texts(
         {"$schema": _SCHEMA, "background": "white", "config": _CONFIG, "vconcat": views, "resolve": _APART}
     )
+
+
+def _title_lines(title: str) -> list[str]:
+    lines = textwrap.wrap(title, _TITLE)
+    return lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], f"… {lines[-1]}"]
 
 
 def alone(drawn: Drawn, picture: Picture, palette: Palette) -> dict[str, object]:
