@@ -131,6 +131,15 @@ def _is_labelled(left: Expr, right: Expr) -> bool:
     return bool(texts) and labels.issuperset(texts)
 
 
+def _label_without_quotes(context: Context, node: tree.Expr, thing: Expr) -> Expr | None:
+    """Return the label of a level that is written as a word; None for any other word."""
+    if not isinstance(node, tree.Name) or len(node.path) > 1 or not thing.type.kinds:
+        return None
+    label = constant(node.span, TEXT, node.path[0])
+    is_label = context.scope.lookup(node.path[0], node.span) is None and _is_labelled(thing, label)
+    return label if is_label else None
+
+
 def _nearest_label(left: Expr, right: Expr) -> str:
     """Return the hint for a text that is nearly the label of a thing that it is compared with."""
     labels, texts = _labels_and_texts(left, right)
@@ -188,7 +197,7 @@ def _resolve_comparison(context: Context, node: tree.Binary, may_be_word: Callab
         left = resolve(context, node.left)
         if (kind := _compared_kind(context, node, left.type)) is not None:
             return kind
-        right = resolve(context, node.right, left.type)
+        right = _label_without_quotes(context, node.right, left) or resolve(context, node.right, left.type)
         if left.type.kinds and node.operator in {"==", "!="} and (key := _key_of_thing(node.right, right)):
             return _is_thing(context, node, left, key)
     span, operator = node.span, node.operator
