@@ -40,6 +40,8 @@ def test_trials_that_may_read_from_the_arc_count(zfs_fuse: ZfsFuse) -> None:
         "rw = randread  bs = 16KiB  time_based = on  runtime = 1s",
         "rw = randread  bs = 4KiB  numjobs = 4",
         "rw = randrw  bs = 64KiB  rwmixread = 70%",
+        "rw = randread  bs = 16KiB  norandommap = on",
+        'rw = randread  bs = 4KiB  random_distribution = "zipf:1.2"',
     ]
     fios = "".join(f"fio load{n} {{ {load} }}\n" for n, load in enumerate(loads))
     names = " | ".join(f"load{n}" for n in range(len(loads)))
