@@ -14,10 +14,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, pairwise
-from operator import mul
 
-from zlang.hints import Any
-from zlang.readers.reading import percentiles
+from zlang.hints import Any, NamedTuple
+from zlang.readers.reading import Bins, percentiles
 
 DIRECTIONS = ("read", "write", "trim", "mixed")
 """Directions of I/O, as fio names them."""
@@ -65,7 +64,6 @@ _MOST_CPU = 1.05
 _CPU_TICK = 10
 """Milliseconds, the coarsest unit in which a kernel counts processor time: 200 % were seen in a job of a few."""
 _SIZE = re.compile(r"(\d+)([kmg]?)(?:i?b)?\Z", re.IGNORECASE)
-_share = lru_cache(maxsize=4096)(float)
 
 
 _MOST_KEPT = 4096
@@ -75,8 +73,11 @@ class _Wholes(dict[str, int]):
     """The whole numbers of texts; fio has 1856 bins, so all of their names are kept."""
 
     def __missing__(self, text: str) -> int:
-        """Read a number, and keep it while there is room."""
+        """Read a number, and keep it while there is room. Raises ValueError, also if there are two texts for it."""
         number = int(text)
+        if str(number) != text:
+            message = f"`{text}` is not the name of a bin"
+            raise ValueError(message)
         if len(self) < _MOST_KEPT:
             self[text] = number
         return number
@@ -94,10 +95,11 @@ def contradictions(job: _Part, shared: _Part = None) -> Iterator[str]:
         yield impossible[0]
         return
     options = {**(shared or {}), **job.get("job options", {})}
+    queue = _queue(options)
     for direction in DIRECTIONS:
         part = job.get(direction)
         if part:
-            problems = (*_rates(part), *_blocks(part, direction, options), *_latencies(part, options))
+            problems = (*_rates(part), *_blocks(part, direction, options, queue), *_latencies(part, queue))
             yield from (f"{direction} of job {name}: {problem}" for problem in problems)
     yield from _unwanted(job, options)
     yield from _too_much(job, options, shared or {})
@@ -105,7 +107,7 @@ def contradictions(job: _Part, shared: _Part = None) -> Iterator[str]:
     if syncs and syncs["N"]:
         yield from (f"sync of job {name}: {problem}" for problem in _latency(syncs))
     most_cpu = _MOST_CPU + _CPU_TICK / (job.get("job_runtime") or math.inf)
-    if job["usr_cpu"] + job["sys_cpu"] > 100 * most_cpu * _threads(options):
+    if job["usr_cpu"] + job["sys_cpu"] > 100 * most_cpu * queue.threads:
         yield f"`usr_cpu` and `sys_cpu` of job {name} are {job['usr_cpu']} % and {job['sys_cpu']} %"
 
 
@@ -161,19 +163,29 @@ def _impossible(job: _Part) -> Iterator[tuple[str, object]]:
 def _are_valid(job: _Part) -> bool:
     """Whether an entry has only valid values, all tested at once: `_invalid` finds none in it."""
     figures = [job[key] for key in _OF_JOB if key in job]
-    for direction in (*DIRECTIONS, "sync"):
-        for key, value in job.get(direction, {}).items():
-            if isinstance(value, dict):
-                if type(value.get("N", 0)) is not int:
-                    return False
-                for item in value.values():
-                    if isinstance(item, dict):
-                        figures += item.values()
-                    else:
-                        figures.append(item)
-            elif not key.startswith(_SAMPLED):
-                figures.append(value)
+    for part in (job.get(direction) for direction in (*DIRECTIONS, "sync")):
+        if not part:
+            continue
+        single, latencies = _members(tuple(part))
+        figures += [part[key] for key in single]
+        for item in (part[key] for key in latencies):
+            if not isinstance(item, dict) or type(item.get("N", 0)) is not int:
+                return False
+            for value in item.values():
+                if isinstance(value, dict):
+                    figures += value.values()
+                elif isinstance(value, Bins):
+                    figures += value.counts
+                else:
+                    figures.append(value)
     return not figures or (_NUMBERS.issuperset(map(type, figures)) and min(figures) >= 0 and max(figures) < _MOST)
+
+
+@lru_cache(maxsize=256)
+def _members(names: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """The names of the single figures of a direction that are checked, and those of its latencies."""
+    latencies = [name for name in names if name.endswith("_ns")]
+    return [name for name in names if name not in latencies and not name.startswith(_SAMPLED)], latencies
 
 
 def _invalid(job: _Part) -> Iterator[tuple[str, object]]:
@@ -198,7 +210,7 @@ def _wrong(figures: Mapping[str, object]) -> Iterable[tuple[str, object]]:
 
 
 def _is_wrong(value: object) -> bool:
-    return not isinstance(value, dict | list) and not _is_figure(value)
+    return not isinstance(value, dict | list | Bins) and not _is_figure(value)
 
 
 def _is_figure(value: object) -> bool:
@@ -226,15 +238,15 @@ def _rates(part: _Part) -> Iterator[str]:
             yield f"`{subject}` is {part[subject]} of {done} operations"
 
 
-def _blocks(part: _Part, direction: str, options: _Part) -> Iterator[str]:
+def _blocks(part: _Part, direction: str, options: _Part, queue: _Queue) -> Iterator[str]:
     """Check that bytes are operations times block size, if the report states the size."""
-    size = _block_size(options, direction)
     done, moved = part["total_ios"], part["io_bytes"]
-    if not size or not done or not moved:
+    if not done or not moved:
         return
-    most, least = size * (done + _pending(options)), size * (done - part.get("short_ios", 0))
+    size = _block_size(options, direction)
+    most, least = size * (done + queue.pending), size * (done - part.get("short_ios", 0))
     # The last block of each pass and of each thread may be cut off.
-    if not least * 0.99 - size * _threads(options) <= moved <= most:
+    if size and not least * 0.99 - size * queue.threads <= moved <= most:
         yield f"{moved} bytes do not match {done} operations of {size} bytes"
 
 
@@ -248,16 +260,24 @@ def _block_size(options: _Part, direction: str) -> int:
     return int(match[1]) * _UNITS[match[2].lower()] if match else 0
 
 
-def _pending(options: _Part) -> int:
-    """The most operations that can be timed but not counted: those in flight when the ramp time ended."""
-    if "ramp_time" not in options:
-        return 0
-    return _threads(options) * _depth(options)
+class _Queue(NamedTuple):
+    """The `threads` of a job, and the operations that can be in flight (`places`).
+
+    `pending` of these can be timed but not counted, where a ramp time ended. If operations are timed before they have a
+    place, nothing `is_limited`.
+    """
+
+    threads: int
+    places: int
+    pending: int
+    is_limited: bool
 
 
-def _depth(options: _Part) -> int:
-    text = str(options.get("iodepth", "1"))
-    return int(text) if text.isdecimal() else _MOST
+def _queue(options: _Part) -> _Queue:
+    threads, depth = _threads(options), str(options.get("iodepth", "1"))
+    places = threads * (int(depth) if depth.isdecimal() else _MOST)
+    pending = places if "ramp_time" in options else 0
+    return _Queue(threads, places, pending, _OTHER_DEPTHS.isdisjoint(options))
 
 
 def _threads(options: _Part) -> int:
@@ -265,15 +285,14 @@ def _threads(options: _Part) -> int:
     return int(text) if text.isdecimal() else _MOST
 
 
-def _latencies(part: _Part, options: _Part) -> Iterator[str]:
+def _latencies(part: _Part, queue: _Queue) -> Iterator[str]:
     """Check that means lie between minimum and maximum, percentiles increase, and bins hold all timed operations."""
-    pending = _pending(options)
     for key in _TIMES:
         item = part.get(key)
         if item and item["N"]:
-            for problem in (*_latency(item), *_waiting(item, part["runtime"], options)):
+            for problem in (*_latency(item), *_waiting(item, part["runtime"], queue)):
                 yield f"`{key}`: {problem}"
-            if item["N"] > part["total_ios"] + pending:
+            if item["N"] > part["total_ios"] + queue.pending:
                 yield f"`{key}`: {item['N']} operations were timed, but only {part['total_ios']} were done"
         elif item and (item["max"] or item.get("bins")):
             yield f"`{key}`: a maximum of {item['max']} ns, but no operation was timed"
@@ -284,13 +303,11 @@ def _latencies(part: _Part, options: _Part) -> Iterator[str]:
                 yield f"the {key} of `lat_ns`, {whole[key]}, is below that of `clat_ns`, {remaining[key]}"
 
 
-def _waiting(part: _Part, runtime: int, options: _Part) -> Iterator[str]:
+def _waiting(part: _Part, runtime: int, queue: _Queue) -> Iterator[str]:
     """Check by Little's law that no more operations are in flight than the queues have places."""
-    if options.keys() & _OTHER_DEPTHS or not runtime:
-        return
-    places = max(1, _threads(options) * _depth(options))
-    most = places * (runtime + _TICK) * 1_000_000 + _pending(options) * part["max"]
-    if part["N"] * part["mean"] > most * (1 + _PRINTED):
+    places = max(1, queue.places)
+    most = places * (runtime + _TICK) * 1_000_000 + queue.pending * part["max"]
+    if queue.is_limited and runtime and part["N"] * part["mean"] > most * (1 + _PRINTED):
         yield f"{part['N']} operations of {part['mean']} ns each do not fit into {runtime} ms with {places} at a time"
 
 
@@ -299,40 +316,62 @@ def _latency(part: _Part) -> Iterator[str]:
     low, mean, high = part["min"], part["mean"], part["max"]
     if not low - _PRINTED <= mean + low * _PRINTED or not mean <= high * (1 + _PRINTED) + 1:
         yield f"the mean, {mean}, is not between {low} and {high}"
-    listed = sorted((_share(share), value) for share, value in part.get("percentile", {}).items())
-    if any(earlier[1] > later[1] for earlier, later in pairwise(listed)):
+    shares, listed = _percentiles(part)
+    if listed != sorted(listed):
         yield "its percentiles are not in ascending order"
-    if listed and not (low * (1 - _BIN) - 1 <= listed[0][1] and listed[-1][1] <= high * (1 + _BIN) + 1):
-        yield f"its percentiles, {listed[0][1]} to {listed[-1][1]}, are not between {low} and {high}"
-    bins = part.get("bins", {})
-    if not all(bins.values()):
-        bins = {value: count for value, count in bins.items() if count}
-    if bins:
-        held = sum(bins.values())
-        if held != part["N"]:
-            yield f"its bins hold {held} operations, not {part['N']}"
-        centre = sum(map(mul, bins, bins.values())) / held
-        if not math.isclose(mean, centre, rel_tol=2 * _BIN, abs_tol=1):
-            yield f"the mean, {mean}, does not match its bins, {centre:.0f}"
-        values = sorted(bins)
-        if not (low * (1 - _BIN) - 1 <= values[0] and values[-1] <= high * (1 + _BIN) + 1):
-            yield f"its bins, {values[0]} to {values[-1]}, are not between {low} and {high}"
-        if not _are_of_bins(listed, bins, values):
-            limits = iter(percentiles(bins, [limit for share, _ in listed for limit in _bounds(share)]))
-            for (share, value), least, most in zip(listed, limits, limits, strict=True):
+    if listed and not (low * (1 - _BIN) - 1 <= listed[0] and listed[-1] <= high * (1 + _BIN) + 1):
+        yield f"its percentiles, {listed[0]} to {listed[-1]}, are not between {low} and {high}"
+    if bins := _without_empty(part.get("bins")):
+        yield from _bins(part, bins)
+        if not _are_of_bins(shares, listed, bins):
+            limits = iter(percentiles(bins, [limit for share in shares for limit in _bounds(share)]))
+            for share, value, least, most in zip(shares, listed, limits, limits, strict=True):
                 if not least <= value <= most:
                     yield f"its percentile {share:g} is {value}, but its bins give {least}"
 
 
-def _are_of_bins(percentiles: list[tuple[float, float]], bins: Mapping[int, int], values: Sequence[int]) -> bool:
-    """Whether percentiles match the bins in floating-point arithmetic, that is, lie within their `_bounds`.
+def _percentiles(part: _Part) -> tuple[Sequence[float], list[float]]:
+    """The percentiles that a report lists: percents in ascending order, and the latency of each."""
+    listed = part.get("percentile", {})
+    shares, is_ascending = _shares(tuple(listed))
+    if is_ascending:
+        return shares, [*listed.values()]
+    pairs = sorted(zip(shares, listed.values(), strict=True))
+    return [share for share, _ in pairs], [value for _, value in pairs]
 
-    `values` are the bins in ascending order.
-    """
-    is_sorted = values == list(bins)  # as fio writes them
-    below = list(accumulate(bins.values() if is_sorted else map(bins.__getitem__, values)))
+
+@lru_cache(maxsize=256)
+def _shares(names: tuple[str, ...]) -> tuple[tuple[float, ...], bool]:
+    """The numbers of the names of percentiles, and whether they ascend; most reports have the same names."""
+    shares = tuple(map(float, names))
+    return shares, all(earlier < later for earlier, later in pairwise(shares))
+
+
+def _without_empty(bins: Bins | None) -> Bins | None:
+    """The bins with operations."""
+    if not bins or all(bins.counts):
+        return bins
+    return Bins.of({value: count for value, count in bins.items() if count})
+
+
+def _bins(part: _Part, bins: Bins) -> Iterator[str]:
+    """Check that bins hold all operations, and match their mean, minimum and maximum."""
+    low, mean, high = part["min"], part["mean"], part["max"]
+    held = sum(bins.counts)
+    if held != part["N"]:
+        yield f"its bins hold {held} operations, not {part['N']}"
+    centre = sum(bins.times) / held
+    if not math.isclose(mean, centre, rel_tol=2 * _BIN, abs_tol=1):
+        yield f"the mean, {mean}, does not match its bins, {centre:.0f}"
+    if not (low * (1 - _BIN) - 1 <= bins.ns[0] and bins.ns[-1] <= high * (1 + _BIN) + 1):
+        yield f"its bins, {bins.ns[0]} to {bins.ns[-1]}, are not between {low} and {high}"
+
+
+def _are_of_bins(shares: Sequence[float], values: Sequence[float], bins: Bins) -> bool:
+    """Whether percentiles match the bins in floating-point arithmetic, that is, lie within their `_bounds`."""
+    below = [*accumulate(bins.counts)]
     held = below[-1]  # 100 % of 55 operations are 55.00000000000001
-    return all(values[bisect_left(below, min(held, held / 100 * percent))] == value for percent, value in percentiles)
+    return values == [bins.ns[bisect_left(below, min(held, held / 100 * share))] for share in shares]
 
 
 def number_bins(job: _Part) -> None:
@@ -343,9 +382,11 @@ def number_bins(job: _Part) -> None:
                 part["bins"] = bins_of(part["bins"])
 
 
-def bins_of(counts: Mapping[str, int]) -> dict[int, int]:
-    """The bins of a histogram with numeric keys."""
-    return dict(zip(map(_whole, counts), counts.values(), strict=True))
+def bins_of(counts: Mapping[str, int]) -> Bins:
+    """The bins of a histogram with numeric keys; fio writes them in ascending order."""
+    operations = [*counts.values()]
+    ns = [*map(_whole, counts)]
+    return Bins(ns, operations) if ns == sorted(ns) else Bins.of(dict(zip(ns, operations, strict=True)))
 
 
 @lru_cache(maxsize=1024)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate
@@ -30,27 +30,70 @@ Window = tuple[float, float]
 """Start and end of the measurement in seconds since 1970."""
 
 
+class Bins(Mapping[int, int]):
+    """The bins of a histogram: `ns` are nanoseconds (the middles of bins) in ascending order, with a count for each.
+
+    It has two lists, because sums over the hundreds of bins of a report are needed several times.
+    """
+
+    __slots__ = ("_times", "counts", "ns")
+
+    def __init__(self, ns: Sequence[int], counts: Sequence[int]) -> None:
+        self.ns, self.counts = ns, counts
+        self._times: list[int] | None = None
+
+    @classmethod
+    def of(cls, bins: Mapping[int, int]) -> Bins:
+        """Sort other bins."""
+        if isinstance(bins, Bins):
+            return bins
+        ns = sorted(bins)
+        return cls(ns, [*map(bins.__getitem__, ns)])
+
+    @property
+    def times(self) -> list[int]:
+        """The time of all operations in each bin."""
+        if self._times is None:
+            self._times = [*map(mul, self.ns, self.counts)]
+        return self._times
+
+    def __getitem__(self, value: int) -> int:
+        """Return the count of a bin."""
+        place = bisect_left(self.ns, value)
+        if self.ns[place : place + 1] != [value]:
+            raise KeyError(value)
+        return self.counts[place]
+
+    def __iter__(self) -> Iterator[int]:
+        """Iterate over the nanoseconds."""
+        return iter(self.ns)
+
+    def __len__(self) -> int:
+        """Return the number of bins."""
+        return len(self.ns)
+
+    def items(self) -> ItemsView[int, int]:
+        """Return the pairs of a bin and its count."""
+        return dict(zip(self.ns, self.counts, strict=True)).items()
+
+    def __reduce__(self) -> tuple[Callable[..., Bins], tuple[object, ...]]:
+        """Pickle two blocks of numbers, which takes a third of the time and space."""
+        try:
+            return _unpacked, (array("q", self.ns).tobytes(), array("q", self.counts).tobytes())
+        except (TypeError, OverflowError):  # a count that is not a whole number of 64 bits
+            return Bins, (self.ns, self.counts)
+
+
+def _unpacked(ns: bytes, counts: bytes) -> Bins:
+    return Bins(array("q", ns).tolist(), array("q", counts).tolist())
+
+
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """The number of operations for each latency: `bins` from nanoseconds (the middle of a bin) to a count.
-
-    `metric` is the distribution that its reader or kind declares.
-    """
+    """The number of operations for each latency, of the distribution `metric` that its reader or kind declares."""
 
     metric: str
     bins: Mapping[int, int]
-
-    def __reduce__(self) -> tuple[Callable[..., Histogram], tuple[object, ...]]:
-        """Pickle the bins as two blocks of numbers, which takes a third of the time and space."""
-        try:
-            packed = array("q", self.bins).tobytes(), array("q", self.bins.values()).tobytes()
-        except (TypeError, OverflowError):  # a count that is not a whole number of 64 bits
-            return Histogram, (self.metric, dict(self.bins))
-        return _unpacked, (self.metric, *packed)
-
-
-def _unpacked(metric: str, values: bytes, counts: bytes) -> Histogram:
-    return Histogram(metric, dict(zip(array("q", values), array("q", counts), strict=True)))
 
 
 class LogFormat(NamedTuple):
@@ -180,22 +223,21 @@ def percentiles(bins: Mapping[int, int], per_mille: Sequence[int | Fraction]) ->
 
     `per_mille` are 1000 at most; `bins` holds at least one operation.
     """
-    total = sum(bins.values())
+    own = Bins.of(bins)
+    total = sum(own.counts)
     ranks = [-(-total * share.numerator // (1000 * share.denominator)) for share in per_mille]
-    values = sorted(bins)
-    counts = list(accumulate(map(bins.__getitem__, values)))
-    return [values[bisect_left(counts, rank)] for rank in ranks]
+    counts = list(accumulate(own.counts))
+    return [own.ns[bisect_left(counts, rank)] for rank in ranks]
 
 
-def tail(values: Sequence[int], counts: Sequence[int]) -> int:
-    """The least bin above which operations took at most 1 % of the time of all; values are in ascending order."""
-    times = list(map(mul, values, counts))
-    total, above = sum(times), 0
-    for value, time in zip(reversed(values), reversed(times), strict=True):
+def tail(bins: Bins) -> int:
+    """The least bin above which operations took at most 1 % of the time of all."""
+    total, above = sum(bins.times), 0
+    for value, time in zip(reversed(bins.ns), reversed(bins.times), strict=True):
         above += time
         if 100 * above > total:
             return value
-    return values[0]
+    return bins.ns[0]
 
 
 def merge(histograms: Iterable[Mapping[int, int]]) -> dict[int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from zlang.plan.plan import Trial
-from zlang.readers.reading import Histogram, Judgement, Phase, tail
+from zlang.readers.reading import Bins, Histogram, Judgement, Phase, tail
 from zlang.store.staging import Row, StagedLines, number
 
 _SERIES = 10_000
@@ -47,14 +47,11 @@ def _phase(phases: Sequence[Phase], t: float) -> str:
 
 
 def _binned(histogram: Histogram) -> Row:
-    ns, counts = list(histogram.bins), list(histogram.bins.values())
-    if ns != sorted(ns):
-        ns = sorted(ns)
-        counts = list(map(histogram.bins.__getitem__, ns))
+    bins = Bins.of(histogram.bins)
     return {
         "metric": histogram.metric,
-        "total": sum(counts),
-        "ns": ns,
-        "counts": counts,
-        "tail": tail(ns, counts) if ns else None,
+        "total": sum(bins.counts),
+        "ns": bins.ns,
+        "counts": bins.counts,
+        "tail": tail(bins) if bins else None,
     }
