@@ -18,13 +18,13 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from itertools import chain, islice
 
 import orjson
 
 from zlang.errors import reason_of
 from zlang.files import Place, read_regular
+from zlang.frozen import replace
 from zlang.hints import Any
 from zlang.metrics import PERCENTILES
 from zlang.plan.plan import Reader, Step
@@ -63,8 +63,8 @@ def read(directory: Place, reader: Reader, step: Step, window: Window | None = N
     if isinstance(logs, str) and isinstance(stream, str) and not reading.problems:
         intervals = fio_intervals.find(directory / logs, stream, reading)
         reading = replace(reading, window=intervals.whole if intervals else reading.window, intervals=intervals)
-    read_bytes = reading.metrics.get("read_bytes")
-    return replace(reading, read=read_bytes, fetched=_fetched(directory, reader.args.get("counted")))
+    fetched = _fetched(directory, reader.args.get("counted"))
+    return reading if fetched is None else replace(reading, fetched=fetched)
 
 
 def _fetched(directory: Place, name: object) -> float | None:
@@ -204,7 +204,8 @@ def _reading(jobs: list[_Part], written: object) -> Reading:
     metrics["fio_runtime"] = longest / 1000
     _processor(jobs, metrics)
     end = written / 1000 if isinstance(written, int) else 0.0
-    return Reading(metrics, (), tuple(latency), window=(end - longest / 1000, end) if end and longest else None)
+    window = (end - longest / 1000, end) if end and longest else None
+    return Reading(metrics, latency=tuple(latency), window=window, read=metrics.get("read_bytes"))
 
 
 def _direction(name: str, parts: list[_Part], metrics: dict[str, float], latency: list[Histogram]) -> int:

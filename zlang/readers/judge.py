@@ -18,10 +18,10 @@ state that was not checked is not accepted, unless a person confirmed it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from zlang.errors import reason_of
 from zlang.files import Place
+from zlang.frozen import replace
 from zlang.plan.plan import ALONE, COUNTED, EACH, Action, Fetch, Reader, Step, Trial
 from zlang.readers import outside, shell, streams
 from zlang.readers.reading import Histogram, Judgement, Phase, Reading, Sample, StreamReading, Window, text_of

@@ -7,8 +7,8 @@ the whole time, weighted by the time of each part; percentiles are those of the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
+from zlang.frozen import replace
 from zlang.metrics import Metric
 from zlang.readers.merging import merged, statistics
 from zlang.readers.reading import Intervals, Reading, Sample, StreamReading, Window

@@ -11,13 +11,13 @@ import errno
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate
 from operator import mul
 from pathlib import Path
 
 from zlang.files import Place, read_regular
+from zlang.frozen import field, frozen
 from zlang.hints import NamedTuple, Protocol
 from zlang.plan.plan import Reader, Step
 
@@ -88,7 +88,7 @@ def _unpacked(ns: bytes, counts: bytes) -> Bins:
     return Bins(array("q", ns).tolist(), array("q", counts).tolist())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Histogram:
     """The number of operations for each latency, of the distribution `metric` that its reader or kind declares."""
 
@@ -164,7 +164,7 @@ class StreamReading(NamedTuple):
     host: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """The reading of one step's artefacts. It counts if there are no `problems`.
 
@@ -189,7 +189,7 @@ class Reading:
     ran: Window | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judgement:
     """Whether a trial counts, and what was measured.
 

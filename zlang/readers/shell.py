@@ -25,7 +25,6 @@ import json
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from zlang.check.measured import words
@@ -40,6 +39,7 @@ from zlang.check.metric_declarations import (
 )
 from zlang.check.types import SCALARS, can_measure
 from zlang.files import Place
+from zlang.frozen import replace
 from zlang.hints import NamedTuple
 from zlang.metrics import Metric
 from zlang.plan.plan import Reader, Step

@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import pairwise
 
 from zlang.check import library
 from zlang.check.measured import declaration
 from zlang.check.metric_declarations import DISTRIBUTION, parse
 from zlang.files import Place
+from zlang.frozen import replace
 from zlang.hints import NamedTuple
 from zlang.metrics import AFTER, COMBINED, PHASE, QUIET, Metric, overlap
 from zlang.plan.plan import CLOCKS, Reader, Step

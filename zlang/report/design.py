@@ -13,7 +13,7 @@ from collections.abc import Hashable, Sequence
 from pathlib import Path
 
 from zlang.errors import RunError
-from zlang.frozen import frozen, replace
+from zlang.frozen import frozen
 from zlang.report.clauses import primary
 from zlang.report.formulas import Trials
 from zlang.report.summary import Cell, TableColumn, cells
@@ -98,10 +98,9 @@ def read(trials: Trials, metric: str | None = None) -> Design:
     own = f"trial, coalesce(measured_in, run), replicate, position, block, coalesce(host, ''), {SETUPS}"
     counted = f"FROM {source(trials)} WHERE valid AND isfinite({value})"
     answer = run_query(trials.db, f"SELECT {own}, {value}{chosen} {counted} ORDER BY 2, position")
-    rows = [row_of(shown) for shown in answer.rows]
     ordered = _levels(trials.db, [factor.name for factor in factors], counted)
     varied = [i for i, levels in enumerate(ordered) if len(levels) > 1]
-    kept = tuple(replace(row, levels=tuple(row.levels[i] for i in varied)) for row in rows)
+    kept = [row_of(shown, varied) for shown in answer.rows]
     levels = tuple(ordered[i] for i in varied)
     return Design(
         metric=_in_clauses(trials, column),
@@ -165,24 +164,26 @@ def _levels(db: Path, factors: Sequence[str], rows: str) -> list[tuple[Cell, ...
     return [tuple(cells(levels)) if isinstance(levels, list) else () for levels in result]
 
 
-def row_of(result: Sequence[object]) -> Row:
-    """Convert a selected row into a trial: its identity, its setups, its value, its levels."""
+def row_of(result: Sequence[object], varied: Sequence[int] | None = None) -> Row:
+    """Convert a selected row into a trial: its identity, its setups, its value, its levels of the `varied` factors."""
     trial, run, replicate, position, block, host, setups, value, *levels = result
-    counts = [int(str(n)) if n is not None else 0 for n in (replicate, position, block)]
-    number = float(str(value))
-    log = math.log(number) if number > 0 else -math.inf
-    made = tuple(map(int, setups)) if isinstance(setups, list) else ()
+    number = value if isinstance(value, float) else float(str(value))
+    chosen = levels if varied is None else [levels[i] for i in varied]
     return Row(
         trial=str(trial),
         run=str(run),
-        replicate=counts[0],
-        position=counts[1],
-        block=counts[2],
+        replicate=_count(replicate),
+        position=_count(position),
+        block=_count(block),
         host=str(host),
-        levels=tuple(cells(levels)),
-        log=log,
-        setups=made,
+        levels=tuple(cells(chosen)),
+        log=math.log(number) if number > 0 else -math.inf,
+        setups=tuple(map(int, setups)) if isinstance(setups, list) else (),
     )
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) else 0
 
 
 def groups(rows: Sequence[Row]) -> list[tuple[Hashable, ...]]:

@@ -53,6 +53,7 @@ class Account(Generic[V]):
             state = run_state.read(folder.journal, seal.verifier(folder.path))
         self.state: RunState = state
         self._judge = judge
+        self._path = str(folder.path)
 
     @cached_property
     def is_plan_changed(self) -> bool:
@@ -119,9 +120,10 @@ class Account(Generic[V]):
         if attempt.failed is not None:
             return None, self._failure(trial, attempt.failed)
         try:
-            if output is None or not attempt.is_packed:
-                place = self.output(attempt)  # which refuses links
-                output = output or place
+            if output is None:
+                output = self.output(attempt)
+            elif not attempt.is_packed:
+                self.require_no_link(attempt.out)
             verdict = self._judge(trial, output, self.window(trial, attempt))
         except _UNREADABLE as error:
             return None, f"{UNREAD}: {reason_of(error)}"
@@ -145,7 +147,7 @@ class Account(Generic[V]):
         """Whether a later attempt at the same trial left files, and the journal does not name that attempt."""
         place = attempt.place
         try:
-            names = os.listdir(f"{self.folder.path}/{place}")  # noqa: PTH208 - runs for every trial: names are enough
+            names = os.listdir(f"{self._path}/{place}")  # noqa: PTH208 - runs for every trial: names are enough
             unknown = [name for name in names if f"{place}/{name}" not in self.state.outs]
             later = [
                 self.folder.path / place / name for name in unknown if _number(name) > _number(Path(attempt.out).name)
@@ -157,7 +159,7 @@ class Account(Generic[V]):
     def _unchanged_output(self, attempt: Attempt) -> Place | None:
         """The files of an attempt if they are those that were committed."""
         try:
-            at = self.output(attempt) if attempt.is_packed else self.folder.path / attempt.out
+            at = self.output(attempt) if attempt.is_packed else f"{self._path}/{attempt.out}"
             digest, output = hashes.read_directory(at, hashes.method_of(attempt.files))
         except (OSError, ValueError):
             return None
@@ -183,7 +185,7 @@ class Account(Generic[V]):
     def _passes_link(self, names: Sequence[str]) -> bool:
         for place in accumulate(names, "{}/{}".format):
             try:
-                status = os.lstat(f"{self.folder.path}/{place}")
+                status = os.lstat(f"{self._path}/{place}")
             except OSError:  # nor is there anything below it
                 return False
             if stat.S_ISLNK(status.st_mode):

@@ -21,6 +21,7 @@ _BLOCK = 1 << 20
 _MOST_READ = 1 << 20
 """Bytes of a directory that are kept in memory for the readers of its files."""
 _ODD = frozenset("\\\n\r")
+_OF_NOTHING = hashlib.sha256().hexdigest().encode()
 
 
 def of_file(path: Path, method: str = SHA256) -> str:
@@ -39,14 +40,14 @@ def of_directory(directory: Place, method: str = SHA256) -> str:
     return read_directory(directory, method)[0]
 
 
-def read_directory(directory: Place, method: str = SHA256) -> tuple[str, Place]:
+def read_directory(directory: Place | str, method: str = SHA256) -> tuple[str, Place]:
     """The same hash, and the files: in memory if all are plain and together small, so that they are read once."""
     if isinstance(directory, Packed):
         lines = [_line(content, f"./{name}".encode(), method) for name, content in directory.files.items()]
         return _of_lines(lines, method), directory
     contents = _Contents()
     digest = _of_lines(_lines(os.fspath(directory), ".", method, contents), method)
-    return digest, Packed(contents.files) if contents.has_all else directory
+    return digest, Packed(contents.files) if contents.has_all else Path(directory)
 
 
 def is_of_file(path: Path, digest: str) -> bool:
@@ -88,17 +89,18 @@ def _lines(directory: str, name: str, method: str, contents: _Contents) -> list[
     with os.scandir(directory) as entries:
         for entry in entries:
             path, own = f"{directory}/{entry.name}", f"{name}/{entry.name}"
-            if entry.is_file(follow_symlinks=False) and _ODD.isdisjoint(own):
+            is_plain = _ODD.isdisjoint(entry.name)
+            if is_plain and entry.is_file(follow_symlinks=False):
                 length = entry.stat(follow_symlinks=False).st_size
                 if contents.has_room(length):
                     # An empty file need not be opened.
-                    content = contents.files[entry.name] = b"".join(_blocks(path, length)) if length else b""
+                    content = contents.files[entry.name] = _content(path, length) if length else b""
                     lines.append(_line(content, os.fsencode(own), method))
                 elif length <= LONGEST:
-                    lines.append(_line_of_blocks(_blocks(path, length), os.fsencode(own), method))
+                    lines.append(_line_of_blocks(_blocks(path), os.fsencode(own), method))
                 continue
             contents.has_all = False
-            if entry.is_dir(follow_symlinks=False):
+            if is_plain and entry.is_dir(follow_symlinks=False):
                 lines += _lines(path, own, method, contents)
     return lines
 
@@ -106,7 +108,7 @@ def _lines(directory: str, name: str, method: str, contents: _Contents) -> list[
 def _line(content: bytes, name: bytes, method: str) -> bytes:
     if method == CKSUM:
         return b"%d %d %b\n" % (cksum(content), len(content), name)
-    return b"%b  %b\n" % (hashlib.sha256(content).hexdigest().encode(), name)
+    return b"%b  %b\n" % (hashlib.sha256(content).hexdigest().encode() if content else _OF_NOTHING, name)
 
 
 def _line_of_blocks(blocks: Iterable[bytes], name: bytes, method: str) -> bytes:
@@ -118,11 +120,23 @@ def _line_of_blocks(blocks: Iterable[bytes], name: bytes, method: str) -> bytes:
     return b"%b  %b\n" % (digest.hexdigest().encode(), name)
 
 
-def _blocks(path: str, length: int) -> Iterator[bytes]:
-    """Read a file of about this length in blocks."""
+def _content(path: str, length: int) -> bytes:
+    """Read a file that had this length a moment ago."""
     file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
-        while block := os.read(file, min(length, _BLOCK)):
+        content = os.read(file, length + 1)
+        while len(content) > length and (block := os.read(file, _BLOCK)):
+            content += block
+        return content
+    finally:
+        os.close(file)
+
+
+def _blocks(path: str) -> Iterator[bytes]:
+    """Read a file in blocks."""
+    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    try:
+        while block := os.read(file, _BLOCK):
             yield block
     finally:
         os.close(file)

@@ -6,9 +6,10 @@ Rule: nothing is dropped silently; of a partly damaged folder, the intact rest i
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import orjson
@@ -17,6 +18,7 @@ from zlang import metrics
 from zlang.check import library
 from zlang.errors import RunError
 from zlang.files import Packed, Place, open_regular
+from zlang.frozen import replace
 from zlang.hints import TYPE_CHECKING
 from zlang.metrics import Metric, in_trials
 from zlang.plan.plan import Finding, Header, Setup, Step, Trial
@@ -24,6 +26,7 @@ from zlang.plan.state import Make, Walk
 from zlang.readers import outside
 from zlang.readers.judge import judge
 from zlang.readers.reading import Judgement
+from zlang.readers.registry import LOG_NAMES
 from zlang.run import findings, parallel, sequential
 from zlang.run.account import PERHAPS_UNREAD, Account
 from zlang.run.run_state import Attempt
@@ -142,12 +145,15 @@ class RunRows:
         """The logs among the files of an attempt; packed files have none."""
         if attempt.is_packed:
             return
-        at = self.folder.path / attempt.out  # not a link, or there would be no verdict
+        names: Iterable[str] = ()
         if isinstance(output, Packed):
-            yield from logs.of_attempt(at, output.files)
-            return
-        with suppress(OSError):  # the files were removed; the verdict says so
-            yield from logs.of_attempt(at, [path.name for path in at.iterdir()])
+            names = output.files
+        else:
+            with suppress(OSError):  # the files were removed; the verdict says so
+                names = os.listdir(self.folder.path / attempt.out)  # noqa: PTH208 - only the names are needed
+        if any(may_be_log(name) for may_be_log in LOG_NAMES for name in names):
+            # Its directory is not a link, or there would be no verdict.
+            yield from logs.of_attempt(self.folder.path / attempt.out, names)
 
     def _trial(self, trial: Trial, verdicts: Iterator[tuple[Judgement | None, str, StagedLines]]) -> bool:
         """Stage a trial's steps, and its row if it was carried out: then its verdict is the next one."""

@@ -95,10 +95,10 @@ def depth_was_not_reached(results: Results) -> Iterator[str]:
 def _depths(trial: MeasuredTrial) -> tuple[float, float] | None:
     """The number of operations in flight, and the queue depth of all workers."""
     depth, workers = trial.traits.get("depth"), trial.traits.get("workers")
-    each = [rate * took / _NS for rate, took, _ in trial.pairs("operations", "latency.mean")]
-    if depth is None or workers is None or not math.fsum(each) > 0:
+    if depth is None or workers is None:
         return None
-    return math.fsum(each), depth * workers
+    flight = math.fsum(rate * took / _NS for rate, took, _ in trial.pairs("operations", "latency.mean"))
+    return (flight, depth * workers) if flight > 0 else None
 
 
 def _is_paced(trial: MeasuredTrial) -> bool:
@@ -129,7 +129,7 @@ def slow_operations_hide_others(results: Results) -> Iterator[str]:
     ```
     """
     requested = [
-        (trial, *tails) for trial in results.trials if (tails := _tail_latencies(trial)) and "paced" in trial.traits
+        (trial, *tails) for trial in results.trials if "paced" in trial.traits and (tails := _tail_latencies(trial))
     ]
     result = [pair for pair in requested if pair[2] > _HIDDEN * pair[1] and not _is_paced(pair[0])]
     if result:
@@ -191,7 +191,7 @@ def _worst(results: Results, metric: str, limit: float) -> tuple[float, str] | N
 
 
 def _trials_with(results: Results, *metrics: str) -> list[MeasuredTrial]:
-    return [trial for trial in results.trials if all(name in trial.metrics for name in metrics)]
+    return [trial for trial in results.trials if trial.metrics.keys() >= {*metrics}]
 
 
 @RULES.add("start-skew")

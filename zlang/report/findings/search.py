@@ -101,7 +101,7 @@ def _measured(trials: Trials, read: Design) -> Iterator[MeasuredTrial]:
     metrics = _meanings(trials)
     busiest = _busiest_streams(trials, metrics)
     loaded = _busiest_machines(trials, metrics)
-    columns = [quoted(column) for column in (*(name for name, _ in metrics), *(item.name for item in read.factors))]
+    columns = [f"{quoted(name)}::DOUBLE" for name, _ in metrics] + [quoted(item.name) for item in read.factors]
     rows = run_query(
         trials.db,
         f"SELECT {', '.join(['run', 'trial', 'replicate', 'position', 'cache_state', *columns])} "
@@ -111,9 +111,8 @@ def _measured(trials: Trials, read: Design) -> Iterator[MeasuredTrial]:
     for run, trial, replicate, position, cache, *values in rows:
         measured: dict[str, float] = {}
         for (_, means), value in zip(metrics, values, strict=False):
-            if value is not None:
-                number = value if isinstance(value, float) else float(str(value))
-                measured[means] = measured.get(means, 0.0) + number
+            if isinstance(value, float):
+                measured[means] = measured.get(means, 0.0) + value
         key = tuple(map(repr, values[len(metrics) :]))
         if key not in levels_of:
             levels_of[key] = {
@@ -155,13 +154,14 @@ def _tail_by_trial(trials: Trials) -> Mapping[_Key, Mapping[str, float]]:
     """For each trial, the completion time in ns above which operations took 1 % of all time."""
     rows = run_query(
         trials.db,
-        "SELECT run, trial, replicate, means, tail FROM histograms "
+        f"SELECT run, trial, replicate, means || {literal(OF_TIME)}, tail::DOUBLE FROM histograms "
         f'JOIN "columns" c ON metric = distribution AND c.experiment = {literal(trials.experiment)} '
         f"WHERE valid AND run IN ({_runs(trials)}) AND ends_with(means, '.completion.p99')",
     ).rows
     result: dict[_Key, dict[str, float]] = defaultdict(dict)
     for run, trial, replicate, means, ns in rows:
-        result[run, trial, replicate][f"{means}{OF_TIME}"] = float(str(ns))
+        if isinstance(ns, float):
+            result[run, trial, replicate][str(means)] = ns
     return result
 
 
