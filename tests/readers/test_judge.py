@@ -14,7 +14,7 @@ import reader_samples as samples
 from zlang.plan.plan import ALONE, Action, Fetch, Reader, Step
 from zlang.readers import outside, streams
 from zlang.readers.judge import judge
-from zlang.readers.reading import Bins, Histogram, Phase, Reading, StreamReading, Window
+from zlang.readers.reading import Histogram, Phase, Reading, SortedBins, StreamReading, Window
 from zlang.readers.registry import READERS
 
 MEASURE = samples.step("measure", "fio", "fio.json", jobs=1, runtime=1)
@@ -319,8 +319,8 @@ def test_each_layer_that_did_not_count_is_named(out: Path) -> None:
 
 @pytest.mark.parametrize("bins", [{}, {1000: 5, 2000: 1}, {7: 2.5}, {7: 1 << 70}, {1 << 70: 1}])
 def test_a_histogram_is_the_same_from_another_process(bins: dict[int, int]) -> None:
-    received = pickle.loads(pickle.dumps(Histogram("read_clat", Bins.of(bins)), pickle.HIGHEST_PROTOCOL))
-    assert received == Histogram("read_clat", Bins.of(bins))
+    received = pickle.loads(pickle.dumps(Histogram("read_clat", SortedBins.of(bins)), pickle.HIGHEST_PROTOCOL))
+    assert received == Histogram("read_clat", SortedBins.of(bins))
     assert dict(received.bins) == bins
     assert list(map(type, received.bins.values())) == list(map(type, bins.values()))
 

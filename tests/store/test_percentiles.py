@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from run_folders import RunBuilder
 
-from zlang.readers.reading import Bins, tail
+from zlang.readers.reading import SortedBins, tail
 from zlang.store import store
 from zlang.store.ingest import ingest
 from zlang.store.query import run_query
@@ -74,7 +74,7 @@ def test_no_operations_have_no_percentile(empty: Path) -> None:
 def test_operations_above_the_tail_take_one_percent_of_the_time_at_most(
     bins: dict[int, int], unused: dict[int, int]
 ) -> None:
-    every = Bins.of(unused | bins)
+    every = SortedBins.of(unused | bins)
     times = {ns: ns * count for ns, count in every.items()}
     values = sorted(times)
     fits = [ns for ns in values if 100 * sum(times[other] for other in values if other > ns) <= sum(times.values())]

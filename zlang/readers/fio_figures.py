@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import accumulate, pairwise
 
 from zlang.hints import Any, NamedTuple
-from zlang.readers.reading import Bins, percentiles
+from zlang.readers.reading import SortedBins, percentiles
 
 DIRECTIONS = ("read", "write", "trim", "mixed")
 """Directions of I/O, as fio names them."""
@@ -174,7 +174,7 @@ def _are_valid(job: _Part) -> bool:
             for value in item.values():
                 if isinstance(value, dict):
                     figures += value.values()
-                elif isinstance(value, Bins):
+                elif isinstance(value, SortedBins):
                     figures += value.counts
                 else:
                     figures.append(value)
@@ -210,7 +210,7 @@ def _wrong(figures: Mapping[str, object]) -> Iterable[tuple[str, object]]:
 
 
 def _is_wrong(value: object) -> bool:
-    return not isinstance(value, dict | list | Bins) and not _is_figure(value)
+    return not isinstance(value, dict | list | SortedBins) and not _is_figure(value)
 
 
 def _is_figure(value: object) -> bool:
@@ -347,14 +347,14 @@ def _shares(names: tuple[str, ...]) -> tuple[tuple[float, ...], bool]:
     return shares, all(earlier < later for earlier, later in pairwise(shares))
 
 
-def _without_empty(bins: Bins | None) -> Bins | None:
+def _without_empty(bins: SortedBins | None) -> SortedBins | None:
     """The bins with operations."""
     if not bins or all(bins.counts):
         return bins
-    return Bins.of({value: count for value, count in bins.items() if count})
+    return SortedBins.of({value: count for value, count in bins.items() if count})
 
 
-def _bins(part: _Part, bins: Bins) -> Iterator[str]:
+def _bins(part: _Part, bins: SortedBins) -> Iterator[str]:
     """Check that bins hold all operations, and match their mean, minimum and maximum."""
     low, mean, high = part["min"], part["mean"], part["max"]
     held = sum(bins.counts)
@@ -367,7 +367,7 @@ def _bins(part: _Part, bins: Bins) -> Iterator[str]:
         yield f"its bins, {bins.ns[0]} to {bins.ns[-1]}, are not between {low} and {high}"
 
 
-def _are_of_bins(shares: Sequence[float], values: Sequence[float], bins: Bins) -> bool:
+def _are_of_bins(shares: Sequence[float], values: Sequence[float], bins: SortedBins) -> bool:
     """Whether percentiles match the bins in floating-point arithmetic, that is, lie within their `_bounds`."""
     below = [*accumulate(bins.counts)]
     held = below[-1]  # 100 % of 55 operations are 55.00000000000001
@@ -382,11 +382,11 @@ def number_bins(job: _Part) -> None:
                 part["bins"] = bins_of(part["bins"])
 
 
-def bins_of(counts: Mapping[str, int]) -> Bins:
+def bins_of(counts: Mapping[str, int]) -> SortedBins:
     """The bins of a histogram with numeric keys; fio writes them in ascending order."""
     operations = [*counts.values()]
     ns = [*map(_whole, counts)]
-    return Bins(ns, operations) if ns == sorted(ns) else Bins.of(dict(zip(ns, operations, strict=True)))
+    return SortedBins(ns, operations) if ns == sorted(ns) else SortedBins.of(dict(zip(ns, operations, strict=True)))
 
 
 @lru_cache(maxsize=1024)

@@ -30,7 +30,7 @@ Window = tuple[float, float]
 """Start and end of the measurement in seconds since 1970."""
 
 
-class Bins(Mapping[int, int]):
+class SortedBins(Mapping[int, int]):
     """The bins of a histogram: `ns` are nanoseconds (the middles of bins) in ascending order, with a count for each.
 
     It has two lists, because sums over the hundreds of bins of a report are needed several times.
@@ -43,9 +43,9 @@ class Bins(Mapping[int, int]):
         self._times: list[int] | None = None
 
     @classmethod
-    def of(cls, bins: Mapping[int, int]) -> Bins:
+    def of(cls, bins: Mapping[int, int]) -> SortedBins:
         """Sort other bins."""
-        if isinstance(bins, Bins):
+        if isinstance(bins, SortedBins):
             return bins
         ns = sorted(bins)
         return cls(ns, [*map(bins.__getitem__, ns)])
@@ -76,16 +76,16 @@ class Bins(Mapping[int, int]):
         """Return the pairs of a bin and its count."""
         return dict(zip(self.ns, self.counts, strict=True)).items()
 
-    def __reduce__(self) -> tuple[Callable[..., Bins], tuple[object, ...]]:
+    def __reduce__(self) -> tuple[Callable[..., SortedBins], tuple[object, ...]]:
         """Pickle two blocks of numbers, which takes a third of the time and space."""
         try:
             return _unpacked, (array("q", self.ns).tobytes(), array("q", self.counts).tobytes())
         except (TypeError, OverflowError):  # a count that is not a whole number of 64 bits
-            return Bins, (self.ns, self.counts)
+            return SortedBins, (self.ns, self.counts)
 
 
-def _unpacked(ns: bytes, counts: bytes) -> Bins:
-    return Bins(array("q", ns).tolist(), array("q", counts).tolist())
+def _unpacked(ns: bytes, counts: bytes) -> SortedBins:
+    return SortedBins(array("q", ns).tolist(), array("q", counts).tolist())
 
 
 @frozen
@@ -223,14 +223,14 @@ def percentiles(bins: Mapping[int, int], per_mille: Sequence[int | Fraction]) ->
 
     `per_mille` are 1000 at most; `bins` holds at least one operation.
     """
-    own = Bins.of(bins)
+    own = SortedBins.of(bins)
     total = sum(own.counts)
     ranks = [-(-total * share.numerator // (1000 * share.denominator)) for share in per_mille]
     counts = list(accumulate(own.counts))
     return [own.ns[bisect_left(counts, rank)] for rank in ranks]
 
 
-def tail(bins: Bins) -> int:
+def tail(bins: SortedBins) -> int:
     """The least bin above which operations took at most 1 % of the time of all."""
     total, above = sum(bins.times), 0
     for value, time in zip(reversed(bins.ns), reversed(bins.times), strict=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from zlang.plan.plan import Trial
-from zlang.readers.reading import Bins, Histogram, Judgement, Phase, tail
+from zlang.readers.reading import Histogram, Judgement, Phase, SortedBins, tail
 from zlang.store.staging import Row, StagedLines, number
 
 _SERIES = 10_000
@@ -47,7 +47,7 @@ def _phase(phases: Sequence[Phase], t: float) -> str:
 
 
 def _binned(histogram: Histogram) -> Row:
-    bins = Bins.of(histogram.bins)
+    bins = SortedBins.of(histogram.bins)
     return {
         "metric": histogram.metric,
         "total": sum(bins.counts),
