@@ -53,7 +53,6 @@ class Account(Generic[V]):
             state = run_state.read(folder.journal, seal.verifier(folder.path))
         self.state: RunState = state
         self._judge = judge
-        self._path = str(folder.path)
 
     @cached_property
     def is_plan_changed(self) -> bool:
@@ -147,7 +146,7 @@ class Account(Generic[V]):
         """Whether a later attempt at the same trial left files, and the journal does not name that attempt."""
         place = attempt.place
         try:
-            names = os.listdir(f"{self._path}/{place}")  # noqa: PTH208 - runs for every trial: names are enough
+            names = os.listdir(f"{self.folder.path}/{place}")  # noqa: PTH208 - runs for every trial: names are enough
             unknown = [name for name in names if f"{place}/{name}" not in self.state.outs]
             later = [
                 self.folder.path / place / name for name in unknown if _number(name) > _number(Path(attempt.out).name)
@@ -159,7 +158,7 @@ class Account(Generic[V]):
     def _unchanged_output(self, attempt: Attempt) -> Place | None:
         """The files of an attempt if they are those that were committed."""
         try:
-            at = self.output(attempt) if attempt.is_packed else f"{self._path}/{attempt.out}"
+            at = self.output(attempt) if attempt.is_packed else f"{self.folder.path}/{attempt.out}"
             digest, output = hashes.read_directory(at, hashes.method_of(attempt.files))
         except (OSError, ValueError):
             return None
@@ -185,7 +184,7 @@ class Account(Generic[V]):
     def _passes_link(self, names: Sequence[str]) -> bool:
         for place in accumulate(names, "{}/{}".format):
             try:
-                status = os.lstat(f"{self._path}/{place}")
+                status = os.lstat(f"{self.folder.path}/{place}")
             except OSError:  # nor is there anything below it
                 return False
             if stat.S_ISLNK(status.st_mode):
