@@ -158,7 +158,7 @@ class _KindBuilder:
         self.report(Code.UNKNOWN_PROPERTY.at(field.span, kind="kind", name=field.text, hint=hint))
 
     def _assertion(self, node: tree.Assert) -> Assertion:
-        condition = resolve_condition(self.context, node.condition)
+        condition = remembered.expression(resolve_condition(self.context, node.condition))
         names = [part.path[0] for part in tree.parts(node.condition) if isinstance(part, tree.Name)]
         bound = None
         match node.condition:
@@ -174,7 +174,7 @@ class _KindBuilder:
     def _writes(self, node: tree.Expr) -> Expr:
         """Return whether a workload writes; a bare `on` is the switch here, not the parent of the kind."""
         if not isinstance(node, tree.Name):
-            return resolve_condition(self.context, node)
+            return remembered.expression(resolve_condition(self.context, node))
         resolved = resolve(self.context, node, BOOL)
         if not BOOL.accepts(resolved.type):
             self.report(Code.WRONG_TYPE.at(node.span, name="writes", expected=BOOL, found=resolved.type))
