@@ -13,6 +13,7 @@ from zlang.check.expressions import failed, violation
 from zlang.check.program import (
     ABSENT,
     Absent,
+    Assertion,
     Effort,
     Expr,
     FactorDef,
@@ -29,7 +30,7 @@ from zlang.check.program import (
 from zlang.check.scope import Path
 from zlang.check.types import Type
 from zlang.diagnostics import Code, Diagnostic, ProgramError
-from zlang.hints import Any, TypeVar
+from zlang.hints import Any, NamedTuple, TypeVar
 from zlang.source import Span
 from zlang.units import Quantity
 
@@ -179,16 +180,17 @@ _STEPS = 20
 class _Field:
     """A property value of a declared thing, computed once for each combination of the levels that decide it."""
 
-    __slots__ = ("_cache", "_expr", "_is_optional", "_name", "_order", "varies")
+    __slots__ = ("_cache", "_expr", "_is_optional", "_name", "_only", "_order", "varies")
 
     def __init__(self, name: str, expr: Expr, *, is_optional: bool) -> None:
         self._name, self._expr, self._order, self._is_optional = name, expr, tuple(sorted(expr.reads)), is_optional
         self.varies = bool(self._order)
-        self._cache = Cache[tuple[int | None, ...], _Given]()
+        self._only = self._order[0] if len(self._order) == 1 else None
+        self._cache = Cache[object, _Given]()
 
     def at(self, point: Reached) -> _Given:
         """Return the value at a point of the space."""
-        levels = tuple(map(point.get, self._order))
+        levels = tuple(map(point.get, self._order)) if self._only is None else point.get(self._only)
         cached = self._cache.get(levels)
         if cached is None:
             cached = self._cache[levels] = self.tried(point)
@@ -203,6 +205,10 @@ class _Field:
         return value, _property_text(self._name, value), tuple(point.named[before:])
 
 
+_MORE_THAN_VALUES = frozenset({"seed", "from", "under", "copies", "members"})
+"""Properties that decide more of a thing than one of its values."""
+
+
 class InstanceBuilder:
     """Makes the declared thing at a point; points with the same values for everything that it reads share one."""
 
@@ -211,10 +217,12 @@ class InstanceBuilder:
         "constant",
         "decisive",
         "fields",
+        "first",
         "given",
         "has_parts",
         "is_copied",
         "is_given",
+        "is_unknown",
         "is_wrapped",
         "key",
         "kind",
@@ -257,6 +265,8 @@ class InstanceBuilder:
         self.has_parts = any(kind.properties[name].type.has_things for name in fields if name in kind.properties)
         self.scheduled = tuple([name for name, field in fields.items() if field.type.schedule])
         self.is_wrapped = "under" in fields and bool(kind.properties["under"].role)
+        self.is_unknown = any(field.type.unknown for field in fields.values())
+        self.first: _First | None = None
 
     def __call__(self, point: Any) -> Instance:
         """Return the declared thing at a point."""
@@ -269,7 +279,9 @@ class InstanceBuilder:
         key = tuple(map(point.get, self.order))
         cached = self.cache.get(key)
         if cached is None:
-            cached = self.cache[key] = self._build(Reached(point))
+            reached = Reached(point)
+            cached = (self._like_first(reached) if self.first else None) or self._build(reached)
+            self.cache[key] = cached
         return cached
 
     def _partial(self, point: PartialPoint) -> Instance:
@@ -316,7 +328,7 @@ class InstanceBuilder:
         faults = point.faults if isinstance(point, FaultPoint) else ()
         before = len(faults)
         given, texts, named = self._all_given(point)
-        is_faulty = len(faults) > before or any(field.type.unknown for field in self.fields.values())
+        is_faulty = len(faults) > before or self.is_unknown
         replays = self.kind.draws and given.pop("seed", None) == Symbol("replay")
         origin = given.pop("from") if isinstance(given.get("from"), Instance) else None
         assert origin is None or isinstance(origin, Instance)
@@ -351,11 +363,49 @@ class InstanceBuilder:
             family=(self,),
             varying=self.varying_names,
         )
-        for finding in (*self._missing_places(point), *self._problems_of_parts(made)):
+        if self.parent or "from" in self.fields or made.parts:
+            for finding in (*self._missing_places(point), *self._problems_of_parts(made)):
+                failed(point, finding)
+        for finding in () if is_faulty else self._broken_assertions(made, self.kind.asserts):
             failed(point, finding)
-        for finding in () if is_faulty else self._broken_assertions(made):
-            failed(point, finding)
+        if isinstance(point, Reached) and not is_faulty:
+            self._keep_first(made, more)
         return made
+
+    def _keep_first(self, made: Instance, more: Sequence[str]) -> None:
+        """Keep the first thing made, if things at other points differ from it only in values of properties."""
+        decides_more = not _MORE_THAN_VALUES.isdisjoint(self.varying_names)
+        is_alike = not (self.has_parts or decides_more or made.named or (self.parent and self.parent.reads))
+        if self.first is None and is_alike and all(name in made.values for name in self.varying_names):
+            decisive = [name for name in self.decisive if name in made.values]
+            places = [decisive.index(name) if name in decisive else None for name in self.varying_names]
+            varied = [(name, field, place) for (name, field), place in zip(self.varying, places, strict=True)]
+            assertions = [each for each in self.kind.asserts if self._may_vary(each.condition)]
+            self.first = _First(made, tuple(varied), tuple(more), tuple(assertions))
+
+    def _may_vary(self, condition: Expr) -> bool:
+        """Whether a condition reads a varying property, or anything else than properties."""
+        properties = self.kind.properties
+        return any(name in self.varying_names or name not in properties for name in condition.reads)
+
+    def _like_first(self, point: Reached) -> Instance | None:
+        """Return the thing at another point, made from the first; None if it differs in more than values."""
+        assert self.first is not None
+        made, varied, more = self.first.made, self.first.varied, self.first.more
+        given, texts = {**made.values}, [*made.property_texts]
+        for name, field, place in varied:
+            value, text, named = field.at(point)
+            if named or isinstance(value, Absent):
+                return None
+            given[name] = value
+            if place is not None:
+                texts[place] = text
+        property_texts = tuple(texts)
+        digest = _digest_of(self.kind, made.parent, property_texts, more)
+        result = made.replace(values=given, digest=digest, property_texts=property_texts)
+        for finding in self._broken_assertions(result, self.first.assertions):
+            failed(point, finding)
+        return result
 
     def _missing_places(self, point: Reached | FaultPoint) -> Iterator[Diagnostic]:
         """Report a thing whose place depends on a fact without a value; it would end up on the local machine."""
@@ -380,16 +430,34 @@ class InstanceBuilder:
                 holders = (self.places[name] for name, value in made.values.items() if part in _things_in(value))
                 yield Code.NOT_MEASURABLE.at(next(holders, self.span), message=message)
 
-    def _broken_assertions(self, made: Instance) -> Iterator[Diagnostic]:
+    def _broken_assertions(self, made: Instance, assertions: Iterable[Assertion]) -> Iterator[Diagnostic]:
         """Report the assertions of the thing's kind that do not hold."""
-        for assertion in self.kind.asserts:
-            place = next((self.places[name] for name in assertion.names if name in self.places), self.span)
+        frame = Frame(made)
+        for assertion in assertions:
             try:
-                finding = violation(assertion, Frame(made), place)
+                if assertion.condition.value(frame) is not False:
+                    continue
+                finding = violation(assertion, frame, self._place_of(assertion))
             except ProgramError as error:  # the kind does not know these names, and the program can write another value
-                finding = error.diagnostic.replace(span=place, label="", notes=())
+                finding = error.diagnostic.replace(span=self._place_of(assertion), label="", notes=())
             if finding is not None:
                 yield finding
+
+    def _place_of(self, assertion: Assertion) -> Span:
+        return next((self.places[name] for name in assertion.names if name in self.places), self.span)
+
+
+class _First(NamedTuple):
+    """The first thing that was made, if things at other points differ from it only in values of properties.
+
+    `varied` are these properties: the name, the field, and the place in the texts of properties. `more` are the other
+    words of the digest. The `assertions` may hold here, but not there.
+    """
+
+    made: Instance
+    varied: tuple[tuple[str, _Field, int | None], ...]
+    more: tuple[str, ...]
+    assertions: tuple[Assertion, ...]
 
 
 def _gathered(
