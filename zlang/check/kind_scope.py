@@ -16,7 +16,7 @@ from zlang.check.kind_declarations import Declared, Report, left_out, names_in
 from zlang.check.lazy import LazyMapping
 from zlang.check.program import ABSENT, Absent, Expr, Instance, PropertyDef, Value, Variable
 from zlang.check.property_types import type_of
-from zlang.check.remembered import FRAME, GATE, NAME, PARENT, TARGET, once
+from zlang.check.remembered import FRAME, GATE, NAME, PARENT, SEED, TARGET, once
 from zlang.check.rendering import option_word
 from zlang.check.resolve import new_context
 from zlang.check.scope import NoScope
@@ -105,7 +105,7 @@ class KindScope(NoScope):
         if name in CONTEXT:
             self.draws = self.draws or name == "seed"
             type_, without = _CONTEXT_TYPES.get(name, (UNKNOWN, ABSENT))
-            reads = GATE if name == "gate" else FRAME
+            reads = {"gate": GATE, "seed": SEED}.get(name, FRAME)
             return Expr(span, type_, lambda frame: frame.context.get(name, without), reads=reads)
         return None
 

@@ -1,8 +1,8 @@
 """Expressions and commands in the templates of kinds, evaluated once for all frames with the same inputs.
 
 In such an expression, `Expr.reads` has the names of the properties that it reads and also `TARGET` for the target of a
-workload, `PARENT` for the parent of a thing, `NAME` for its name, `GATE` for the commands of a gate, and `FRAME` for
-anything else.
+workload, `PARENT` for the parent of a thing, `NAME` for its name, `GATE` for the commands of a gate, `SEED` for the
+seed of a workload, and `FRAME` for anything else.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ from zlang.check.rendering import shell_value
 from zlang.hints import Any, Generic, TypeVar
 
 T = TypeVar("T")
-TARGET, PARENT, NAME, GATE, FRAME = (frozenset({f"({part})"}) for part in ("target", "parent", "name", "gate", "frame"))
-BESIDE_PROPERTIES = TARGET | PARENT | NAME | GATE | FRAME
+TARGET, PARENT, NAME, GATE, SEED, FRAME = (
+    frozenset({f"({part})"}) for part in ("target", "parent", "name", "gate", "seed", "frame")
+)
+BESIDE_PROPERTIES = TARGET | PARENT | NAME | GATE | SEED | FRAME
 _LEAST_WORK = 3
 """Evaluations with less work than this are as fast as a lookup."""
 
@@ -31,7 +33,7 @@ def expression(expr: Expr) -> Expr:
 
 def once(compute: Callable[[Any], T], reads: frozenset[str]) -> Callable[[Any], T]:
     """Return the function of a frame, run once for all frames that agree in what it reads."""
-    if reads >= FRAME:
+    if reads & (FRAME | SEED):  # a seed belongs to one frame
         return compute
     names = tuple(sorted(reads - BESIDE_PROPERTIES))
     has_target, has_parent, has_name, has_gate = (reads >= part for part in (TARGET, PARENT, NAME, GATE))
@@ -106,6 +108,8 @@ class Family:
         """Return the function of a frame that reads this, run no more often than necessary."""
         if reads >= FRAME:
             return lambda frame, _: compute(frame)
+        if reads >= SEED:
+            return _for_seed(compute, reads)
         places = [place for place, name in enumerate(self._names) if name in reads]
         if not places:
             return Same(compute(self.first))
@@ -139,6 +143,22 @@ class Family:
         return self.once(lambda frame: write(part, frame), part.reads)
 
 
+def _for_seed(compute: Callable[[Any], T], reads: frozenset[str]) -> Member[T]:
+    """Return the function, which frames in a row share if they have one seed and it reads nothing else."""
+    if reads > SEED:
+        return lambda frame, _: compute(frame)
+    last: tuple[object, Any] = None, None
+
+    def value(frame: Any, _levels: Levels) -> T:
+        nonlocal last
+        seed = frame.context.get("seed")
+        if seed is None or seed is not last[0]:
+            last = seed, compute(frame)
+        return last[1]  # type: ignore[no-any-return]
+
+    return value
+
+
 def _joined(between: str, pieces: Iterable[str | Member[str]]) -> Member[str]:
     """Return the function that joins pieces; where something stands between them, empty ones are left out."""
     merged: list[str | Member[str]] = []
@@ -148,11 +168,15 @@ def _joined(between: str, pieces: Iterable[str | Member[str]]) -> Member[str]:
             merged[-1] = between.join(filter(None, (merged[-1], item)))
         else:
             merged.append(item)
-    if not any(callable(piece) for piece in merged):
-        return Same(between.join(map(str, merged)))
+    template = [piece if isinstance(piece, str) else "" for piece in merged]
+    filled = [(place, piece) for place, piece in enumerate(merged) if not isinstance(piece, str)]
+    if not filled:
+        return Same(between.join(template))
 
     def text(frame: Any, levels: Levels) -> str:
-        texts = [piece if isinstance(piece, str) else piece(frame, levels) for piece in merged]
+        texts = template.copy()
+        for place, piece in filled:
+            texts[place] = piece(frame, levels)
         return between.join(filter(None, texts) if between else texts)
 
     return text

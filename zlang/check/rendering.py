@@ -14,6 +14,7 @@ from zlang.check.instances import Frame
 from zlang.check.program import ABSENT, Absent, Expr, Joined, PropertyDef, Value, Variable
 from zlang.diagnostics import Code, ProgramError
 from zlang.hints import Any
+from zlang.units import Quantity
 
 LONGEST_TEXT = 1 << 20
 
@@ -51,7 +52,7 @@ def shell_text(parts: tuple[str | Expr, ...], at: Any) -> str:
 def shell_value(part: Expr, value: Value) -> str:
     """Return the value of a part of a command as quoted words."""
     try:
-        return _words(value)
+        return values.plain(value) if isinstance(value, Quantity) else _words(value)  # a number needs no quotes
     except values.ValueProblem as problem:
         raise ProgramError(Code.NO_VALUE.at(part.span, message=str(problem))) from None
 
