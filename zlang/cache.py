@@ -25,11 +25,13 @@ class Cache(dict[K, V]):
 
 def by_object(compute: Callable[[K], V], most: int = 4096) -> Callable[[K], V]:
     """Return the function, run once for each object even if it cannot be hashed."""
-    cache = Cache[int, tuple[K, V]](most)
+    cache: dict[int, tuple[K, V]] = {}
 
     def value(item: K) -> V:
         cached = cache.get(id(item))
         if cached is None:
+            if len(cache) >= most:
+                cache.clear()
             # Keep the object too, so that its memory address is not reused.
             cached = cache[id(item)] = item, compute(item)
         return cached[1]

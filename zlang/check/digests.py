@@ -65,7 +65,8 @@ def template_digest(kind: Kind) -> str:
 
 def digest(*parts: str) -> str:
     """Return sixteen hexadecimal digits that are equal for equal parts only."""
-    sha256: Callable[[bytes], hashlib._Hash] = getattr(sys.modules.get("hashlib"), "sha256", None) or _own_sha256()
+    openssl = sys.modules.get("hashlib")
+    sha256: Callable[[bytes], hashlib._Hash] = openssl.sha256 if openssl else _own_sha256()
     return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
