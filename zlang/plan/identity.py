@@ -7,7 +7,7 @@ docs/identity.md lists what it covers, and when it may change.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from zlang.cache import by_object
 from zlang.check import digests
@@ -68,12 +68,19 @@ def values_of(thing: Instance | None) -> list[str]:
 
 def of_setups(setups: Iterable[Setup]) -> str:
     """The hash of how resources are made, altered and removed."""
-    return digests.digest(*(_word(part) for setup in setups for part in _of_setup(setup)))
+    return digests.digest(*(part for setup in setups for part in _of_setup(setup)))
 
 
 def of_steps(steps: Iterable[Step]) -> str:
-    """The hash of what steps do, must print and read; many trials share steps."""
+    """The hash of what steps do, must print and read."""
     return digests.digest(*map(_encoded, steps))
+
+
+def of_parts(parts: Iterable[Sequence[Step]]) -> str:
+    """The same hash of steps in several parts. Many trials share parts that are tuples."""
+    return digests.digest(
+        *[_encoded_part(part) if isinstance(part, tuple) else "\0".join(map(_encoded, part)) for part in parts if part]
+    )
 
 
 def joined(*parts: str) -> str:
@@ -81,39 +88,32 @@ def joined(*parts: str) -> str:
     return digests.digest(str(FORMAT), *parts)[:_LENGTH]
 
 
-def _of_setup(setup: Setup) -> Iterator[str | None]:
+def _of_setup(setup: Setup) -> Iterator[str]:
     for name, steps in (
         ("make", setup.make),
         *((setting.name, setting.steps) for setting in setup.settings),
         ("", setup.unmake),
     ):
-        yield name
-        yield str(len(steps))
-        for step in steps:
-            yield from _of_step(step)
-
-
-def _of_step(step: Step) -> Iterator[str | None]:
-    yield step.action.value
-    # For a manual step, the text for the person takes the place of the command.
-    yield step.why if step.action is Action.ASK else step.command
-    yield step.expect
-    if step.reader is None:
-        yield None
-    else:
-        yield step.reader.name
-        yield step.reader.artefact
-        yield _arguments(step.reader)
+        yield _word(name)
+        yield _word(str(len(steps)))
+        yield from map(_encoded, steps)
 
 
 @by_object
+def _encoded_part(steps: Sequence[Step]) -> str:
+    return "\0".join(map(_encoded, steps))
+
+
 def _encoded(step: Step) -> str:
-    return "\0".join(map(_word, _of_step(step)))
+    # For a manual step, the text for the person takes the place of the command.
+    text = step.why if step.action is Action.ASK else step.command
+    reads = "-" if step.reader is None else _encoded_reader(step.reader)
+    return f"{_VERBS[step.action]}\0{len(text)}:{text}\0{_word(step.expect)}\0{reads}"
 
 
 @by_object
-def _arguments(reader: Reader) -> str:
-    return canonical_json(reader.args)
+def _encoded_reader(reader: Reader) -> str:
+    return "\0".join(map(_word, (reader.name, reader.artefact, canonical_json(reader.args))))
 
 
 def canonical_json(value: object) -> str:
@@ -147,3 +147,6 @@ def _plain_json(value: object) -> str:
 def _word(part: str | None) -> str:
     """Encode a part so that it cannot be confused with two parts, or with a missing one."""
     return "-" if part is None else f"{len(part)}:{part}"
+
+
+_VERBS = {action: _word(action.value) for action in Action}
