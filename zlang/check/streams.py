@@ -31,7 +31,7 @@ _MOST_LEVELS = 64
 """The most levels of one factor; the levels of a longer one differ in a number."""
 
 
-class Stream(Record):
+class Stream(Record, is_frequent=True):
     """A workload on a target. Both names are empty for a single stream; `group` is the common name of its copies."""
 
     name: str

@@ -88,18 +88,27 @@ class ActionSteps:
 
         def step(frame: Frame, levels: Levels) -> Step:
             return Step(
-                name=name,
-                action=verb,
-                command=text(frame, levels),
-                why=why(frame, levels),
-                timeout=timeout(frame, levels),
-                host=host,
-                expect=expect(frame, levels),
-                reader=reader(frame, levels),
+                name,
+                verb,
+                text(frame, levels),
+                why(frame, levels),
+                timeout(frame, levels),
+                host,
+                expect(frame, levels),
+                reader(frame, levels),
             )
 
-        is_same = all(isinstance(part, Same) for part in (text, why, timeout, expect, reader))
-        return Same(step(first, ())) if is_same else step
+        if not (
+            isinstance(why, Same)
+            and isinstance(timeout, Same)
+            and isinstance(expect, Same)
+            and isinstance(reader, Same)
+        ):
+            return step
+        if isinstance(text, Same):
+            return Same(step(first, ()))
+        others = why.value, timeout.value, host, expect.value, reader.value
+        return lambda frame, levels: Step(name, verb, text(frame, levels), *others)
 
 
 def steps_of(action: KindAction, verb: Action, name: str, frame: Frame, here: Here) -> list[Step]:

@@ -24,10 +24,10 @@ from zlang.hints import NamedTuple, TypeVar
 from zlang.lint.trial import Thing, never_written
 from zlang.plan import footprint, header
 from zlang.plan.identities import Identities
-from zlang.plan.plan import ALONE, Fetch, Finding, Footprint, Plan, Scalar, Setup, Trial
+from zlang.plan.plan import ALONE, Fetch, Finding, Footprint, Plan, Scalar, Setup, Step, Trial
 from zlang.plan.schedule import Schedule, Slot
 from zlang.plan.trial_steps import TrialSteps
-from zlang.space.trial_config import Surroundings, TrialConfig, trial_config
+from zlang.space.trial_config import Shape, Surroundings, TrialConfig, trial_config
 
 _PLOTS_LOOKED_AT = 64
 _MANY = 1000
@@ -105,6 +105,7 @@ class Builder:
         self.judges: Cache[object, Callable[[Frame], _Judgement]] = same.judges if same else Cache()
         self.trials_of_points: Cache[tuple[str, Surroundings], Trial] = same.trials_of_points if same else Cache()
         self._configs = Cache[tuple[tuple[str, int], ...], TrialConfig]()
+        self._alike = Cache[Shape, _Alike]()
 
     def items(self) -> Iterator[Setup | Trial]:
         """The trials in order, each setup before the first that needs it."""
@@ -133,22 +134,23 @@ class Builder:
         """
         steps, config = self.trial_steps, trial_config(self._experiment, slot.point)
         own = self.identities.of(config)
-        setups, protocol = steps.prepared(config, slot.draw, own)
+        alike = self._shared(config, slot, own)
+        setups = alike.setups
         frames = steps.frames(config, slot.draw, own)
         judged = self._judged(config, frames) if is_judged else []
         work, fetch = _footprints(config, judged) if judged else (None, None)
         trial = Trial(
             number=slot.number,
-            identity=self.identities.of_slot(slot, config),
+            identity=self.identities.of_slot(slot, config, own),
             replicate=slot.replicate,
             block=slot.block,
             factors=self.schedule.factors(slot.point),
             cache=config.protocol.kind.name,
             cache_state=config.cache_state,
-            setups=tuple(setup.signature for setup in setups),
+            setups=alike.signatures,
             invalidates=self._invalidated(slot, config, setups),
-            steps=steps.steps(config, protocol, frames),
-            host="+".join(hosts.names_of(config.streams)),
+            steps=steps.steps(config, alike.protocol, frames),
+            host=alike.host,
             whole_plot=slot.whole_plot,
             traits=self._traits(config, judged) if judged else {},
             footprint=work,
@@ -159,6 +161,18 @@ class Builder:
         )
         steps.exposure.require_guards(config, setups, trial)
         return trial, setups
+
+    def _shared(self, config: TrialConfig, slot: Slot, own: str) -> _Alike:
+        """What a trial needs around its workloads, built once for all trials of one shape."""
+        alike = self._alike.get(config.shape) if config.shape else None
+        if alike is None:
+            setups, protocol = self.trial_steps.prepared(config, slot.draw, own)
+            signatures = tuple([setup.signature for setup in setups])
+            changed = tuple(self._changed_at(config))
+            alike = _Alike(setups, signatures, protocol, changed, "+".join(hosts.names_of(config.streams)))
+            if config.shape and not config.protocol.kind.draws and self.trial_steps.exposure.names_nothing(config):
+                self._alike[config.shape] = alike
+        return alike
 
     def like(self, slot: Slot, config: TrialConfig | None = None) -> Trial:
         """The trial of another slot with the same point: it takes the same steps, with other seeds."""
@@ -194,8 +208,12 @@ class Builder:
         for each in slot.earlier():
             yield from self._changed(trial_config(self._experiment, each.point))
 
-    def _changed(self, config: TrialConfig) -> list[str]:
+    def _changed(self, config: TrialConfig) -> Sequence[str]:
         """The keys of the resources that a trial changes."""
+        alike = self._alike.get(config.shape) if config.shape else None
+        return alike.changed if alike else self._changed_at(config)
+
+    def _changed_at(self, config: TrialConfig) -> list[str]:
         writing = [stream for stream, is_writer in zip(config.streams, config.writes, strict=True) if is_writer]
         writers = {stream.workload.key for stream in writing}
         changed = [stream.on for stream in writing if stream.on]
@@ -260,6 +278,16 @@ class Builder:
                 judge = self.judges[key] = _judge(stream.workload.kind, stream.on, family)
             result.append(judge(frame))
         return result
+
+
+class _Alike(NamedTuple):
+    """What trials of one shape share: setups, their signatures, steps of the cache protocol, changed keys, the host."""
+
+    setups: tuple[Setup, ...]
+    signatures: tuple[str, ...]
+    protocol: tuple[Step, ...]
+    changed: tuple[str, ...]
+    host: str
 
 
 class _Judgement(NamedTuple):

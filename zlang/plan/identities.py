@@ -49,6 +49,7 @@ class Identities:
     def __init__(self, experiment: Experiment) -> None:
         self._trial_steps = TrialSteps(experiment, Setups(_one_seed, here=None))
         self._cache = Cache[str, str]()
+        self._of_workloads = Cache[tuple[Shape | None, int], tuple[str, Instance]](1024)
         self._neutral = Cache[Surroundings, _NeutralSurroundings]()
         self._shapes = Cache[Shape, _SharedShape]()
         self._experiment = experiment
@@ -57,10 +58,12 @@ class Identities:
 
     def of(self, config: TrialConfig) -> str:
         """The identity of a point. Raises ProgramError where it cannot be carried out."""
+        alike = self._shapes.get(config.shape) if config.shape else None
+        if alike is not None:
+            return self._of_shape(config, alike)
         cached = self._cache.get(config.key)
         if cached is None:
-            alike = self._shapes.get(config.shape) if config.shape else None
-            cached = self._cache[config.key] = self._of_one(config) if alike is None else self._of_shape(config, alike)
+            cached = self._cache[config.key] = self._of_one(config)
         return cached
 
     def _of_one(self, config: TrialConfig) -> str:
@@ -72,23 +75,32 @@ class Identities:
         if config.shape and not config.protocol.kind.draws and steps.exposure.names_nothing(renamed):
             self._shapes[config.shape] = _SharedShape(renamed, frames[0].context, given, prepared)
         values = [value for stream in renamed.streams for value in _values_of(stream, renamed)]
-        return identity.joined(*values, given, prepared, identity.of_steps(steps.steps(renamed, (), frames)))
+        return identity.joined(*values, given, prepared, identity.of_parts(steps.parts(renamed, (), frames)))
 
     def _of_shape(self, config: TrialConfig, alike: _SharedShape) -> str:
         """The identity of a trial of which one with the same shape was looked at."""
+        workload = config.workload
+        key = config.shape, id(workload)
+        cached = self._of_workloads.get(key)
+        if cached is None:
+            # Keep the workload too, so that its memory address is not reused.
+            cached = self._of_workloads[key] = self._like(config, alike), workload
+        return cached[0]
+
+    def _like(self, config: TrialConfig, alike: _SharedShape) -> str:
         (renamed,) = alike.config.streams
         frame = Frame(config.workload, renamed.on, alike.context, renamed.workload.name)
-        steps = self._trial_steps.steps(alike.config, (), (frame,))
+        parts = self._trial_steps.parts(alike.config, (), (frame,))
         return identity.joined(
-            *identity.values_of(config.workload), alike.given, alike.prepared, identity.of_steps(steps)
+            *identity.values_of(config.workload), alike.given, alike.prepared, identity.of_parts(parts)
         )
 
-    def of_slot(self, slot: Slot, config: TrialConfig | None = None) -> str:
-        """The identity of a trial: that of its point, and the number of passes before it on kept data.
+    def of_slot(self, slot: Slot, config: TrialConfig | None = None, own: str = "") -> str:
+        """The identity of a trial: that of its point (`own`), and the number of passes before it on kept data.
 
         Raises ProgramError where it cannot be carried out.
         """
-        own = self.of(config or trial_config(self._experiment, slot.point))
+        own = own or self.of(config or trial_config(self._experiment, slot.point))
         kept = self._experiment.kept
         return own if kept is None else identity.joined("kept", own, str(slot.point[kept.path]))
 
@@ -107,7 +119,7 @@ class Identities:
         around = self._neutral.get(config.surroundings)
         if around is None:
             around = self._neutral[config.surroundings] = _neutral_surroundings(config)
-        return TrialConfig(tuple(_neutral(config.streams, around.targets)), around.things, config.key), around.values
+        return config.renamed(tuple(_neutral(config.streams, around.targets)), around.things), around.values
 
 
 @by_object

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import lru_cache
 
 from zlang import units
 from zlang.cache import Cache
@@ -297,10 +296,9 @@ def drawn_frame(workload: Instance, on: Instance | None, drawn: str) -> Frame:
     return Frame(workload, on, {"seed": _seed(drawn[:8])})
 
 
-@lru_cache(maxsize=1024)
 def _seed(drawn: str) -> Quantity:
     """A seed of 31 bits, the range that fio accepts."""
-    return Quantity(Fraction(int(drawn, 16) & 0x7FFFFFFF))
+    return Quantity(Fraction(int(drawn, 16) & 0x7FFFFFFF), units.NUMBER)
 
 
 def rehearsal_frame(protocol: Instance, workload: Instance, on: Instance, drawn: str) -> Frame:

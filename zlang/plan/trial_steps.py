@@ -7,6 +7,7 @@ cannot be carried out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain as chain_of
 
 from zlang.cache import Cache
 from zlang.check import hosts, naming, streams
@@ -103,17 +104,28 @@ class TrialSteps:
 
     def steps(self, config: TrialConfig, protocol: tuple[Step, ...], frames: Sequence[Frame]) -> tuple[Step, ...]:
         """The steps of a trial, around those of its cache protocol; `frames` are those of its streams."""
-        events = self.event_frames(config)
-        course = self._course(config, protocol, frames, events)
-        if len(frames) == 1 and not events and not config.workload.scheduled:
+        return tuple(chain_of(*self.parts(config, protocol, frames)))
+
+    def parts(
+        self, config: TrialConfig, protocol: tuple[Step, ...], frames: Sequence[Frame]
+    ) -> tuple[Sequence[Step], ...]:
+        """The steps of a trial in parts, of which trials of one shape share all but those of the workload itself."""
+        shape = config.shape  # a trial with a shape has no events
+        events = () if shape else self.event_frames(config)
+        course = self._courses.get((shape, bool(protocol))) if shape else None
+        if course is None:
+            course = self._course(config, protocol, frames, events)
+        prepare: Sequence[Step] = ()
+        if shape or (len(frames) == 1 and not events and not config.workload.scheduled):
             (frame,) = frames
             work = self._work(config, frame)
             levels = work.family.levels(frame)
-            prepare, measured = work.prepare.at(frame, levels) if work.prepare else (), work.measure.at(frame, levels)
+            prepare = work.prepare.at(frame, levels) if work.prepare else ()
+            measured = work.measure.at(frame, levels)
         else:
             prepare = [step for number, frame in enumerate(frames) for step in self._prepare(number, frame, frames)]
             measured = measure(self._experiment, config.streams, frames, events, self._here)
-        return (*course.guards, *prepare, *course.before, *measured, *course.after)
+        return course.guards, prepare, course.before, measured, course.after
 
     def _work(self, config: TrialConfig, frame: Frame) -> _Work:
         """The steps of a trial's only workload, for all trials with the same structure."""
@@ -135,11 +147,7 @@ class TrialSteps:
     def _course(
         self, config: TrialConfig, protocol: tuple[Step, ...], frames: Sequence[Frame], events: Sequence[Frame]
     ) -> _Course:
-        """The steps around those of the workloads, built once for all trials with the same structure."""
-        place = config.shape, bool(protocol)
-        cached = self._courses.get(place)
-        if cached is not None:
-            return cached
+        """The steps around those of the workloads, kept for all trials with the same structure."""
         exposed = self.exposure.exposed(config, frames)
         workloads = [stream.workload for stream in config.streams]
         users = (*workloads, config.protocol, *config.collectors, *config.during)
@@ -155,7 +163,7 @@ class TrialSteps:
             (*around.after, *ended, *(held.after if held else ()), *around.looks_after),
         )
         if config.shape and not config.protocol.kind.draws and self.exposure.names_nothing(config):
-            self._courses[place] = course
+            self._courses[config.shape, bool(protocol)] = course
         return course
 
     def _steps_around(self, config: TrialConfig) -> _StepsAround:

@@ -51,23 +51,44 @@ class Surroundings:
         self.cache_state = _state_after(protocol.kind)
 
 
-Shape = tuple[Surroundings, object, object, object, object, object, object]
-"""The surroundings, and of the one workload: its family, what it is on and runs under, its seed, the names of the given
-properties, and whether it writes."""
+class Shape:
+    """Everything in a trial but the values of its workload's varying properties, and its seed.
+
+    Trials that agree in that share one object.
+    """
+
+    __slots__ = ()
+
+
+_SHAPES = Cache[tuple[object, ...], Shape]()
+"""By the surroundings, and of the one workload: its family, what it is on and runs under, its seed, the names of the
+given properties, and whether it writes, if that varies."""
 
 
 class TrialConfig:
     """The workloads of a point, and their surroundings.
 
-    `key` is the hash of the values that the trial uses: within one program, they decide everything that is done.
+    `words` are hashed for its key.
     """
 
-    __slots__ = ("_shape", "_writes", "key", "streams", "surroundings")
+    __slots__ = ("_key", "_shape", "_words", "_writes", "streams", "surroundings")
 
-    def __init__(self, streams: tuple[Stream, ...], surroundings: Surroundings, key: str) -> None:
-        self.streams, self.surroundings, self.key = streams, surroundings, key
+    def __init__(self, streams: tuple[Stream, ...], surroundings: Surroundings, words: tuple[str, ...]) -> None:
+        self.streams, self.surroundings, self._words = streams, surroundings, words
+        self._key = ""
         self._writes: tuple[bool, ...] | None = None
         self._shape: Shape | Literal[False] | None = None
+
+    @property
+    def key(self) -> str:
+        """Return the hash of the values that the trial uses: in one program, they decide everything that is done."""
+        if not self._key:
+            self._key = digests.digest(*self._words)
+        return self._key
+
+    def renamed(self, streams: tuple[Stream, ...], surroundings: Surroundings) -> TrialConfig:
+        """Return the same trial with other names."""
+        return TrialConfig(streams, surroundings, self._words)
 
     @property
     def writes(self) -> tuple[bool, ...]:
@@ -79,9 +100,9 @@ class TrialConfig:
 
     @property
     def shape(self) -> Shape | None:
-        """Everything in a trial but the values of its workload's varying properties, and its seed.
+        """Return what trials share; None if they are not compared.
 
-        None if trials are not compared: several workloads, events, a schedule, or a workload that names things.
+        That is so for several workloads, events, a schedule, or a workload that names things.
         """
         if self._shape is None:
             self._shape = self._compute_shape() or False
@@ -94,7 +115,14 @@ class TrialConfig:
         if any(wrapper.named for wrapper in workload.under):
             return None
         place = workload.parent, workload.under, workload.replays
-        return around, workload.family, *place, tuple(workload.values), self.writes
+        key: tuple[object, ...] = around, workload.family, *place, tuple(workload.values)
+        writes = workload.kind.writes
+        if writes is not None and not writes.reads.isdisjoint(workload.varying):
+            key = *key, self.writes
+        shape = _SHAPES.get(key)
+        if shape is None:
+            shape = _SHAPES[key] = Shape()
+        return shape
 
     @property
     def things(self) -> naming.TrialThings:
@@ -167,8 +195,7 @@ def trial_config(experiment: Experiment, point: Point) -> TrialConfig:
     beside = [
         word for stream in others for word in ("stream", stream.workload.digest, stream.on.digest if stream.on else "")
     ]
-    key = digests.digest(first.workload.digest, *before_others, *beside, *after_others)
-    return TrialConfig(every, around, key)
+    return TrialConfig(every, around, (first.workload.digest, *before_others, *beside, *after_others))
 
 
 _Around = tuple[Surroundings, tuple[str, ...], tuple[str, ...]]
