@@ -92,9 +92,9 @@ def test_a_point_is_built_once_and_counts_for_each_trial(order: Order, monkeypat
     built: list[Slot] = []
     build = Builder.trial
 
-    def noted(self: Builder, slot: Slot) -> tuple[Trial, tuple[Setup, ...]]:
+    def noted(self: Builder, slot: Slot, **options: bool) -> tuple[Trial, tuple[Setup, ...]]:
         built.append(slot)
-        return build(self, slot)
+        return build(self, slot, **options)
 
     monkeypatch.setattr(Builder, "trial", noted)
     estimates = costs.estimates(planned, Path("none.duckdb"), others=(order,))

@@ -102,7 +102,7 @@ def _first_trials(planned: Planned) -> list[Slot]:
     """The first trials. Raises ProgramError if one cannot be carried out."""
     slots = list(islice(planned.schedule.slots(), FIRST))
     for slot in slots:
-        planned.builder.like(slot)
+        planned.builder.like(slot, is_identified=False)  # as in an estimate without earlier results
     return slots
 
 

@@ -48,7 +48,8 @@ def estimates(
         if schedule.kept is not None and not how.has_plots:
             continue
         other = schedule if how is schedule.order else schedule.ordered(how)
-        sampled = survey.sample(Builder(other, planned.builder), other, but)
+        is_known = bool(past.seconds or past.writes)
+        sampled = survey.sample(Builder(other, planned.builder), other, but or None, is_identified=is_known)
         result[how] = estimating.estimate(sampled, header.facts, past, header.shared)
         if not schedule.reached:
             result[how].lanes.clear()

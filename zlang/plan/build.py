@@ -103,7 +103,7 @@ class Builder:
         self.trial_steps: TrialSteps = same.trial_steps if same else TrialSteps(schedule.experiment, schedule.setups)
         self.identities: Identities = like.identities if like else Identities(schedule.experiment)
         self.judges: Cache[object, Callable[[Frame], _Judgement]] = same.judges if same else Cache()
-        self.trials_of_points: Cache[tuple[str, Surroundings], Trial] = same.trials_of_points if same else Cache()
+        self.trials_of_points: Cache[tuple[str, Surroundings, bool], Trial] = same.trials_of_points if same else Cache()
         self._configs = Cache[tuple[tuple[str, int], ...], TrialConfig]()
         self._alike = Cache[Shape, _Alike]()
 
@@ -127,13 +127,18 @@ class Builder:
                     yield setup
             yield trial
 
-    def trial(self, slot: Slot, *, is_judged: bool = True) -> tuple[Trial, tuple[Setup, ...]]:
+    def trial(
+        self, slot: Slot, *, is_judged: bool = True, is_identified: bool = True
+    ) -> tuple[Trial, tuple[Setup, ...]]:
         """The trial of a slot, and the setups that it needs, parents first.
 
-        Traits and footprints of workloads are left out unless it `is_judged`: they take a seventh of the time.
+        Traits and footprints of workloads are left out unless it `is_judged`: they take a seventh of the time. Unless
+        it `is_identified`, its identity is empty, and its seeds are those of no trial.
         """
         steps, config = self.trial_steps, trial_config(self._experiment, slot.point)
-        own = self.identities.of(config)
+        if not is_identified:
+            steps.require_possible(config)
+        own = self.identities.of(config) if is_identified else ""
         alike = self._shared(config, slot, own)
         setups = alike.setups
         frames = steps.frames(config, slot.draw, own)
@@ -141,7 +146,7 @@ class Builder:
         work, fetch = _footprints(config, judged) if judged else (None, None)
         trial = Trial(
             number=slot.number,
-            identity=self.identities.of_slot(slot, config, own),
+            identity=self.identities.of_slot(slot, config, own) if is_identified else "",
             replicate=slot.replicate,
             block=slot.block,
             factors=self.schedule.factors(slot.point),
@@ -156,7 +161,7 @@ class Builder:
             footprint=work,
             fetch=fetch,
             follows=slot.follows,
-            history=self.identities.history(slot),
+            history=self.identities.history(slot) if is_identified else "",
             keeps=self._kept(slot, config),
         )
         steps.exposure.require_guards(config, setups, trial)
@@ -174,12 +179,13 @@ class Builder:
                 self._alike[config.shape] = alike
         return alike
 
-    def like(self, slot: Slot, config: TrialConfig | None = None) -> Trial:
+    def like(self, slot: Slot, config: TrialConfig | None = None, *, is_identified: bool = True) -> Trial:
         """The trial of another slot with the same point: it takes the same steps, with other seeds."""
         config = config or trial_config(self._experiment, slot.point)
-        cached = self.trials_of_points.get((config.key, config.surroundings))
+        place = config.key, config.surroundings, is_identified
+        cached = self.trials_of_points.get(place)
         if cached is None:
-            cached = self.trials_of_points[config.key, config.surroundings] = self.trial(slot)[0]
+            cached = self.trials_of_points[place] = self.trial(slot, is_identified=is_identified)[0]
         return cached
 
     def state(self, slot: Slot) -> tuple[TrialConfig, tuple[Setup, ...], tuple[str, ...]]:
