@@ -88,14 +88,14 @@ class ActionSteps:
 
         def step(frame: Frame, levels: Levels) -> Step:
             return Step(
-                name,
-                verb,
-                text(frame, levels),
-                why(frame, levels),
-                timeout(frame, levels),
-                host,
-                expect(frame, levels),
-                reader(frame, levels),
+                name=name,
+                action=verb,
+                command=text(frame, levels),
+                why=why(frame, levels),
+                timeout=timeout(frame, levels),
+                host=host,
+                expect=expect(frame, levels),
+                reader=reader(frame, levels),
             )
 
         if not (
@@ -107,8 +107,17 @@ class ActionSteps:
             return step
         if isinstance(text, Same):
             return Same(step(first, ()))
-        others = why.value, timeout.value, host, expect.value, reader.value
-        return lambda frame, levels: Step(name, verb, text(frame, levels), *others)
+        reason, seconds, printed, read_by = why.value, timeout.value, expect.value, reader.value
+        return lambda frame, levels: Step(
+            name=name,
+            action=verb,
+            command=text(frame, levels),
+            why=reason,
+            timeout=seconds,
+            host=host,
+            expect=printed,
+            reader=read_by,
+        )
 
 
 def steps_of(action: KindAction, verb: Action, name: str, frame: Frame, here: Here) -> list[Step]:

@@ -168,7 +168,7 @@ class Builder:
         return trial, setups
 
     def _shared(self, config: TrialConfig, slot: Slot, own: str) -> _Alike:
-        """What a trial needs around its workloads, built once for all trials of one shape."""
+        """The part of a trial around its workloads, built once for all trials of one shape."""
         alike = self._alike.get(config.shape) if config.shape else None
         if alike is None:
             setups, protocol = self.trial_steps.prepared(config, slot.draw, own)
@@ -287,7 +287,7 @@ class Builder:
 
 
 class _Alike(NamedTuple):
-    """What trials of one shape share: setups, their signatures, steps of the cache protocol, changed keys, the host."""
+    """The common part of trials of one shape: setups, signatures, steps of the cache protocol, changed keys, host."""
 
     setups: tuple[Setup, ...]
     signatures: tuple[str, ...]
