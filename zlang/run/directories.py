@@ -96,6 +96,20 @@ class Directories:
             return True
         return False
 
+    def make(self, out: str) -> bool:
+        """Make a directory that may exist, and those above it but never the run folder; return whether it is new.
+
+        Raises FileNotFoundError if the run folder was renamed: a second one of its name would look like the run.
+        """
+        is_new = False
+        for place in accumulate(out.split("/"), "{}/{}".format):
+            try:
+                os.mkdir(f"{self.account.folder.path}/{place}")  # noqa: PTH102 - runs for every trial
+                is_new = True
+            except FileExistsError:
+                is_new = False
+        return is_new
+
     def keep_names(self, out: str) -> None:
         """Wait until the name of a directory, and those of all above it, are on the disk.
 
@@ -110,14 +124,7 @@ class Directories:
     def _is_made(self, out: str) -> bool:
         """Make a directory, and those above it; return False if something with that name exists."""
         self._require_no_link(out.rpartition("/")[0])
-        is_new = False
-        for place in accumulate(out.split("/"), "{}/{}".format):
-            try:
-                os.mkdir(f"{self.account.folder.path}/{place}")  # noqa: PTH102 - runs for every trial
-                is_new = True
-            except FileExistsError:
-                is_new = False
-        return is_new
+        return self.make(out)
 
     def _require_no_link(self, place: str) -> None:
         """Raise RunError if a directory of the folder is or passes through a link: nothing may be written elsewhere."""

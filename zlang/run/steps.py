@@ -128,7 +128,7 @@ class StepRunner:
         """
         directory = self.directories.path(out)
         if small is None:
-            directory.mkdir(parents=True, exist_ok=True)
+            self.directories.make(out)
         handle = self.executor.bring(directory, "", "", small)
         rc = (yield from self._wait(handle)) if handle is not None else 0
         if small is None:
