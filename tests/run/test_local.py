@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command_line import Zlang
 from run_fakes import background_run, new_folder, plan, real_run, setup, step, trial
 from waiting import wait_for
 
@@ -52,6 +53,20 @@ def test_a_command_inherits_no_descriptor_and_leaves_the_working_directory(tmp_p
     assert Path.cwd() == before
     os.close(reader)
     os.close(writer)
+
+
+@needs_root
+def test_a_run_is_resumed_from_a_directory_in_which_the_user_may_not_look(tmp_path: Path) -> None:
+    here = Zlang(tmp_path)
+    work = 'shell once { command = "true" }'
+    here.run(f'dir here {{ path = "{tmp_path}" }}\n{work}\nexperiment e {{ on = here  run = once }}\n')
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o700)
+    os.chown(closed, 65534, 65534)
+    rights = "-dac_override,-dac_read_search"
+    there = Zlang(closed, prefix=("setpriv", "--bounding-set", rights, "--inh-caps", rights))
+    resumed = there("resume", str(here.folder()), "--only", "1", "--db", str(tmp_path / "results.duckdb"))
+    assert "1 of 1 trials count" in resumed.out + resumed.err
 
 
 def test_a_command_has_its_exit_code_if_children_were_ignored(tmp_path: Path) -> None:

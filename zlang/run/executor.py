@@ -227,14 +227,20 @@ class LocalExecutor:
 
 @contextmanager
 def _working_in(directory: Path) -> Iterator[None]:
-    """Work in a directory, which a process starts in; a spawned process cannot be given another one."""
-    before = os.open(".", os.O_PATH | os.O_CLOEXEC)
+    """Work in a directory, which a process starts in; a spawned process cannot be given another one.
+
+    There is no way back to a directory in which the user may not look, and nothing in it that zlang could read.
+    """
+    before = -1
+    with suppress(PermissionError):
+        before = os.open(".", os.O_PATH | os.O_CLOEXEC)
     try:
         os.chdir(directory)
         yield
     finally:
-        os.fchdir(before)
-        os.close(before)
+        if before >= 0:
+            os.fchdir(before)
+            os.close(before)
 
 
 def _keep_descriptors() -> None:
