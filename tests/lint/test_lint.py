@@ -278,6 +278,14 @@ ROOM = 'import fio\nimport zfs\ndir here { path = "." }\npool tank on here { siz
         ),
         ("file a on work { size = 512MiB }\nfile b on work { size = 512MiB }\n", "[a, b]", []),
         ("file a on work { size = 1500MiB }\nfile b on here { size = 1GiB }\n", "[a, b]", []),
+        (
+            (
+                'host two { members = ["a", "b"] }\ndir there on two { path = "." }\n'
+                "pool far on there { size = 1GiB }\ndataset d on far\nfile a on d { size = 2GiB }\n"
+            ),
+            "a",
+            ["`a.a` holds 2GiB, and `far.a` has room for 1GiB"],
+        ),
     ],
 )
 def test_concurrent_targets_must_fit_together(targets: str, on: str, messages: list[str]) -> None:

@@ -227,14 +227,14 @@ class _FirstOfSome(PartialPoint):
 class TrialView:
     """A trial of an experiment, computed lazily as rules read it; `here` has the known facts of this machine.
 
-    The view is that of one of its streams.
+    The view is that of one of its streams, whose number is `stream`.
     """
 
     def __init__(
         self, experiment: Experiment, point: PartialPoint, here: Instance | None = None, stream: int = 0
     ) -> None:
         self.experiment = experiment
-        self._point, self._here, self._stream = point, here, stream
+        self._point, self._here, self.stream = point, here, stream
         self._of_streams: dict[object, list[Any]] = {}
 
     def of_stream(self, number: int) -> TrialView:
@@ -252,7 +252,7 @@ class TrialView:
     @property
     def prefix(self) -> str:
         """The words before METRIC in a metric of this stream alone: `STREAM.`."""
-        return f"{self.streams[self._stream].group}."
+        return f"{self.streams[self.stream].group}."
 
     def requested(self, terms: Iterable[Term]) -> dict[str, Metric]:
         """The metrics that formulas read, by name; a metric of this stream alone means what METRIC means."""
@@ -292,7 +292,7 @@ class TrialView:
         every = self.streams
         if len({stream.group for stream in every}) == 1:
             return ()
-        return tuple(thing for i, thing in enumerate(self._workloads) if i != self._stream)
+        return tuple(thing for i, thing in enumerate(self._workloads) if i != self.stream)
 
     @property
     def may_read(self) -> bool:
@@ -307,8 +307,8 @@ class TrialView:
         """The workloads on the same target that are declared after this one, without its copies."""
         if len(self.streams) == 1:
             return ()
-        own = self.streams[self._stream]
-        later = self.streams[self._stream + 1 :]
+        own = self.streams[self.stream]
+        later = self.streams[self.stream + 1 :]
         return tuple(
             Thing(stream.workload, stream.on) for stream in later if stream.on == own.on and stream.group != own.group
         )
@@ -317,7 +317,7 @@ class TrialView:
     def meanwhile_on_target(self) -> tuple[Thing, ...]:
         """The workloads that are events of the trial, and run on the target of this stream."""
         events = streams.events_at(self.experiment, self._point) if self.experiment.during else ()
-        first, own = next(iter(streams.targets(self.streams)), None), self.streams[self._stream].on
+        first, own = next(iter(streams.targets(self.streams)), None), self.streams[self.stream].on
         workloads = [(event, event.parent or first) for event in events if event.kind.role == "workload"]
         return tuple(Thing(event, on) for event, on in workloads if on is not None and on == own)
 
@@ -326,7 +326,7 @@ class TrialView:
         """The number of copies of the workload on the same target, including itself."""
         if len(self.streams) == 1:
             return 1
-        own = self.streams[self._stream]
+        own = self.streams[self.stream]
         return sum(stream.group == own.group and stream.on == own.on for stream in self.streams)
 
     @property
@@ -356,7 +356,7 @@ class TrialView:
     def target(self) -> Thing | None:
         """The target of the trial."""
         if streams.may_differ(self.experiment):
-            on = self.streams[self._stream].on
+            on = self.streams[self.stream].on
             return Thing(on) if on else None
         value = self.experiment.on.value(self._point) if self.experiment.on else None
         return Thing(value) if isinstance(value, Instance) else None
@@ -365,7 +365,7 @@ class TrialView:
     def run(self) -> Thing:
         """The workload."""
         if streams.may_differ(self.experiment):
-            return self._workloads[self._stream]
+            return self._workloads[self.stream]
         value = self.experiment.run.value(self._point)
         target = self.target
         assert isinstance(value, Instance), "BUG: a workload that is none"
@@ -447,7 +447,7 @@ class TrialView:
         on = self.experiment.on
         if on is None or not on.reads:
             return None
-        view = TrialView(self.experiment, _FirstOfSome(on.reads, self._point), self._here, self._stream)
+        view = TrialView(self.experiment, _FirstOfSome(on.reads, self._point), self._here, self.stream)
         return view if len(view.streams) == len(self.streams) else None
 
     def is_tied_to_target(self, trait: str) -> bool:
@@ -463,7 +463,7 @@ class TrialView:
         possible = faults.listed(self.experiment, sorted(tied), _MOST_TIED) if targets else None
         values: dict[tuple[int | None, ...], set[TraitValue]] = {}
         for point, _ in (possible or {}).values():
-            view = TrialView(self.experiment, PartialPoint(point, point.keys()), self._here, self._stream)
+            view = TrialView(self.experiment, PartialPoint(point, point.keys()), self._here, self.stream)
             values.setdefault(tuple(point.get(path) for path in targets), set()).add(view.run.trait(trait))
         here = values.get(tuple(self._point.get(path) for path in targets))
         return here is not None and here.isdisjoint(next(iter(values.values())))

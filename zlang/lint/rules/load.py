@@ -302,11 +302,12 @@ class _Room(Record):
 
 def _fullest(trial: TrialView, traits: tuple[str, ...]) -> _Room | None:
     """The room that the data of all streams fill most; of several streams in it, only for the first."""
-    own, result = _rooms(trial, traits), []
-    streams = [own]
-    if len(trial.streams) > 1:
+    if len(trial.streams) == 1:
+        streams = [_rooms(trial, traits)]
+    else:
         streams = trial.of_streams((_rooms, traits), lambda: [_rooms(view, traits) for view in trial.views])
-    for room in own:
+    result = []
+    for room in streams[trial.stream]:  # not those of `trial.target`, which can be a thing of several machines
         within = dict[str, _Room]()
         for each in chain(*streams):
             if each.key == room.key:
