@@ -40,7 +40,7 @@ def sql(query: str | None, file: Path | None, params: Sequence[str], db: Path, q
         result = session.ask(text, given, results.MOST_SHOWN)
         if query_options.form == "table" and query_options.out is None:
             query_results.print_table(
-                result, {} if query_options.raw else query_results.meanings(session.columns(), given, text)
+                result, {} if query_options.raw else query_results.meanings(session.columns_with_units(), given, text)
             )
         else:
             _write(result, query_options)

@@ -152,7 +152,7 @@ class _Talk:
             return
         if not line.startswith("."):
             text, given = query_results.read_query(self._db, line.rstrip("; \n") if line.startswith("@") else line, {})
-            shown_units = {} if self._raw else query_results.meanings(self._session.columns(), given, text)
+            shown_units = {} if self._raw else query_results.meanings(self._session.columns_with_units(), given, text)
             query_results.print_table(self._session.ask(text, given, results.MOST_SHOWN), shown_units)
             return
         command, _, remaining = line.rstrip(";").partition(" ")

@@ -162,6 +162,11 @@ class QuerySession:
         ).rows
         return [NamedColumn(*map(str, row)) for row in rows]
 
+    def columns_with_units(self) -> list[NamedColumn]:
+        """The columns of trials that have a unit. `columns` takes 9 ms: DuckDB resolves every view for it."""
+        rows = self.ask("SELECT \"schema\", 'trials', name, role, type, unit FROM main.columns WHERE unit <> ''").rows
+        return [NamedColumn(*map(str, row)) for row in rows]
+
     def levels(self, factor: str) -> list[str]:
         """The levels of a factor in `trials`, as SQL literals for comparisons."""
         name = store.quoted(factor)
