@@ -10,6 +10,8 @@ from beds import Bed
 from command_line import Zlang
 from waiting import wait_for
 
+from zlang.run.events import End, Start
+
 PROGRAM = """
 import fio
 import linux
@@ -102,7 +104,7 @@ def test_nothing_is_left_of_a_trial_in_which_the_run_was_killed(zlang: Zlang, be
     process.kill()
     process.communicate(timeout=60)
     removed = zlang("clean", zlang.folder().name).out.splitlines()
-    assert [line.split(" (")[0] for line in removed] == [f"removed: dir here.c{number}" for number in (3, 2, 1)]
+    assert sorted(line.split(" (")[0] for line in removed) == [f"removed: dir here.c{number}" for number in (1, 2, 3)]
 
 
 def test_a_replaced_directory_on_a_machine_is_not_removed(zlang: Zlang, bed: Bed) -> None:
@@ -208,3 +210,38 @@ def test_the_machine_of_the_load_rehearses_for_a_target_on_another(zlang: Zlang,
     assert row == {"host": "client", "cache_state": "warm", "rounds": 4}
     assert rehearsed == {"host1": "", "host2": "\n".join(["host2"] * 5)}
     assert bed.on("host1", "ls -A /shared") == ""
+
+
+LAYS_OUT = """
+import fio
+host client { members = ["c1".."c3"] }
+kind pause: treatment { needs file as at  apply { sh "sleep 2" } }
+dir here on client { path = "/data" }
+file data on here { size = 1MiB }
+pause first {}
+shell waits { command = "sleep 1"  writes = off }
+experiment e { on = data  run = waits  before = first  cache = cold  repeat = 2 }
+"""
+
+
+def test_members_are_set_up_and_flushed_at_the_same_time(zlang: Zlang) -> None:
+    """A group takes as long as one machine; but nothing happens beside a measurement."""
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    zlang.run(LAYS_OUT, "--yes", code=None)  # on a busy machine they may begin too far apart
+    began: dict[str, float] = {}
+    times: dict[str, list[tuple[float, float]]] = {}
+    for event in zlang.events():
+        if isinstance(event, Start):
+            began[f"{event.step} {event.out}"] = event.t
+        elif isinstance(event, End):
+            times.setdefault(event.step, []).append((began.pop(f"{event.step} {event.out}"), event.t))
+    (pauses,) = (spans for step, spans in times.items() if step.startswith("before"))
+    assert len(pauses) == 3
+    assert max(end for _, end in pauses) - min(start for start, _ in pauses) < 2 * 2
+    measured = [span for step, spans in times.items() for span in spans if step.startswith("measure")]
+    for step, spans in times.items():
+        for start, end in spans if not step.startswith("measure") else ():
+            assert not [span for span in measured if span[0] < end and start < span[1]], step
+    status = json.loads(zlang("status", zlang.folder().name, "--json").out)["seconds"]
+    events = zlang.events()
+    assert sum(status["taken"].values()) == pytest.approx(events[-1].t - events[0].t, abs=1)

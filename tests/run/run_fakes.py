@@ -58,7 +58,9 @@ def trial(
     )
 
 
-def plan(*items: Setup | Trial, facts: Sequence[Step] = (), machines: Sequence[str] = ()) -> Plan:
+def plan(
+    *items: Setup | Trial, facts: Sequence[Step] = (), machines: Sequence[str] = (), groups: Mapping[str, str] = {}
+) -> Plan:
     header = Header(
         experiment="test",
         title="A test",
@@ -72,6 +74,7 @@ def plan(*items: Setup | Trial, facts: Sequence[Step] = (), machines: Sequence[s
         facts=tuple(facts),
         tools={},
         machines={name: {} for name in machines},
+        groups=groups,
     )
     return Plan(header, lambda: iter(items))
 

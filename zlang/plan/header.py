@@ -77,6 +77,7 @@ def header(
         metrics=experiment.metrics,
         machines={name: needed for name, (needed, _) in machines.items()},
         shared=_shared(experiment, machines),
+        groups=_groups(experiment, machines),
     )
 
 
@@ -100,6 +101,13 @@ def _shared(experiment: Experiment, machines: Container[str]) -> dict[str, str]:
     """The resources that each machine shares with others, by machine."""
     used = {host.label: host.values.get("shares") for _, host in hosts.used_by(experiment) if host}
     return {name: text for name, text in used.items() if name in machines and isinstance(text, str)}
+
+
+def _groups(experiment: Experiment, machines: Container[str]) -> dict[str, str]:
+    """The group of each machine that is a member of one."""
+    used = [host for _, host in hosts.used_by(experiment) if host and host.label in machines]
+    groups = {host.label: host.key.removesuffix(f".{host.label}") for host in used}
+    return {name: group for name, group in groups.items() if group != name}
 
 
 def _devices(experiment: Experiment) -> Iterator[Device]:

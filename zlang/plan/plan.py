@@ -268,7 +268,8 @@ class Header:
     `--set` and `--profile`. `metrics` are those that its readers declare, with type, unit and direction: all that a
     trial can have. `machines` are the hosts reached from the machine that runs the plan, each with the tools that it
     needs; each step names its own. `shared` is what some of them share, such as a switch: machines that share it work
-    one at a time. On kept data there are several `passes` over the points.
+    one at a time. `groups` has the group of each machine that is a member of one. On kept data there are several
+    `passes` over the points.
     """
 
     experiment: str
@@ -301,6 +302,7 @@ class Header:
     metrics: tuple[Metric, ...] = ()
     machines: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     shared: Mapping[str, str] = field(default_factory=dict)
+    groups: Mapping[str, str] = field(default_factory=dict)
     least_repeat: int = 0
     passes: int = 1
 

@@ -130,6 +130,10 @@ class State:
         here = {there.key for there in self.standing}
         return State(self.standing, self.stale | here.intersection(keys))
 
+    def renew(self, key: str) -> State:
+        """Return the state after the resource with this key has become usable again."""
+        return State(self.standing, self.stale - {key})
+
     def teardown(self) -> tuple[Unmake, ...]:
         """The changes, in order, that remove everything."""
         return tuple(Unmake(setup) for setup in reversed(self.standing))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 from zlang.hints import Protocol, TypeVar
@@ -23,11 +23,13 @@ _SHARED = " "
 _DAY = 86_400  # poll(2) takes at most 24 of them
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Waiting:
-    """A step that has to end before its lane continues."""
+    """Steps of which at least one has to end before their lane continues."""
 
-    handle: Handle
+    handles: Sequence[Handle]
+    over: Collection[Handle] = ()
+    """Those that have ended, timed out or are to be stopped, when the lane continues."""
 
 
 class Written:
@@ -94,17 +96,36 @@ def _hosts(steps: Sequence[Step]) -> set[str]:
 
 
 def drive(works: Sequence[Work], stop: Stop, disk: Disk, most: int = 0) -> Generator[Event, None, list[LaneEnded]]:
-    """Advance up to `most` lanes at a time, each whenever the step that it waits for has ended; yield their events.
+    """Advance up to `most` lanes at a time until all have ended; yield their events.
 
-    An event is yielded, and its lane continues, when what was written before it is on the disk.
-    Returns the reasons why lanes ended early. An exception in one lane ends all others at once, unless the run is to
-    stop; every lane is told of that.
+    Returns the reasons why lanes ended early. Raises as `side_by_side`.
+    """
+    lanes = side_by_side(works, stop, disk, most)
+    while True:
+        try:
+            item = next(lanes)
+        except StopIteration as end:
+            return [result for result in end.value if isinstance(result, LaneEnded)]
+        if isinstance(item, Waiting):
+            item.over = _over(item.handles, stop)
+        else:
+            yield item
+
+
+def side_by_side(
+    works: Sequence[Doing[T]], stop: Stop, disk: Disk, most: int = 0
+) -> Generator[Event | Waiting, None, list[T | LaneEnded]]:
+    """Advance up to `most` works at a time, each whenever a step that it waits for has ended; return their results.
+
+    An event is yielded, and its work continues, when what was written before it is on the disk. A work that ended early
+    has the reason as its result. An exception in one work ends all others at once, unless the run is to stop; every
+    work is told of that.
     """
     begun = min(most or len(works), len(works))
     ready = list(range(begun))
     waiting: dict[int, Waiting] = {}
     written: dict[int, Event | Written] = {}
-    ended: list[LaneEnded] = []
+    results: dict[int, T | LaneEnded] = {}
     stopped: list[Exception] = []
     try:
         while ready or waiting or written:
@@ -116,10 +137,10 @@ def drive(works: Sequence[Work], stop: Stop, disk: Disk, most: int = 0) -> Gener
                 yield from (item for item in items if not isinstance(item, Written))
                 continue
             if index < 0:
-                ready = _ready(waiting, stop)
+                ready = yield from _ready(waiting)
                 continue
             waiting.pop(index, None)
-            item = _advance(works[index], stop, ended, stopped)
+            item = _advance(index, works[index], stop, results, stopped)
             if isinstance(item, Waiting):
                 waiting[index] = item
             elif item is not None and (disk.is_behind or isinstance(item, Written)):
@@ -136,19 +157,19 @@ def drive(works: Sequence[Work], stop: Stop, disk: Disk, most: int = 0) -> Gener
         raise
     if stopped:
         raise stopped[0]
-    return ended
+    return [results[index] for index in range(len(works))]
 
 
 def _advance(
-    work: Work, stop: Stop, ended: list[LaneEnded], stopped: list[Exception]
+    index: int, work: Doing[T], stop: Stop, results: dict[int, T | LaneEnded], stopped: list[Exception]
 ) -> Event | Waiting | Written | None:
-    """The next item of a lane; None if it has ended. `ended` and `stopped` get the reasons why it ended early."""
+    """The next item of a work; None if it has ended, with its result in `results`, or because the run is to stop."""
     try:
         return next(work)
-    except StopIteration:
-        pass
+    except StopIteration as end:
+        results[index] = end.value
     except LaneEnded as error:
-        ended.append(error)
+        results[index] = error
     except Exception as error:
         if not stop.pending:
             raise
@@ -156,24 +177,34 @@ def _advance(
     return None
 
 
-def _ready(waiting: dict[int, Waiting], stop: Stop) -> list[int]:
-    """Sleep until a step ends, times out or the run is to stop; return the numbers of the lanes that can continue."""
+def _ready(waiting: Mapping[int, Waiting]) -> Generator[Waiting, None, list[int]]:
+    """Wait for a step; return the numbers of the works that can continue."""
+    item = Waiting([handle for each in waiting.values() for handle in each.handles])
+    yield item
+    for each in waiting.values():
+        each.over = [handle for handle in each.handles if handle in item.over]
+    return [index for index, each in waiting.items() if each.over]
+
+
+def _over(handles: Sequence[Handle], stop: Stop) -> Sequence[Handle]:
+    """Sleep until a step ends, times out or the run is to stop; return the steps for which nothing has to wait."""
     poll = select.poll()
-    descriptors = {index: item.handle.fileno() for index, item in waiting.items()}
-    for descriptor in descriptors.values():
-        poll.register(descriptor, select.POLLIN)
+    for handle in handles:
+        poll.register(handle.fileno(), select.POLLIN)
     poll.register(stop.fileno(), select.POLLIN)
     while True:
         now = time.monotonic()
-        late = [index for index, item in waiting.items() if item.handle.deadline <= now]
+        late = [handle for handle in handles if handle.deadline <= now]
         if late:
             return late
-        pause = min(min(item.handle.deadline for item in waiting.values()) - now, _DAY)
+        pause = min(min(handle.deadline for handle in handles) - now, _DAY)
         readable = {descriptor for descriptor, _ in poll.poll(max(0.0, pause) * 1000)}
         if stop.fileno() in readable:
             if stop.pending:
-                return list(waiting)
+                for handle in handles:
+                    handle.ask_to_stop()  # all machines are told at once
+                return handles
             stop.drain()
-        result = [index for index, descriptor in descriptors.items() if descriptor in readable]
+        result = [handle for handle in handles if handle.fileno() in readable]
         if result:
             return result

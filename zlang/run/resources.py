@@ -5,13 +5,13 @@ Rule: a directory that this run made is identified by its inode, so another one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from zlang.errors import RunError
 from zlang.plan.plan import Setup
-from zlang.plan.state import State
+from zlang.plan.state import Change, State
 from zlang.run import lanes
 from zlang.run.executor import Executor
 from zlang.run.folder import Folder
@@ -32,13 +32,19 @@ class Resources:
     _held: dict[str, HeldDirectory] = field(default_factory=dict)
     _watched: dict[str, tuple[str, Path]] = field(default_factory=dict)
 
+    def apply(self, change: Change) -> None:
+        """Take a change into account; other machines may have changed meanwhile."""
+        self.state = self.state.after(change)
+
     def invalidate(self, keys: Iterable[str]) -> None:
         """Have the resources with these keys made again before they are used."""
         self.state = self.state.invalidate(keys)
 
-    def invalidate_all(self) -> None:
-        """Have everything made again, because a machine was lost and all that was on it may be gone."""
-        self.invalidate(setup.key for setup in self.state.standing)
+    def invalidate_all_but(self, machines: Collection[str]) -> None:
+        """Have everything made again except what exists only on these machines."""
+        for setup in self.state.standing:
+            if not lanes.hosts_of_setup(setup) <= set(machines):
+                self.invalidate((setup.key,))
 
     def hold(self, setup: Setup, out: str) -> None:
         """Remember the directory that a setup made, by the inode and path in its file `made`.

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from zlang.errors import RunError, is_out_of_memory, joined, reason_of
 from zlang.files import Place
-from zlang.plan.plan import LOCAL, Plan, Setup, Trial
+from zlang.plan.plan import LOCAL, Plan, Setup, Step, Trial
 from zlang.plan.state import State
 from zlang.run import hashes, journal, lanes, machine, outputs, seal, sequential
 from zlang.run.account import PLAN_CHANGED, Account
@@ -145,6 +145,7 @@ class _Session:
         resources = Resources(self.folder, self.executor)
         steps = StepRunner(
             run=self.folder.run,
+            groups=self.plan.header.groups,
             executor=self.executor,
             stop=self.stop,
             recorder=recorder,
@@ -272,10 +273,19 @@ class _Session:
             self.executor.sweep()
 
     def _facts(self, lane: _Lane) -> Work:
+        by_machine: dict[str, list[Step]] = {}
         for step in self.plan.header.facts:
             is_own = step.host in lane.machines or (step.host == LOCAL and lane is self._lanes[0])
             if is_own and step.name not in self.state.facts:
-                yield from lane.steps.command(step, self._directories.make_for_facts())
+                by_machine.setdefault(step.host, []).append(step)
+        if by_machine:
+            out = self._directories.make_for_facts()
+            yield from lane.steps.side_by_side([self._facts_of(lane, steps, out) for steps in by_machine.values()])
+
+    def _facts_of(self, lane: _Lane, steps: Sequence[Step], out: str) -> Work:
+        """Record the facts of one machine, whether or not the commands succeed."""
+        for step in steps:
+            yield from lane.steps.command(step, out)
 
     def _end_cut_off_trials(self, leftovers: Mapping[str, str]) -> Work:
         """End the events of trials that were cut off because the process died or a machine was lost.

@@ -6,12 +6,13 @@ on it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from zlang.errors import RunError
+from zlang.plan import members
 from zlang.plan.plan import Setup, Trial
-from zlang.plan.state import Alter, Make, Unmake
+from zlang.plan.state import Alter, Change, Make, Unmake
 from zlang.run.directories import Directories, is_full
 from zlang.run.events import Altered, LeftBehind, Made, Unmade
 from zlang.run.lanes import Doing, Work
@@ -35,30 +36,17 @@ class SetupRunner:
     def make_for(self, trial: Trial) -> Doing[Failure | None]:
         """Make the changes after which all setups that a trial needs exist."""
         needed = [self.get(signature) for signature in trial.setups]
-        for change in self.resources.state.changes(needed):
-            match change:
-                case Make(setup):
-                    failure = yield from self._make(setup)
-                case Alter():
-                    failure = yield from self._alter(change)
-                case Unmake(setup):
-                    failure = yield from self._unmake(setup)
-            if failure:
+        for stretch in members.stretches_of_changes(self.resources.state.changes(needed), self.steps.groups):
+            failures = yield from self.steps.side_by_side([self._change(own) for own in stretch])
+            if failure := next(filter(None, failures), None):
                 return failure
         return None
 
     def tear_down(self) -> Work:
         """Remove everything, except resources below one that could not be removed."""
         needed_still: set[str] = set()
-        for unmake in self.resources.state.teardown():
-            setup = unmake.setup
-            if setup.key in needed_still:
-                needed_still.update(setup.beneath)
-                continue
-            failure = yield from self._unmake(setup)
-            if failure:
-                needed_still.update(setup.beneath)
-                yield LeftBehind(setup.creates, self.directories.path(failure.out), self.steps.why(failure))
+        for stretch in members.stretches_of_changes(self.resources.state.teardown(), self.steps.groups):
+            yield from self.steps.side_by_side([self._tear_down(own, needed_still) for own in stretch])
 
     def get(self, signature: str) -> Setup:
         """A setup by its signature. Raises RunError if the plan does not have it."""
@@ -76,9 +64,34 @@ class SetupRunner:
                 message = f"{setup.creates} was created before but cannot be created again: {self.steps.why(failure)}"
                 raise RunError(message, "fix that, then type `zlang resume`")
 
+    def _change(self, changes: Iterable[Change]) -> Doing[Failure | None]:
+        """Make changes, in order, until one fails."""
+        for change in changes:
+            match change:
+                case Make(setup):
+                    failure = yield from self._make(setup)
+                case Alter():
+                    failure = yield from self._alter(change)
+                case Unmake(setup):
+                    failure = yield from self._unmake(setup)
+            if failure:
+                return failure
+        return None
+
+    def _tear_down(self, changes: Iterable[Change], needed_still: set[str]) -> Work:
+        """Remove setups, in order, but not what is `needed_still` by one that could not be removed."""
+        for change in changes:
+            setup = change.setup
+            if setup.key in needed_still:
+                needed_still.update(setup.beneath)
+                continue
+            failure = yield from self._unmake(setup)
+            if failure:
+                needed_still.update(setup.beneath)
+                yield LeftBehind(setup.creates, self.directories.path(failure.out), self.steps.why(failure))
+
     def _make(self, setup: Setup) -> Doing[Failure | None]:
-        made = self.resources.state.after(Make(setup))
-        self.resources.state = made
+        self.resources.apply(Make(setup))
         self.resources.invalidate((setup.key,))  # half made: whatever happens now, it has to be removed
         out = self._made_in[setup.signature] = self.directories.make_for_setup(setup)
         failure = yield from self.steps.carry_out(setup.make, out)
@@ -87,12 +100,11 @@ class SetupRunner:
             return failure
         self.resources.hold(setup, out)  # before anything else: its inode is not reused while it is held
         yield self.recorder.record(Made(self.recorder.now(), setup.key, setup.signature))
-        self.resources.state = made
+        self.resources.apply(Make(setup))
         return None
 
     def _alter(self, change: Alter) -> Doing[Failure | None]:
         was, setup = change.was, change.setup
-        altered = self.resources.state.after(change)
         self.resources.invalidate((setup.key,))  # until it has changed: a failure leaves it unusable
         out = self.directories.make_for_setup(was)
         for step in change.steps:
@@ -101,7 +113,8 @@ class SetupRunner:
                 return failure
         yield self.recorder.record(Altered(self.recorder.now(), setup.key, was.signature, setup.signature))
         self._made_in.pop(was.signature, None)
-        self.resources.state = altered
+        self.resources.apply(change)
+        self.resources.state = self.resources.state.renew(setup.key)
         return None
 
     def _unmake(self, setup: Setup) -> Doing[Failure | None]:
@@ -115,5 +128,5 @@ class SetupRunner:
                 return failure
         yield self.recorder.record(Unmade(self.recorder.now(), setup.key, setup.signature))
         self.resources.release(setup)
-        self.resources.state = self.resources.state.after(Unmake(setup))
+        self.resources.apply(Unmake(setup))
         return None

@@ -6,14 +6,16 @@ directory that this run made is replaced by something else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from zlang.errors import RunError
 from zlang.files import sync_tree
+from zlang.hints import TypeVar
+from zlang.plan import members
 from zlang.plan.plan import Action, Step
-from zlang.run import hashes
+from zlang.run import hashes, lanes
 from zlang.run.directories import FACTS, Directories, is_of_trial
 from zlang.run.events import Ask, End, Event, Start
 from zlang.run.executor import LOST, NOT_STARTED, Executor, Handle, conclude, is_readable
@@ -23,6 +25,7 @@ from zlang.run.recorder import Recorder
 from zlang.run.resources import Resources
 from zlang.run.stop import Stop
 
+T = TypeVar("T")
 _TIDYING_ATTEMPTS = 3
 _LATE = 0.25
 """Seconds between the end of a step on a machine and the time when we hear of it, beyond which its own clock counts."""
@@ -55,9 +58,10 @@ class _Background:
 
 @dataclass(slots=True)
 class StepRunner:
-    """Carries out the steps of one lane of the run named `run`."""
+    """Carries out the steps of one lane of the run named `run`; `groups` has the group of each machine in one."""
 
     run: str
+    groups: Mapping[str, str]
     executor: Executor
     stop: Stop
     recorder: Recorder
@@ -68,23 +72,47 @@ class StepRunner:
     def carry_out(self, steps: Iterable[Step], out: str) -> Doing[Failure | None]:
         """Carry out steps until one fails; those in the background end with them."""
         failure: Failure | None = None
-        for together in _started_together(steps):
-            (step, *others) = together
-            if step.action is Action.COLLECT:
-                yield from self._collect(step, out)
+        for stretch in members.stretches_of_steps(steps, self.groups):
+            first = stretch[0][0]
+            if first.action is Action.COLLECT:
+                yield from self._collect(first, out)
                 continue
-            failure = yield from (self._meet(together, out) if others else self.attempt(step, out))
+            if len(stretch) > 1 and members.is_load(first):
+                failure = yield from self._meet([step for (step,) in stretch], out)
+            else:
+                failures = yield from self.side_by_side([self._in_order(own, out) for own in stretch])
+                failure = next(filter(None, failures), None)
             if failure:
                 break
-        yield from self.stop_background()
+        yield from self.stop_background(out)
         return failure
+
+    def side_by_side(self, works: Sequence[Doing[T]]) -> Doing[list[T]]:
+        """Do the work of several machines at the same time; return the results. Raises the first reason to end."""
+        if len(works) == 1:
+            return [(yield from works[0])]
+        done = yield from lanes.side_by_side(works, self.stop, self.recorder)
+        results: list[T] = []
+        for result in done:
+            if isinstance(result, LaneEnded):
+                raise result
+            results.append(result)
+        return results
 
     def attempt(self, step: Step, out: str, *, is_shown: bool = False) -> Doing[Failure | None]:
         """Carry out one step; return it if it failed. With `is_shown`, a manual step is shown, not waited for."""
         rc = yield from self.command(step, out, is_shown=is_shown)
         if rc == LOST:
-            self.resources.invalidate_all()
+            self._invalidate({step.host})
         return Failure(out, step, rc) if rc != 0 else None
+
+    def tidy_all(self, steps: Iterable[Step], out: str) -> Doing[list[Failure]]:
+        """Carry out steps that end something, even if some fail; return the failures."""
+        failures: list[Failure] = []
+        for stretch in members.stretches_of_steps(steps, self.groups):
+            for failed in (yield from self.side_by_side([self._tidied(own, out) for own in stretch])):
+                failures += failed
+        return failures
 
     def tidy(self, step: Step, out: str) -> Doing[Failure | None]:
         """Carry out a step that ends something; repeat it if its machine was lost meanwhile and is back."""
@@ -138,13 +166,16 @@ class StepRunner:
         self.check_stop()
         return Failure(out, _FETCH, rc) if rc else None
 
-    def stop_background(self) -> Work:
-        """End everything in the background: other machines are all told at once, and other lanes work meanwhile."""
-        is_awaited = {task.step.name: task.handle.ask_to_stop() for task in reversed(self._background)}
-        while self._background:
-            task = self._background[-1]
-            rc = (yield from self._wait(task.handle)) if is_awaited.get(task.step.name) else task.handle.stop()
-            self._background.pop()
+    def stop_background(self, out: str = "") -> Work:
+        """End what runs in the background with its output there, or everything.
+
+        Other machines are all told at once, and other lanes work meanwhile.
+        """
+        tasks = [task for task in reversed(self._background) if out in {"", task.out}]
+        are_awaited = [task.handle.ask_to_stop() for task in tasks]
+        for task, is_awaited in zip(tasks, are_awaited, strict=True):
+            rc = (yield from self._wait(task.handle)) if is_awaited else task.handle.stop()
+            self._background.remove(task)
             yield self.recorder.record(End(self.recorder.now(), task.step.name, task.out, rc))
 
     def kill_background(self) -> None:
@@ -168,6 +199,22 @@ class StepRunner:
         if self.stop.pending and not self.recorder.is_lost:
             raise StopRequested
 
+    def _in_order(self, steps: Iterable[Step], out: str) -> Doing[Failure | None]:
+        """Carry out the steps of one machine until one fails."""
+        for step in steps:
+            failure = yield from self.attempt(step, out)
+            if failure:
+                return failure
+        return None
+
+    def _tidied(self, steps: Iterable[Step], out: str) -> Doing[list[Failure]]:
+        """Carry out the steps of one machine that end something; return the failures."""
+        failures: list[Failure] = []
+        for step in steps:
+            failure = yield from self.tidy(step, out)
+            failures += [failure] if failure else []
+        return failures
+
     def _meet(self, steps: Sequence[Step], out: str) -> Doing[Failure | None]:
         """Carry out steps on several machines at the same time; the first failure ends the others."""
         self.check_stop()
@@ -179,13 +226,21 @@ class StepRunner:
         ended = now()
         yield from record([End(ended, step.name, out, codes.get(step.name, rc)) for step in steps])
         self.check_stop()
-        if LOST in {rc, *codes.values()}:
-            self.resources.invalidate_all()
         by_name = {step.name: step for step in steps}
+        lost = {by_name[name].host for name, code in codes.items() if code == LOST}
+        if lost or rc == LOST:
+            self._invalidate(lost or {step.host for step in steps})
         failed = next(((by_name[name], code) for name, code in codes.items() if code), None)
         if failed is None and rc:
             failed = steps[0], rc
         return Failure(out, *failed) if failed else None
+
+    def _invalidate(self, lost: Collection[str]) -> None:
+        """Have everything made again that may be gone because these machines were lost: not that of other members."""
+        groups = {self.groups.get(machine) for machine in lost}
+        self.resources.invalidate_all_but(
+            {name for name, of in self.groups.items() if of in groups and name not in lost}
+        )
 
     def _collect(self, step: Step, out: str) -> Work:
         self.check_stop()
@@ -207,7 +262,7 @@ class StepRunner:
     def _wait(self, handle: Handle) -> Doing[int]:
         """Let other lanes work until a step ends, times out or the run is to stop; return its exit code."""
         try:
-            yield Waiting(handle)
+            yield Waiting([handle])
             return conclude(handle, self.stop, is_ended=is_readable(handle))
         except BaseException:  # a second signal, even while leftover processes are being ended
             handle.kill()
@@ -234,21 +289,3 @@ class StepRunner:
             error = self.directories.path(out) / f"{step.name}.err"
             error.write_text(f"{reason}\n", "utf-8", "surrogateescape")
         return NOT_STARTED
-
-
-def _started_together(steps: Iterable[Step]) -> Iterator[list[Step]]:
-    """Yield steps one by one, but measurements and rehearsals on several machines together."""
-    together: list[Step] = []
-    for step in steps:
-        is_alike = together and step.action is together[0].action and step.host not in {each.host for each in together}
-        if together and not (is_alike and all(map(_is_load, (step, *together)))):
-            yield together
-            together = []
-        together.append(step)
-    if together:
-        yield together
-
-
-def _is_load(step: Step) -> bool:
-    """Whether a step runs workloads: of the steps that treat caches, only the output of a rehearsal is read."""
-    return step.action is Action.MEASURE or (step.action is Action.FLUSH and step.reader is not None)

@@ -120,12 +120,11 @@ class TrialRunner:
         self._under_way = trial, out
         steps = [step for step in trial.steps if step.action is not Action.TIDY]
         failure = yield from self.steps.carry_out(steps, out)
-        for step in trial.steps:
-            if step.action is Action.TIDY:
-                untidied = yield from self.steps.tidy(step, out)
-                if failure and untidied and step.reader is None:
-                    yield self._leftovers(trial, untidied)
-                failure = failure or untidied
+        tidying = [step for step in trial.steps if step.action is Action.TIDY]
+        for untidied in (yield from self.steps.tidy_all(tidying, out)):
+            if failure and untidied.step.reader is None:
+                yield self._leftovers(trial, untidied)
+            failure = failure or untidied
         self._under_way = None
         return failure
 
