@@ -192,6 +192,28 @@ def test_lanes_take_their_time_at_once(tmp_path: Path) -> None:
     assert estimates[1].lanes == {}
 
 
+def test_members_take_their_time_at_once(tmp_path: Path) -> None:
+    totals = []
+    for names in (["n1"], ["n1", "n2", "n3", "n4"]):
+        text = GROUP.replace("MEMBERS", ", ".join(f'"{name}"' for name in names))
+        checked = programs.check(Source("members.zexp", text), Overrides())
+        assert not checked.findings
+        planned = plans.plan(checked, programs.choose(checked, None), 1, Overrides(), reached=names)
+        expected = costs.estimate(planned, tmp_path / "none.duckdb")
+        totals.append(expected.total - expected.seconds["measuring"])
+    assert totals[1] == pytest.approx(totals[0], rel=0.01)
+
+
+GROUP = """
+import fio
+host client { members = [MEMBERS] }
+dir here on client { path = "." }
+file data on here { size = 1KiB }
+shell lists { command = "ls"  writes = off }
+experiment e { on = data  run = lists  repeat = 3  cache = cold }
+"""
+
+
 def test_a_machine_on_which_a_person_acts_is_of_one_lane() -> None:
     """Two clients share a server that zlang cannot reach: it never works for both at once."""
     checked = programs.check(Source("far.zexp", FAR), Overrides())

@@ -56,7 +56,7 @@ def counted(levels: str, order: Order = Order.PLANNED, past: Past = Past(), text
     assert not checked.findings
     planned = plans.plan(checked, programs.choose(checked, None), 1, overrides, order=order)
     builder = Builder(planned.schedule)
-    return estimate.estimate(survey.sample(builder, planned.schedule), planned.plan.header.facts, past, {})
+    return estimate.estimate(survey.sample(builder, planned.schedule), planned.plan.header.facts, past, {}, {})
 
 
 @pytest.mark.parametrize("order", Order)
@@ -99,7 +99,7 @@ def test_a_point_is_built_once_and_counts_for_each_trial(order: Order, monkeypat
     monkeypatch.setattr(Builder, "trial", noted)
     estimates = costs.estimates(planned, Path("none.duckdb"), others=(order,))
     facts, shared = planned.plan.header.facts, planned.plan.header.shared
-    expected = estimate.estimate(trials, facts, Past(), shared)
+    expected = estimate.estimate(trials, facts, Past(), shared, {})
     assert (expected.made, expected.trials, expected.steps) == (
         estimates[order].made,
         estimates[order].trials,
@@ -118,7 +118,7 @@ def test_measured_trials_are_left_out_of_the_estimate(monkeypatch: pytest.Monkey
 
     def remaining_without(but: list[Trial]) -> PlanEstimate:
         sampled = survey.sample(builder, planned.schedule, {trial.place for trial in but})
-        return estimate.estimate(sampled, header.facts, Past(), {})
+        return estimate.estimate(sampled, header.facts, Past(), {}, {})
 
     half = remaining_without([trial for trial in trials if trial.factors["files"] in {1, 2}])
     assert (half.trials, half.made) == (len(trials) * 3 / 5, 3 + 9)

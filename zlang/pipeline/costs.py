@@ -50,7 +50,7 @@ def estimates(
         other = schedule if how is schedule.order else schedule.ordered(how)
         is_known = bool(past.seconds or past.writes)
         sampled = survey.sample(Builder(other, planned.builder), other, but or None, is_identified=is_known)
-        result[how] = estimating.estimate(sampled, header.facts, past, header.shared)
+        result[how] = estimating.estimate(sampled, header.facts, past, header.shared, header.groups)
         if not schedule.reached:
             result[how].lanes.clear()
     return result
@@ -174,7 +174,7 @@ class Spent:
     """The estimate of a run, and its actual seconds by kind of step and in total.
 
     They include all its sessions, but not the time spent waiting for a person. Lanes work at the same time, so the
-    seconds of their steps may add up to more than `elapsed`.
+    seconds of their steps may add up to more than `elapsed`. Those of one lane count once.
     """
 
     estimate: PlanEstimate
@@ -187,13 +187,14 @@ def spent(folder: Folder, ran: RunState) -> Spent | None:
     import json
 
     from zlang.plan import estimate as estimating
-    from zlang.plan.plan import Setup
+    from zlang.plan.plan import Action, Setup
+    from zlang.run import lanes
 
     if not (ran.is_finished and folder.estimate.exists()):
         return None
     try:
         saved = json.loads(read_regular(folder.estimate, 1 << 20))
-        seconds, lanes = (
+        seconds, of_lanes = (
             {str(name): float(took) for name, took in saved[part].items()} for part in ("seconds", "lanes")
         )
         unknown, unmeasured = float(saved["unknown_seconds"]), float(saved.get("unmeasured", 0))
@@ -206,20 +207,25 @@ def spent(folder: Folder, ran: RunState) -> Spent | None:
     places: dict[str, list[StepTime]] = {}
     for out, steps in ran.steps.items():
         places.setdefault(out.rpartition("/")[0] or out, []).extend(steps)
-    took, waited = dict.fromkeys(estimating.KINDS, 0.0), 0.0
-    for item in folder.read_plan().items():
+    ended: list[tuple[StepTime, Step, Footprint | None]] = []
+    plan = folder.read_plan()
+    for item in plan.items():
         if isinstance(item, Setup):
             place, footprint, planned = f"setups/{item.signature}", item.footprint, (*item.make, *item.unmake)
         else:
             place, footprint, planned = item.place, None, item.steps
             if item.place in ran.reused:
                 continue
-        waited += _add_steps(took, places.pop(place, ()), planned, footprint)
+        named = {step.name: step for step in planned}
+        own = [(entry, named.get(entry.start.step), footprint) for entry in places.pop(place, ())]
+        ended += [(entry, step, of) for entry, step, of in own if step is not None and entry.elapsed is not None]
+    waited = sum(entry.elapsed or 0.0 for entry, step, _ in ended if step.action is Action.ASK)
+    took = _by_kind(ended, lanes.of(plan))
     elapsed = ran.seconds - waited
     took["creating and removing"] += max(0.0, elapsed - sum(took.values()))
     expected = estimating.PlanEstimate(
         seconds=seconds,
-        lanes=lanes,
+        lanes=of_lanes,
         unknown_seconds=unknown,
         unknown_setup_seconds=of_setups,
         unmeasured=unmeasured,
@@ -227,26 +233,25 @@ def spent(folder: Folder, ran: RunState) -> Spent | None:
     return Spent(expected, took, elapsed)
 
 
-def _add_steps(
-    took: dict[str, float], times: Iterable[StepTime], planned: Iterable[Step], footprint: Footprint | None
-) -> float:
-    """Add the seconds of steps by kind of step, and return those in which a person was waited for."""
+def _by_kind(
+    ended: Iterable[tuple[StepTime, Step, Footprint | None]], lanes: Sequence[frozenset[str]]
+) -> dict[str, float]:
+    """The seconds of steps by kind, without manual steps; of steps that a lane works on at once, the first counts."""
     from zlang.plan import estimate as estimating
     from zlang.plan.plan import Action
 
-    named = {step.name: step for step in planned}
-    loads: dict[str, dict[str, float]] = {}
-    waited = 0.0
-    for entry in times:
-        step = named.get(entry.start.step)
-        if entry.elapsed is None or step is None:
+    took = dict.fromkeys(estimating.KINDS, 0.0)
+    lane_of = {host: number for number, hosts in enumerate(lanes) for host in hosts}
+    busy: dict[int, float] = {}
+    latest = 0.0
+    for entry, step, footprint in sorted(ended, key=lambda item: item[0].position):
+        if step.action in {Action.ASK, Action.COLLECT}:  # collectors run while the trial is measured
             continue
-        if step.action is Action.ASK:
-            waited += entry.elapsed
-        elif step.action is Action.MEASURE:  # on all machines of a group at the same time
-            of_hosts = loads.setdefault(entry.start.out, {})
-            of_hosts[step.host] = of_hosts.get(step.host, 0.0) + entry.elapsed
-        elif step.action is not Action.COLLECT:  # while the trial is measured
-            took[estimating.kind_of(step, footprint)] += entry.elapsed
-    took["measuring"] += sum(max(of_hosts.values()) for of_hosts in loads.values())
-    return waited
+        began = entry.start.t if entry.start.up is None else entry.start.up
+        if began < latest:
+            busy.clear()  # the machine was started again meanwhile
+        latest, lane = began, lane_of.get(step.host, 0)
+        over = began + (entry.elapsed or 0.0)
+        took[estimating.kind_of(step, footprint)] += max(0.0, over - max(began, busy.get(lane, 0.0)))
+        busy[lane] = max(over, busy.get(lane, 0.0))
+    return took

@@ -7,10 +7,12 @@ unknown duration is counted as unknown, never silently left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from zlang.frozen import field, frozen, mutable
 from zlang.hints import TYPE_CHECKING
+from zlang.plan import members
 from zlang.plan.plan import LOCAL, Action, Footprint, Setup, Step, Trial
 from zlang.plan.state import Alter, Change, Make
 
@@ -98,33 +100,73 @@ class Outlook:
 
 
 def estimate(
-    sampled: Iterable[SampledTrial], facts: Iterable[Step], past: Past, shared: Mapping[str, str]
+    sampled: Iterable[SampledTrial],
+    facts: Iterable[Step],
+    past: Past,
+    shared: Mapping[str, str],
+    groups: Mapping[str, str],
 ) -> PlanEstimate:
-    """Add up the cost of the sampled trials; machines with the same text in `shared` do not work at the same time."""
+    """Add up the cost of the sampled trials.
+
+    Machines with the same text in `shared` do not work at the same time; members of one of the `groups` do.
+    """
     result = PlanEstimate()
+    by_machine: dict[str, list[Step]] = {}
     for step in facts:
-        _steps(result, "facts", [step], past, 1)
+        by_machine.setdefault(step.host, []).append(step)
+    _at_once(result, [partial(_steps, result, "facts", steps, past, 1) for steps in by_machine.values()])
     largest: dict[str, tuple[str, int]] = {}
     lanes: dict[frozenset[str], float] = {}
     hosts_of_setup: dict[str, set[str]] = {}
     for sample in sampled:
         for change in sample.changes:
-            before = sum(result.seconds.values())
-            _change(result, change, past, sample.weight, largest)
             hosts_of_setup.setdefault(change.setup.signature, set()).update(_hosts(change.steps))
-            _add_to_lane(lanes, _hosts(change.steps), sum(result.seconds.values()) - before)
         if sample.trial is not None:
-            before = sum(result.seconds.values())
-            _trial(result, sample.trial, past, sample.weight)
             needed = (hosts_of_setup.get(signature, set()) for signature in sample.trial.setups)
-            together = _hosts(sample.trial.steps).union(*needed)
-            _add_to_lane(lanes, together, sum(result.seconds.values()) - before)
+            _add_to_lane(lanes, _hosts(sample.trial.steps).union(*needed), 0.0)
+        for stretch in members.stretches_of_changes(sample.changes, groups):
+            by_lane: dict[frozenset[str], list[Callable[[], None]]] = {}
+            for changes in stretch:
+                together = _hosts(step for change in changes for step in change.steps)
+                work = partial(_changes, result, changes, past, sample.weight, largest)
+                by_lane.setdefault(_add_to_lane(lanes, together, 0.0), []).append(work)
+            for lane, works in by_lane.items():
+                _add_to_lane(lanes, lane, _at_once(result, works))
+        if sample.trial is not None:
+            work = partial(_trial, result, sample.trial, past, sample.weight, groups)
+            _add_to_lane(lanes, _hosts(sample.trial.steps), _at_once(result, [work]))
     for text in set(shared.values()):
         _add_to_lane(lanes, {host for lane in lanes for host in lane if shared.get(host) == text}, 0.0)
     result.lanes = {"+".join(sorted(lane)): seconds for lane, seconds in lanes.items()} if len(lanes) > 1 else {}
     for device, space in largest.values():
         result.space[device] = result.space.get(device, 0) + space
     return result
+
+
+def _at_once(estimate: PlanEstimate, works: Sequence[Callable[[], None]]) -> float:
+    """Add what several machines do at the same time, but only the seconds of the slowest; return these."""
+    if len(works) == 1:
+        seconds = sum(estimate.seconds.values())
+        works[0]()
+        return sum(estimate.seconds.values()) - seconds
+    before, slowest = estimate.seconds, dict.fromkeys(KINDS, 0.0)
+    for work in works:
+        estimate.seconds = dict.fromkeys(KINDS, 0.0)
+        work()
+        slowest = max(slowest, estimate.seconds, key=lambda seconds: sum(seconds.values()))
+    estimate.seconds = {kind: before[kind] + slowest[kind] for kind in KINDS}
+    return sum(slowest.values())
+
+
+def _changes(
+    estimate: PlanEstimate,
+    changes: Iterable[Change],
+    past: Past,
+    weight: float,
+    largest: dict[str, tuple[str, int]],
+) -> None:
+    for change in changes:
+        _change(estimate, change, past, weight, largest)
 
 
 def _change(
@@ -150,12 +192,14 @@ def _hosts(steps: Iterable[Step]) -> set[str]:
     return {step.host for step in steps if step.host != LOCAL}
 
 
-def _add_to_lane(lanes: dict[frozenset[str], float], together: set[str], seconds: float) -> None:
-    """Add the seconds that some machines work together; lanes that share a machine are merged."""
-    joined = [lane for lane in lanes if lane & together]
-    if together:
-        machines = frozenset(together).union(*joined)
+def _add_to_lane(lanes: dict[frozenset[str], float], together: Iterable[str], seconds: float) -> frozenset[str]:
+    """Add the seconds that some machines work together; lanes that share a machine are merged. Return the lane."""
+    machines = frozenset(together)
+    joined = [lane for lane in lanes if lane & machines]
+    if machines:
+        machines = machines.union(*joined)
         lanes[machines] = seconds + sum(lanes.pop(lane) for lane in joined)
+    return machines
 
 
 def kind_of(step: Step, footprint: Footprint | None) -> str:
@@ -185,16 +229,21 @@ def _make(estimate: PlanEstimate, setup: Setup, past: Past, weight: float) -> No
     estimate.unknown_setup_bytes += weight if setup.footprint.written is None else 0
 
 
-def _trial(estimate: PlanEstimate, trial: Trial, past: Past, weight: float) -> None:
+def _trial(estimate: PlanEstimate, trial: Trial, past: Past, weight: float, groups: Mapping[str, str]) -> None:
     estimate.trials += weight
     measured = [step for step in trial.steps if step.action is Action.MEASURE]
-    _steps(estimate, trial.identity, [step for step in trial.steps if step.action is not Action.MEASURE], past, weight)
+    others = [step for step in trial.steps if step.action is not Action.MEASURE]
+    for stretch in members.stretches_of_steps(others, groups) if groups else [[others]]:
+        _at_once(estimate, [partial(_steps, estimate, trial.identity, own, past, weight) for own in stretch])
     footprint = trial.footprint
     seconds = [past.seconds.get((trial.identity, step.name)) for step in measured]
     is_asked = any(step.action is Action.ASK for step in trial.steps)
     estimate.steps += weight * len(measured)
     if None not in seconds:
-        took = sum(item for item in seconds if item is not None)
+        by_machine: dict[str, float] = {}
+        for step, item in zip(measured, seconds, strict=True):
+            by_machine[step.host] = by_machine.get(step.host, 0.0) + (item or 0.0)
+        took = max(by_machine.values(), default=0.0)
     elif footprint is not None and footprint.seconds is not None:
         took = footprint.seconds + len(measured) * COMMAND
         estimate.unmeasured += weight * len(measured)
