@@ -134,6 +134,8 @@ def test_two_hosts_are_two_machines() -> None:
         ("ann@a:2222", "bob@a:2222", "at ann@a:2222 and bob@a:2222, which is one server"),
         ("[fe80::1%e0]", "[FE80:0::1%e0]:22", r"at \[fe80::1%e0\] and \[FE80:0::1%e0\]:22, which is one server"),
         ("localhost", "local", r"this machine \(localhost\)"),
+        ("127.1", "local", r"this machine \(127.1\)"),
+        ("10.1", "root@10.0.0.1", "at 10.1 and root@10.0.0.1, which is one server"),
         ("127.0.0.1", "[::1]", r"this machine \(127.0.0.1 and \[::1\]\)"),
     ],
 )

@@ -19,6 +19,7 @@ Rule: how a host is reached is not part of the program: it changes no plan, no i
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -192,6 +193,8 @@ def _server(address: Address | None) -> Address:
     name, port = address.host.casefold().rstrip("."), address.port or _SSH_PORT
     import ipaddress
 
+    with suppress(OSError):
+        name = socket.inet_ntoa(socket.inet_aton(name))  # `127.1` is 127.0.0.1, as ssh reads it
     with suppress(ValueError):
         ip = ipaddress.ip_address(name)
         name = _LOOPBACK if ip.is_loopback else str(ip)
