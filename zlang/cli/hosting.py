@@ -15,6 +15,7 @@ from zlang.run.transport.reach import Reach
 def hosts(file: str | None, reach: list[str], *, as_json: bool) -> int:
     """List hosts; return 1 if nothing says how to reach a host of the program."""
     entries: dict[str, Reach | None] = {}
+    misspelt: dict[str, None] = {}
     nodes = 0
     if file is None:
         entries |= reaching.read(Path.cwd(), reach)
@@ -23,6 +24,7 @@ def hosts(file: str | None, reach: list[str], *, as_json: bool) -> int:
         for experiment in checked.program.experiments.values():
             reached = machines.reached(checked, experiment, reach)
             entries |= {name: reached.get(name) for name in machines.hosts_of(experiment)}
+            misspelt |= dict.fromkeys(machines.misspelt(checked, experiment, reached))
             nodes = max(nodes, machines.wanted_nodes(checked, experiment, reached))
     if as_json:
         print(json.dumps([_row(name, entry) for name, entry in entries.items()]))
@@ -30,6 +32,8 @@ def hosts(file: str | None, reach: list[str], *, as_json: bool) -> int:
         width = max(map(len, entries), default=0)
         for name, entry in entries.items():
             print(f"{name:{width}}  {render.visible(reached_text(name, entry, nodes))}")
+        for sentence in misspelt:
+            print(render.visible(sentence))
         if not entries:
             print("no hosts: declare them in the program, and say in [hosts.NAME] of zlang.toml how to reach each")
     return 1 if None in entries.values() else 0

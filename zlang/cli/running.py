@@ -70,12 +70,17 @@ def run(
     experiments = programs.chosen(checked, experiment, is_one=wishes.only is not None or wishes.failed)
     seed_used = plans.DEFAULT_SEED if seed is None else seed
     prepared: list[_Prepared] = []
+    misspelt: list[str] = []
     for item in experiments:
         name = experiment if len(experiments) == 1 else item.name
         reached = machines.reached(checked, item, reach) if host is None else {}
         program = words.program(file, settings, profile, name, seed, host, order, reach=reach)
         if host is None:
             machines.require_nodes(checked, item, reached, f"zlang run {program}")
+            new = [each for each in machines.misspelt(checked, item, reached) if each not in misspelt]
+            for sentence in new:
+                print(f"warning: {render.visible(sentence)}", file=sys.stderr)
+            misspelt += new
         planned = plans.plan(checked, item, seed_used, overrides, host, order, reached)
         findings = (*plans.findings_of(checked, item, here), *_warn_of_machines(planned, reached))
         prepared.append(_Prepared(planned, reached, findings, f"zlang run {program}", armed))

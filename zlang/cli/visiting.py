@@ -39,10 +39,12 @@ class VisitedHost:
 def visit(checked: Checked, reach: list[str], *, as_json: bool) -> int | None:
     """Visit the machines of a program; return the exit code, or None if none of its hosts is reached."""
     visited: dict[str, VisitedHost] = {}
+    misspelt: dict[str, None] = {}
     nodes = 0
     for experiment in checked.program.experiments.values():
         reached = machines.reached(checked, experiment, reach)
         visited |= {name: VisitedHost(name) for name in machines.hosts_of(experiment) if name not in reached}
+        misspelt |= dict.fromkeys(machines.misspelt(checked, experiment, reached))
         nodes = max(nodes, machines.wanted_nodes(checked, experiment, reached))
         if reached:
             planned = plans.plan(checked, experiment, plans.DEFAULT_SEED, Overrides(), reached=reached)
@@ -50,6 +52,8 @@ def visit(checked: Checked, reach: list[str], *, as_json: bool) -> int | None:
             needed = {name: arming.without(tools, untried) for name, tools in header.machines.items()}
             for each in machines.visit(replace(header, machines=needed), reached, is_strict=False):
                 visited[each.host] = VisitedHost(each.host, reached[each.host], each, _contradictions(planned, each))
+    if not as_json:
+        print("".join(f"{render.visible(sentence)}\n" for sentence in misspelt), end="")
     if not any(host.reach for host in visited.values()):
         if len(visited) > 1 and not as_json:
             print("".join(f"{name}  {reached_text(name, None, nodes)}\n" for name in visited) + "\nthis machine")

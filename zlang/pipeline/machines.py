@@ -14,7 +14,7 @@ from zlang.errors import RunError, joined, suppress
 from zlang.frozen import replace
 from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import plans, programs
-from zlang.suggest import did_you_mean
+from zlang.suggest import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
@@ -49,6 +49,23 @@ def reached(checked: Checked, experiment: Experiment, options: Sequence[str] = (
     result = {name: entries[name] for name in names if name in entries}
     reach.require_different_machines(result.values())
     return result
+
+
+def misspelt(checked: Checked, experiment: Experiment, reached_hosts: Mapping[str, Reach]) -> list[str]:
+    """Entries of `zlang.toml` that may be meant for hosts that are not reached, one sentence each. Raises RunError."""
+    path = project.find(programs.directory(checked))
+    unreached = [name for name in hosts_of(experiment) if name not in reached_hosts]
+    if path is None or not unreached:
+        return []
+    from zlang.run.transport import reach
+
+    declared = {name for each in checked.program.experiments.values() for name in hosts_of(each)}
+    others = [name for name in reach.read(programs.directory(checked)) if name not in declared]
+    return [
+        f"{path} has [hosts.{name}], but the program has no host `{name}`: did you mean [hosts.{meant[0]}]?"
+        for name in others
+        if (meant := nearest(name, unreached))
+    ]
 
 
 def wanted_nodes(checked: Checked, experiment: Experiment, reached_hosts: Mapping[str, Reach]) -> int:
