@@ -74,8 +74,6 @@ class Experiments:
         asserts = self._asserts(node, where_context, module_scope)
         self._join(node, fields, wheres, module_scope)
         find = self._search(node, context, fields)
-        self._note_given(fields)
-        self._note_joined(fields)
         cache, design = self._with_defaults(node, context, fields, protocols)
         extent.check_design(self._names, design)
         axes, kept = self._axes(node, fields)
@@ -185,39 +183,6 @@ class Experiments:
         no_load = tree.Anonymous(node.name.span, tree.Name(node.name.span, (_NO_LOAD,)), None, ())
         fields["run"] = resolve_typed(context, no_load, (node.name.text, "run"), "run", field_type("run", {}))
         return True
-
-    def _note_joined(self, fields: Mapping[str, Expr]) -> None:
-        """Record that streams, collectors and events decide together with the target whether a point is possible."""
-        on = fields["on"].reads if "on" in fields else frozenset[str]()
-        run = fields["run"].type
-        if run.element is not None or streams.groups(fields["run"], fields.get("on")):
-            self._names.risks.add(fields["run"].reads | on)
-        self._names.risks.add(fields["with"].reads if "with" in fields else frozenset())
-        if "cache" in fields:
-            changing = streams.deciding_schedules(fields["run"], self._names.factors)
-            self._names.risks.add(fields["cache"].reads | changing)
-        if "during" in fields:
-            during = fields["during"].type
-            is_run_too = (run | (run.element or NOTHING)).kinds & (during | (during.element or NOTHING)).kinds
-            self._names.risks.add(fields["during"].reads | on | (fields["run"].reads if is_run_too else frozenset()))
-        for name in {"run", "before", "collect"} & fields.keys():
-            own = fields[name].type
-            kinds = map(self._modules.kind_by_name, (own | (own.element or NOTHING)).kinds)
-            # Whether each workload can use each target has been checked already.
-            if any(kind is not None and (kind.asserts_of_target or (kind.needs and name != "run")) for kind in kinds):
-                self._names.risks.add(fields[name].reads | on)
-
-    def _note_given(self, fields: Mapping[str, Expr]) -> None:
-        """Record the factors that decide whether a given thing is changed and whether a cache can be verified."""
-        if {"on", "cache"} <= fields.keys():
-            self._names.risks.add(fields["on"].reads | fields["cache"].reads)
-        on = fields["on"].type if "on" in fields else NOTHING
-        on = on | (on.element or NOTHING)
-        kinds = [kind for name in on.kinds | on.beneath if (kind := self._modules.kind_by_name(name)) is not None]
-        if any(kind.has("present") for kind in kinds):
-            self._names.risks |= {fields["on"].reads | fields[name].reads for name in {"on", "before"} & fields.keys()}
-            changes = streams.deciding_changes_of_given(fields["run"], fields["on"], self._names.factors)
-            self._names.risks.add(changes)
 
     def _asserts(self, node: tree.ExperimentDef, context: Context, scope: ModuleScope) -> tuple[Assertion, ...]:
         """Return the conditions that must hold at each point: those of the experiment and those of its files."""

@@ -77,14 +77,29 @@ def names_of(every: Iterable[Stream]) -> tuple[str, ...]:
 
 def collectors_at(experiment: Experiment, point: Point, every: Sequence[Stream]) -> tuple[Instance, ...]:
     """Return the collectors of a trial, one for each machine that they observe."""
-    collectors = streams.things_of(experiment.collect.value(point) if experiment.collect else None)
-    return tuple(sent for collector in collectors for sent in _on_each_machine(collector, every))
+    return on_each_machine(streams.things_of(experiment.collect.value(point) if experiment.collect else None), every)
 
 
 def events_at(experiment: Experiment, point: Point, every: Sequence[Stream]) -> tuple[Instance, ...]:
     """Return the events during a trial, one for each machine on which they happen."""
-    events = streams.events_at(experiment, point)
-    return tuple(sent for event in events for sent in _on_each_machine(event, every))
+    return on_each_machine(streams.events_at(experiment, point), every)
+
+
+def on_each_machine(things: Iterable[Instance], every: Sequence[Stream]) -> tuple[Instance, ...]:
+    """Return collectors or events, one for each machine on which they observe or happen."""
+    return tuple(sent for thing in things for sent in _on_each_machine(thing, every))
+
+
+def targets_of(thing: Instance, every: Sequence[Stream]) -> tuple[Instance, ...]:
+    """Return the targets of a collector or an event; in a trial on several machines, those on its own, if any."""
+    targets = streams.targets(every)
+    machine = thing.origin.key if thing.origin else ""
+    return tuple(on for on in targets if (host := host_of(on)) and host.key == machine) or targets
+
+
+def target_of(thing: Instance, every: Sequence[Stream]) -> Instance | None:
+    """Return the thing that an event is on, or else its first target; the latter also for a collector."""
+    return thing.parent or next(iter(targets_of(thing, every)), None)
 
 
 def _on_each_machine(thing: Instance, every: Sequence[Stream]) -> Iterator[Instance]:
@@ -342,7 +357,7 @@ def set_twice(experiment: Experiment, things: Iterable[Instance]) -> Iterator[Di
         for place in map(values.text_of, places(thing.kind, Frame(thing))):
             same = (path for path in instances if is_matched(path, place) or is_matched(place, path))
             other = instances.setdefault(place if place in instances else next(same, place), thing)
-            if other is not thing and experiment.with_ is not None:
+            if other.key != thing.key and experiment.with_ is not None:
                 finding = Code.SET_TWICE.at(experiment.with_.span, what=place, one=other.label, other=thing.label)
                 for label in (other, thing):
                     finding = finding.also(label.span, "set here") if label.span else finding

@@ -8,14 +8,14 @@ the same trial as one without a list.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import islice
 
 from zlang.check import schedules
 from zlang.check.factors import each_level
-from zlang.check.instances import Frame, each_member, explored, leaves_changed, moved, treatment_site
-from zlang.check.program import Axis, Experiment, Expr, FactorDef, Instance, Kind, PartialPoint, Point, Value
+from zlang.check.instances import Frame, each_member, leaves_changed, moved, treatment_site
+from zlang.check.program import Axis, Experiment, Expr, Instance, Kind, Point, Value
 from zlang.diagnostics import Code, Diagnostic, ProgramError
 from zlang.errors import suppress
 from zlang.metrics import AFTER, QUIET
@@ -212,12 +212,14 @@ def findings(experiment: Experiment, streams: Sequence[Stream]) -> Iterator[Diag
 
 
 def event_findings(
-    experiment: Experiment, events: Sequence[Instance], streams: Sequence[Stream]
+    experiment: Experiment, events: Iterable[tuple[Instance, Instance | None]], streams: Sequence[Stream]
 ) -> Iterator[Diagnostic]:
-    """Report events with the same name, copies of events, and events that would change things that are not theirs."""
+    """Report events with the same name, copies of events, and events that would change things that are not theirs.
+
+    Each event is given with the thing on which it happens.
+    """
     names, keys = {QUIET: "", AFTER: ""}, set[str]()
-    on = next(iter(targets(streams)), None)
-    for event in events:
+    for event, place in events:
         name = event_name(event)
         if names.setdefault(name, key := key_in_program(event)) != key or event.key in keys:
             assert experiment.during is not None, "BUG: an event that nobody asked for"
@@ -230,13 +232,12 @@ def event_findings(
             hint = "an event happens once: list several with names of their own"
             value = f"several copies of `{name}`"
             yield Code.NOT_ALLOWED.at(experiment.during.span, name="during", value=value, hint=hint)
-        place = event.parent or on
         if _writes_too(event, place, streams):
             assert experiment.during is not None, "BUG: an event that nobody asked for"
             message = f"`{name}` writes the same data as a stream and as an event"
             hint = f"give the event a target of its own: `{event.kind.name} NAME on TARGET {{ … }}`"
             yield Code.STREAMS_CLASH.at(experiment.during.span, message=message, hint=hint)
-        site = event.parent or treatment_site(event, on)
+        site = event.parent or treatment_site(event, place)
         if site is not None and site.is_given and event.kind.role == "workload":
             if _may_write(event, site) and experiment.during is not None:
                 yield changes_given(experiment.during.span, event, site)
@@ -261,22 +262,6 @@ def _given(thing: Instance | None) -> Instance | None:
             return thing
         thing = thing.parent
     return None
-
-
-def deciding_changes_of_given(run: Expr, on: Expr, factors: Mapping[str, FactorDef]) -> frozenset[str]:
-    """Return the factors that decide whether a stream may change a given thing; none if no stream may."""
-    return _deciding(lambda point: any(map(_may_change_given, of(run.value(point), on.value(point)))), factors)
-
-
-def deciding_schedules(run: Expr, factors: Mapping[str, FactorDef]) -> frozenset[str]:
-    """Return the factors that decide whether a workload has schedules; none if no workload has."""
-    return _deciding(lambda point: any(map(schedules.durations, things_of(run.value(point)))), factors)
-
-
-def _deciding(is_so: Callable[[PartialPoint], bool], factors: Mapping[str, FactorDef]) -> frozenset[str]:
-    """Return the factors that decide a question; none if its answer is never yes."""
-    answers, reads, is_whole = explored(factors, MOST_POINTS, is_so)
-    return reads if any(answers) or not is_whole else frozenset()
 
 
 def _may_change_given(stream: Stream) -> bool:

@@ -88,10 +88,11 @@ class TrialSteps:
             self._join(stream.workload, stream.on)
             for thing in (stream.workload, *stream.workload.under):
                 _require_on_host(thing, hosts.carrier(stream.workload, stream.on))
-        for finding in streams.event_findings(self._experiment, config.during, config.streams):
+        happening = [(event, hosts.target_of(event, config.streams)) for event in config.during]
+        for finding in streams.event_findings(self._experiment, happening, config.streams):
             raise ProgramError(finding)
-        for event in config.during:
-            self._join(event, event.parent or _target(event, config))
+        for event, target in happening:
+            self._join(event, target)
             for thing in (event, *event.under):
                 _require_on_host(thing, event.origin or hosts.host_of(event.parent or config.on))
         for finding in hosts.of_one_machine(config.during, config.streams):
@@ -186,7 +187,7 @@ class TrialSteps:
             return ()
         frames = []
         for event in config.during:
-            site = event.parent or treatment_site(event, _target(event, config))
+            site = event.parent or treatment_site(event, hosts.target_of(event, config.streams))
             frames.append(drawn_frame(event.replace(parent=None), site, self._draw(config.key, event.digest)))
         return tuple(frames)
 
@@ -334,7 +335,7 @@ class TrialSteps:
         for instance in config.collectors:
             at = config.workload.origin or config.on
             if instance.origin is not None:
-                at = _target(instance, config)
+                at = hosts.target_of(instance, config.streams)
             action = hosts.action_of(instance, "watch", at=at)
             if action is not None:
                 steps = self._steps(action, Action.COLLECT, instance.key, Frame(instance, at))
@@ -344,7 +345,7 @@ class TrialSteps:
     def _look_steps(self, config: TrialConfig, when: str, verb: Action) -> Iterator[Step]:
         """The observations of collectors, before the protocol and after the measurement."""
         for instance in config.collectors:
-            targets = _targets(instance, config) if instance.kind.needs else ()
+            targets = hosts.targets_of(instance, config.streams) if instance.kind.needs else ()
             looks = [self._look(instance, target, when, verb) for target in targets or (config.on,)]
             steps = [_one_after_the_other(steps) for steps in zip(*looks, strict=True)]
             yield from _numbered(steps, instance, config)
@@ -380,18 +381,6 @@ def _require_reached(collector: Instance, steps: Iterable[Step]) -> None:
         message = f"`{collector.label}` observes `{host}`, which this run does not reach"
         hint = f"write [hosts.{host}] in zlang.toml, or add --reach {host}=USER@ADDRESS"
         raise ProgramError(Code.NOT_MEASURABLE.at(collector.span, message=message, hint=hint))
-
-
-def _target(thing: Instance, config: TrialConfig) -> Instance | None:
-    """The first target of a collector or an event."""
-    return next(iter(_targets(thing, config)), None)
-
-
-def _targets(thing: Instance, config: TrialConfig) -> tuple[Instance, ...]:
-    """The targets of a collector or an event; in a trial on several machines, those on its own machine, if any."""
-    targets = streams.targets(config.streams)
-    machine = thing.origin.key if thing.origin else ""
-    return tuple(on for on in targets if (host := hosts.host_of(on)) and host.key == machine) or targets
 
 
 def _numbered(steps: Iterable[Step], collector: Instance, config: TrialConfig) -> Iterator[Step]:

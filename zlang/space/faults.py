@@ -16,7 +16,7 @@ from math import prod
 from zlang.check import hosts, naming, streams
 from zlang.check.afresh import AFRESH, Afresh, SubjectResult
 from zlang.check.expressions import violation
-from zlang.check.instances import MOST_STEPS, Frame, carried_by, chain, leaves_changed, treatment_site
+from zlang.check.instances import MOST_STEPS, Frame, carried_by, chain, explored, leaves_changed, treatment_site
 from zlang.check.program import (
     Absent,
     Axis,
@@ -89,8 +89,8 @@ def _in_one(experiment: Experiment, seed: int) -> SubjectResult:
         measured = points.plots(fixed, chosen, ()).points
     except ProgramError as error:
         return (error.diagnostic,), ""
-    requested = (Question(risk, partial(_faults, experiment)) for risk in _largest(experiment.risks))
-    untried = answer(experiment, built, requested, diagnostics)
+    requested = [Question(risk, partial(_faults, experiment)) for risk in _largest(experiment.risks)]
+    untried = answer(experiment, built, [*requested, *_question_together(experiment)], diagnostics)
     for finding in naming.found_at(experiment):
         diagnostics.setdefault(_place(finding), finding)
     if not diagnostics:
@@ -350,50 +350,76 @@ def _seeded(thing: Instance, on: Instance | None) -> Frame:
 
 
 def _faults(experiment: Experiment, levels: Point, effort: Effort) -> tuple[Diagnostic, ...]:
-    """Return all problems at a point."""
+    """Return all problems of the values at a point."""
     point = FaultPoint(levels, effort)
-    reached: dict[int, Value] = {}  # by object: to hash an expression is to hash all its alternatives
     for expr in _read(experiment):
         try:
-            reached[id(expr)] = expr.value(point) if expr is not None else None
+            if expr is not None:
+                expr.value(point)
         except ProgramError as error:
             point.faults.append(error.diagnostic)
-    point.faults += hosts.set_twice(experiment, streams.things_of(reached.get(id(experiment.with_))))
-    try:
-        every = streams.of(reached.get(id(experiment.run)), reached.get(id(experiment.on)))
-    except ProgramError as error:
-        return (*point.faults, error.diagnostic)
-    targets = streams.targets(every)
-    pairs = [(stream.workload, stream.on) for stream in every]
-    watching = streams.things_of(reached.get(id(experiment.collect)))
-    happening = streams.things_of(reached.get(id(experiment.during)))
-    pairs += [(event, event.parent or target) for event in happening for target in targets[:1] or (None,)]
-    pairs += [(collector, target) for collector in watching for target in targets or (None,)]
-    before = reached.get(id(experiment.before))
-    pairs += [(before, target) for target in targets if isinstance(before, Instance)]
-    for thing, target in pairs:
-        lacking = unmet_need(experiment, thing, target)
-        point.faults += [lacking] if lacking is not None else _asserted(thing, treatment_site(thing, target))
-    point.faults += [streams.nothing_run(experiment)] if reached.get(id(experiment.run)) == () else []
-    point.faults += streams.findings(experiment, every)
-    cache = reached.get(id(experiment.cache))
-    called = cache.kind if isinstance(cache, Instance) else experiment.protocols.get(getattr(cache, "name", ""))
-    point.faults += hosts.rehearsal_findings(experiment, every, called)
-    point.faults += in_two_states(experiment, before if isinstance(before, Instance) else None, targets)
-    point.faults += hosts.one_path_findings(every)
-    point.faults += streams.event_findings(experiment, happening, every)
     point.faults += points.violated(experiment, point)
     point.faults += points.without_repeat(experiment, point)
+    return tuple(point.faults)
+
+
+def _question_together(experiment: Experiment) -> Iterator[Question]:
+    """Yield the question whether the things of a trial fit together, unless they do in every trial."""
+    result, reads, is_all = explored(experiment.factors, MOST, lambda point: bool(_unfitting(experiment, point)))
+    if not is_all:
+        reads = reads.union(*(expr.reads for expr in _read(experiment) if expr is not None))
+    if any(result) or not is_all:
+        yield Question(reads, lambda levels, effort: _unfitting(experiment, FaultPoint(levels, effort)))
+
+
+def _unfitting(experiment: Experiment, point: FaultPoint) -> tuple[Diagnostic, ...]:
+    """Return the findings about things of a trial that do not fit together."""
+    try:
+        return tuple(_together(experiment, point))
+    except ProgramError as error:
+        return (error.diagnostic,)
+
+
+def _together(experiment: Experiment, point: FaultPoint) -> Iterator[Diagnostic]:
+    """Find things of a trial that do not fit together. Raises ProgramError where there are too many streams."""
+
+    def value_of(field: Expr | None) -> Value:
+        return field.value(point) if field is not None else None
+
+    with_, before, cache = (value_of(field) for field in (experiment.with_, experiment.before, experiment.cache))
+    yield from hosts.set_twice(experiment, streams.things_of(with_))
+    run = value_of(experiment.run)
+    every = streams.of(run, value_of(experiment.on))
+    if not every:
+        yield from [streams.nothing_run(experiment)] if run == () else []
+        return
+    events = hosts.on_each_machine(streams.things_of(value_of(experiment.during)), every)
+    happening = [(event, hosts.target_of(event, every)) for event in events]
+    collectors = hosts.on_each_machine(streams.things_of(value_of(experiment.collect)), every)
+    targets = (*streams.targets(every), *(event.parent for event in events if event.parent is not None))
+    treatment = before if isinstance(before, Instance) else None
+    pairs = [(stream.workload, stream.on) for stream in every]
+    pairs += happening
+    pairs += [(collector, target) for collector in collectors for target in streams.targets(every) or (None,)]
+    pairs += [(treatment, target) for target in targets if treatment is not None]
+    for thing, target in pairs:
+        lacking = unmet_need(experiment, thing, target)
+        yield from [lacking] if lacking is not None else _asserted(thing, treatment_site(thing, target))
+    yield from streams.findings(experiment, every)
+    called = cache.kind if isinstance(cache, Instance) else experiment.protocols.get(getattr(cache, "name", ""))
+    yield from hosts.rehearsal_findings(experiment, every, called)
+    yield from in_two_states(experiment, treatment, targets)
+    yield from hosts.one_path_findings(every)
+    yield from streams.event_findings(experiment, happening, every)
     for target in targets:
         if called is not None and called.needs is not None and not set(called.needs[0]) & set(target.kind.offers):
-            point.faults.append(_nothing_offered(experiment, called, called.needs[0], target))
-        point.faults += _flushed(experiment, called, target)
-        changed = changed_given(experiment, before, target) if isinstance(before, Instance) else None
-        point.faults += [changed] if changed is not None else []
+            yield _nothing_offered(experiment, called, called.needs[0], target)
+        yield from _flushed(experiment, called, target)
+        changed = changed_given(experiment, treatment, target) if treatment is not None else None
+        yield from [changed] if changed is not None else []
     named = {thing.key for stream in every for thing, _ in stream.workload.named}
-    beside = [thing for thing in streams.things_of(reached.get(id(experiment.with_))) if thing.key in named]
-    point.faults += _unverified(experiment, called, targets, beside)
-    return tuple(point.faults)
+    beside = [thing for thing in streams.things_of(with_) if thing.key in named]
+    yield from _unverified(experiment, called, targets, beside)
 
 
 def _flushed(experiment: Experiment, kind: Kind | None, on: Instance) -> Iterator[Diagnostic]:
