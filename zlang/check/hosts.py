@@ -260,13 +260,16 @@ def unsupported(kind: Kind, platform: str) -> tuple[str, ...]:
 
 @cache
 def tools_of(kind: Kind, platform: str) -> tuple[tuple[str, str], ...]:
-    """Return the tools that a kind requires on a platform, without those that only other platforms' commands name."""
+    """Return the tools that a kind requires on a platform, without those that only other platforms' commands name.
+
+    Of a command that has to succeed, the first word is the tool.
+    """
     if {place for _, _, place in kind.actions} <= {""}:
         return kind.requires
     at_hand = [kind.action(name, platform, state) for name, state, _ in kind.actions]
     here = _words(action for action in at_hand if action)
     elsewhere = _words(kind.actions.values()) - here
-    return tuple([(tool, hint) for tool, hint in kind.requires if tool not in elsewhere])
+    return tuple([(tool, hint) for tool, hint in kind.requires if tool.split()[0] not in elsewhere])
 
 
 def _words(actions: Iterable[KindAction]) -> set[str]:

@@ -16,7 +16,9 @@ from zlang.syntax import tree
 
 _ACTIONS = {
     "machine": (),
-    "resource": ("create", "change", "destroy", "present", "flush", "warm", "verify", "guard", "hold", "look"),
+    "resource": (
+        *("create", "change", "destroy", "present", "flush", "warm", "verify", "guard", "hold", "look", "examine"),
+    ),
     "workload": ("prepare", "run", "together", "round"),
     "collector": ("watch", "look"),
     "treatment": ("apply",),

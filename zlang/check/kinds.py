@@ -329,5 +329,5 @@ def _is_silent(item: tree.KindItem) -> bool:
     """Whether an item does not affect the actions of a single thing; commands show what streams do together."""
     if isinstance(item, tree.Requires | tree.Trait | tree.MetricDecl | tree.Assert | tree.Without):
         return True
-    is_for_streams = isinstance(item, tree.ActionDef) and item.name.text == "together"
-    return is_for_streams or is_field(item, "doc") or is_field(item, "section")
+    is_outside_of_trials = isinstance(item, tree.ActionDef) and item.name.text in {"together", "examine"}
+    return is_outside_of_trials or is_field(item, "doc") or is_field(item, "section")

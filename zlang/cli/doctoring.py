@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from zlang.check import hosts, library
@@ -33,6 +33,7 @@ def doctor(file: str | None, save: Path | None, reach: list[str], *, as_json: bo
     tools = machine.tools(arming.without(_wanted(checked, facts), untried))
     missing = [tool for tool in tools if tool.path is None]
     lacking = _missing_on_machine(checked, facts) if checked else []
+    objections = list(dict.fromkeys(_objections(checked))) if checked else []
     if save is not None:
         write_new(save, importing.import_host())
     if as_json:
@@ -42,10 +43,10 @@ def doctor(file: str | None, save: Path | None, reach: list[str], *, as_json: bo
             "untried": sorted(untried),
             "missing": [tool.name for tool in missing],
             "facts": {name: cell(value) for name, value in facts.items()},
-            "lacking": [finding.message for finding in lacking],
+            "lacking": [*(finding.message for finding in lacking), *objections],
         }
         print(json.dumps(shown))
-        return 1 if missing or lacking else 0
+        return 1 if missing or lacking or objections else 0
     for tool in tools:
         if tool.path:
             print(f"  {tool.name:10} {render.visible(tool.path)}  {render.visible(tool.version)}")
@@ -64,10 +65,22 @@ def doctor(file: str | None, save: Path | None, reach: list[str], *, as_json: bo
     print("\n" + "".join(f"  {name:10} {render.visible(text)}\n" for name, text in fact_texts.items()))
     for finding in lacking:
         print(render.diagnostic(finding, colour=False) + "\n")
-    print("nothing is missing" if not missing and not lacking else f"{len(missing) + len(lacking)} missing")
+    for sentence in objections:
+        print(f"{render.visible(sentence)}\n")
+    count = len(missing) + len(lacking)
+    if count or not objections:
+        print(f"{count} missing" if count else "nothing is missing")
     if save is not None:
         print(f"written: {render.visible(str(save))}")
-    return 1 if missing or lacking else 0
+    return 1 if missing or lacking or objections else 0
+
+
+def _objections(checked: Checked) -> Iterator[str]:
+    """Objections to the trials of a program on this machine, one sentence each."""
+    for experiment in checked.program.experiments.values():
+        planned = plans.plan(checked, experiment, plans.DEFAULT_SEED, Overrides())
+        for commands in plans.examinations(planned).values():
+            yield from filter(None, map(machine.answer, commands))
 
 
 def _wanted(checked: Checked | None, facts: Mapping[str, Value]) -> dict[str, str]:

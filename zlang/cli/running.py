@@ -126,7 +126,7 @@ def _warn_of_machines(planned: Planned, reached: Mapping[str, Reach]) -> Iterato
     if header.machines:
         plans.require_no_devices(planned)
         machines.require_reached(planned, reached)
-    visits = machines.visit(header, reached, is_strict=True) if header.machines else []
+    visits = machines.visit(planned, reached, is_strict=True) if header.machines else []
     contradictions = machines.contradictions(planned, visits) if visits else plans.contradictions(planned)
     for sentence in (*contradictions, *plans.shared_devices(planned)):
         print(f"warning: {render.visible(sentence)}", file=sys.stderr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from zlang.check import hosts
 from zlang.check.check import Checked, Overrides
@@ -48,9 +48,8 @@ def visit(checked: Checked, reach: list[str], *, as_json: bool) -> int | None:
         nodes = max(nodes, machines.wanted_nodes(checked, experiment, reached))
         if reached:
             planned = plans.plan(checked, experiment, plans.DEFAULT_SEED, Overrides(), reached=reached)
-            header, untried = planned.plan.header, arming.own_commands(checked.program)
-            needed = {name: arming.without(tools, untried) for name, tools in header.machines.items()}
-            for each in machines.visit(replace(header, machines=needed), reached, is_strict=False):
+            untried = arming.own_commands(checked.program)
+            for each in machines.visit(planned, reached, untried, is_strict=False):
                 visited[each.host] = VisitedHost(each.host, reached[each.host], each, _contradictions(planned, each))
     if not as_json:
         print("".join(f"{render.visible(sentence)}\n" for sentence in misspelt), end="")

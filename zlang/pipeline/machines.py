@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from zlang import project
@@ -13,12 +13,11 @@ from zlang.check.program import Experiment
 from zlang.errors import RunError, joined, suppress
 from zlang.frozen import replace
 from zlang.hints import TYPE_CHECKING
-from zlang.pipeline import plans, programs
+from zlang.pipeline import arming, plans, programs
 from zlang.suggest import did_you_mean, nearest
 
 if TYPE_CHECKING:
     from zlang.pipeline.plans import Planned
-    from zlang.plan.plan import Header
     from zlang.run.transport.machines import Visit
     from zlang.run.transport.reach import Reach
 
@@ -99,17 +98,23 @@ def require_reached(planned: Planned, reached_hosts: Mapping[str, Reach]) -> Non
 
 
 def contradictions(planned: Planned, visits: Iterable[Visit]) -> list[str]:
-    """Facts of hosts in the program that contradict their machines, one sentence each."""
+    """Facts of hosts in the program that contradict their machines, and what does not suit, one sentence each."""
     commands = {command: name for name, command in hosts.probes().items()}
     result: list[str] = []
     for visited in visits:
         answers = {command: visited.answers[name] for command, name in commands.items()}
         result += plans.contradictions_of(planned, visited.host, answers.__getitem__)
+        result += [f"on `{visited.host}`, {text}" for text in visited.objections]
     return result
 
 
-def visit(header: Header, reached_hosts: Mapping[str, Reach], *, is_strict: bool) -> list[Visit]:
-    """Connect to the machines of a plan and examine them. Raises RunError, if strict, where one is lacking."""
+def visit(
+    planned: Planned, reached_hosts: Mapping[str, Reach], without: Container[str] = (), *, is_strict: bool
+) -> list[Visit]:
+    """Connect to the machines of a plan and examine them, but for requirements in `without`.
+
+    Raises RunError, if strict, where one is lacking.
+    """
     from zlang.run.executor import LocalExecutor
     from zlang.run.transport.machines import Machines
 
@@ -118,7 +123,8 @@ def visit(header: Header, reached_hosts: Mapping[str, Reach], *, is_strict: bool
     reached = [replace(reach, wait=0) for reach in reached_hosts.values()]  # do not wait for a machine that is lost now
     with Machines(reached, run, Path.cwd(), local) as machines:
         problems = machines.connect()
-        visits = machines.look(header.machines, hosts.probes())
+        needed = {name: arming.without(tools, without) for name, tools in planned.plan.header.machines.items()}
+        visits = machines.look(needed, hosts.probes(), plans.examinations(planned))
         with suppress(RunError):  # a machine that is lost by now removes the folder of a visit itself
             machines.forget()
     lacking = [*problems, *(problem for visited in visits for problem in _lacking(visited))]
@@ -133,5 +139,5 @@ def _lacking(visited: Visit) -> Iterator[RunError]:
         yield RunError(visited.problem, visited.hint)
     for tool in visited.tools:
         if tool.path is None:
-            message = "zlang must run as root" if tool.name == "root" else f"`{tool.name}` is missing"
+            message = "zlang must run as root" if tool.name == "root" else arming.lack(tool.name)
             yield RunError(f"on `{visited.host}`, {message}", tool.hint)

@@ -9,10 +9,11 @@ from types import MappingProxyType
 from zlang.check import hosts
 from zlang.check.afresh import AFRESH, Afresh, SubjectResult
 from zlang.check.check import Checked, Overrides
+from zlang.check.instances import Frame, chain
 from zlang.check.program import Experiment, Instance
 from zlang.check.values import show
-from zlang.diagnostics import Diagnostic, Lint, Severity
-from zlang.errors import RunError
+from zlang.diagnostics import Diagnostic, Lint, ProgramError, Severity
+from zlang.errors import RunError, suppress
 from zlang.hints import TYPE_CHECKING
 from zlang.pipeline.programs import levels, lint
 from zlang.record import Record
@@ -202,6 +203,29 @@ def contradictions_of(planned: Planned, here: str, answer: Callable[[str], str])
         f"{show_rounded(other) if isinstance(other, Quantity) else show(other)}"
         for name, value, other in hosts.contradicted(host, host_facts)
     ]
+
+
+def examinations(planned: Planned) -> dict[str, list[str]]:
+    """The commands that print why a thing does not suit the cache state of its trials, if it does not, by host.
+
+    Those of the program's own kinds are left out: `doctor` does not execute what is not the library's.
+    """
+    from zlang.plan.action_steps import steps_of
+    from zlang.plan.plan import Action
+    from zlang.space.trial_config import trial_config
+
+    result: dict[str, dict[str, None]] = {}
+    for point in hosts.each_choice(planned.experiment, planned.experiment.axes):
+        with suppress(ProgramError):  # reported at the point itself, if it is one
+            config = trial_config(planned.experiment, point)
+            for thing in (thing for target in config.targets for thing in chain(target)):
+                action = None if thing.kind.is_own else hosts.action_of(thing, "examine", config.cache_state)
+                if action:
+                    steps = steps_of(action, Action.VERIFY, "examine", Frame(thing), None)
+                    machine = hosts.host_of(thing)
+                    commands = result.setdefault(machine.label if machine else "", {})
+                    commands |= dict.fromkeys(step.command for step in steps)
+    return {host: list(commands) for host, commands in result.items()}
 
 
 def shared_devices(planned: Planned) -> list[str]:

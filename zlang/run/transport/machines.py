@@ -48,7 +48,8 @@ _GRACE = 20.0
 class Visit:
     """The state of a machine: why it cannot be used and what to do, its tools, its answers, and its clock.
 
-    The clock is `offset` seconds ahead of ours, give or take `error`.
+    The `objections` say what does not suit its trials. The clock is `offset` seconds ahead of ours, give or take
+    `error`.
     """
 
     host: str
@@ -56,6 +57,7 @@ class Visit:
     hint: str = ""
     tools: Sequence[here.Tool] = ()
     answers: Mapping[str, str] = field(default_factory=dict)
+    objections: Sequence[str] = ()
     offset: float = 0.0
     error: float = 0.0
 
@@ -133,25 +135,44 @@ class Machines:
     def _call(self, work: Coroutine[Any, Any, T], seconds: float | None) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(seconds)
 
-    def look(self, tools: Mapping[str, Mapping[str, str]], probes: Mapping[str, str]) -> list[Visit]:
-        """Examine every usable machine: its tools, and the output of probe commands."""
-        return self._call(_all(self._look(host, wanted, probes) for host, wanted in tools.items()), None)
+    def look(
+        self,
+        tools: Mapping[str, Mapping[str, str]],
+        probes: Mapping[str, str],
+        examinations: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    ) -> list[Visit]:
+        """Examine every usable machine: its tools, and the output of probe commands and of its own `examinations`."""
+        every = (self._look(host, wanted, probes, examinations.get(host, ())) for host, wanted in tools.items())
+        return self._call(_all(every), None)
 
-    async def _look(self, host: str, wanted: Mapping[str, str], probes: Mapping[str, str]) -> Visit:
+    async def _look(
+        self, host: str, wanted: Mapping[str, str], probes: Mapping[str, str], examinations: Sequence[str]
+    ) -> Visit:
         machine = self._machines.get(host)
         if machine is None:
             answers = {name: here.answer(command) for name, command in probes.items()}
-            return Visit(host, tools=here.tools(wanted), answers=answers)
+            objections = list(filter(None, map(here.answer, examinations)))
+            return Visit(host, tools=here.tools(wanted), answers=answers, objections=objections)
         if machine.given_up is not None:
             return Visit(host, machine.given_up.message, machine.given_up.hint)
         try:
             questions = [_questions(name) for name in sorted(wanted)]
-            lines = iter(await machine.answers([*itertools.chain(*questions), *probes.values()]))
+            place = f"cd -P -- {values.quote(machine.reach.directory)} && "
+            examining = [f"{place}{{\n{command}\n}}" for command in examinations]
+            lines = iter(await machine.answers([*itertools.chain(*questions), *probes.values(), *examining]))
             tools = [_tool(machine.reach, name, wanted[name], next(lines), next(lines)) for name in sorted(wanted)]
-            answers = dict(zip(probes, lines, strict=True))
+            answers = dict(zip(probes, lines, strict=False))
+            objections = list(filter(None, lines))
         except MachineLost as error:
             return Visit(host, error.message, error.hint)
-        return Visit(host, tools=tools, answers=answers, offset=machine.offset, error=machine.round_trip / 2)
+        return Visit(
+            host,
+            tools=tools,
+            answers=answers,
+            objections=objections,
+            offset=machine.offset,
+            error=machine.round_trip / 2,
+        )
 
     # The executor
 
