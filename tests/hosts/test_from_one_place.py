@@ -281,3 +281,42 @@ def test_an_event_and_a_collector_are_on_the_server_of_a_client(zlang: Zlang) ->
     assert row["host"] == "c1"
     assert 2 <= float(str(row["elapsed"])) < 4
     assert zlang.rows("select distinct host from samples") == [{"host": "server"}]
+
+
+IN_MEMORY = """
+import fio
+host san1
+host san2
+let box = san1 | san2
+dir here on box { path = PATH }
+file data on here { size = 1MiB }
+fio reads { rw = randread  time_based = on  runtime = 1s }
+experiment e { on = data  run = reads  cache = CACHE }
+"""
+
+
+@pytest.mark.parametrize("path", ["/tmp", "."])
+def test_doctor_names_a_directory_in_memory_where_caches_have_to_be_cold(zlang: Zlang, path: str) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS.replace('root@host1"', 'root@host1"\ndirectory = "/tmp/it\'s"'))
+    program = IN_MEMORY.replace("PATH", f'if box is san1 then "{path}" else "/data"')
+    visited = zlang("doctor", zlang.program(program.replace("CACHE", "as_is | cold")), "--json", code=1).out
+    first, second = json.loads(visited)["machines"]
+    assert first["contradictions"] == [
+        f"on `san1`, {path} is in memory: it measures no disk, and no file there is ever cold"
+    ]
+    assert second["contradictions"] == []
+    assert "nothing is missing" in zlang("doctor", zlang.program(program.replace("CACHE", "as_is"))).out
+
+
+def test_tools_with_too_few_options_are_named(zlang: Zlang, bed: Bed) -> None:
+    (zlang.at / "zlang.toml").write_text(HOSTS)
+    program = zlang.program(IN_MEMORY.replace("PATH", '"/data"').replace("CACHE", "as_is"))
+    bed.on("host2", "ln -s /bin/busybox /usr/local/bin/stat")
+    try:
+        shown = zlang("doctor", program, code=1).out
+        refused = zlang("run", program, "--yes", code=1).err
+    finally:
+        bed.on("host2", "rm /usr/local/bin/stat")
+    assert shown.count("fails: apt-get install coreutils findutils") == 1
+    assert "on `san2`, `stat --format=%i . && find . -prune -uid 0 -o -empty` fails" in refused
+    assert "san1" not in refused
