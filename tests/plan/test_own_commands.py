@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from zlang.check import check
 from zlang.check.afresh import AFRESH
-from zlang.pipeline import plans
+from zlang.check.check import Overrides
+from zlang.pipeline import plans, programs
 from zlang.plan import build
+from zlang.plan.plan import Action, Trial
 from zlang.source import Source
 from zlang.space.trial_config import trial_config
 
@@ -60,3 +63,25 @@ experiment e {
     checked = check.program(Source("p.zexp", text), lambda _: "", None)
     assert checked.is_sound, checked.findings
     assert not list(plans._without_commands(checked, AFRESH))
+
+
+def test_a_kind_asks_whether_its_target_has_a_size() -> None:
+    """`has(at.size)` is true of a property and of an offer. Nothing says how large an array is."""
+    text = """import disks
+import filesystems
+import fio
+dir here { path = "." }
+loop luns on here { size = 64MiB  count = 2 }
+md array on luns { level = raid1 }
+let target = array | luns | file on here { size = 64MiB }
+fio reads { rw = read }
+experiment e { on = target  run = reads }
+"""
+    checked = programs.check(Source("p.zexp", text), Overrides())
+    (experiment,) = checked.program.experiments.values()
+    sizes = {}
+    for item in plans.plan(checked, experiment, 1, Overrides()).plan.items():
+        if isinstance(item, Trial):
+            (measure,) = (step.command for step in item.steps if step.action is Action.MEASURE)
+            sizes[item.factors["target"]] = re.findall(r"--size=(\d+)", measure)
+    assert sizes == {"array": [], "luns": ["67108864"], "file": ["67108864"]}

@@ -120,16 +120,16 @@ class KindScope(NoScope):
         return (parent_in, PARENT) if name == "on" else (target_in, TARGET)
 
     def is_given(self, name: str, span: Span) -> Expr | None:
-        """Return whether a property was given or a thing offers something: the value of `has(…)`."""
+        """Return whether a property was given, here or in another thing, or is offered there: the value of `has(…)`."""
         thing, _, offer = name.partition(".")
         if offer and thing in {"on", self.target}:
             find, reads = self._place(thing)
-            return Expr(
-                span,
-                BOOL,
-                lambda frame: (result := find(frame)) is not None and offer in result.kind.offers,
-                reads=reads,
-            )
+
+            def is_there(frame: Any) -> Value:
+                result = find(frame)
+                return result is not None and (offer in result.kind.offers or offer in result.values)
+
+            return Expr(span, BOOL, is_there, reads=reads)
         if offer and thing in self.nodes and not self.is_of_one:
             self.read_names.add(thing)
             return self._has_argument(span, thing, *offer.split("."))
