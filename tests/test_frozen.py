@@ -69,6 +69,32 @@ def test_frozen_records_behave_like_dataclasses() -> None:
             assert (path, names) == (Path("a"), ("x", "y"))
 
 
+@pytest.mark.parametrize("earlier", [0, 100])
+def test_objects_are_made_in_the_same_way_however_many_there_are(earlier: int) -> None:
+    @frozen
+    class Point:
+        """A point of a plane."""
+
+        x: int
+        y: int = 2
+        names: list[str] = field(default_factory=list)
+
+    for n in range(earlier):
+        Point(n)
+    assert Point(1) == Point(x=1, y=2, names=[]) == Point(1, names=[])
+    assert Point(1).names is not Point(1).names
+    calls: list[tuple[tuple[int, ...], dict[str, int], str]] = [
+        ((), {}, "missing 1 required positional argument: 'x'"),
+        ((), {"y": 1, "z": 1}, "unexpected keyword argument 'z'"),
+        ((1, 2, 3, 4), {}, "takes from 2 to 4 positional arguments but 5 were given"),
+        ((1,), {"x": 1}, "multiple values for argument 'x'"),
+    ]
+    for values, named, message in calls:
+        with pytest.raises(TypeError, match=message):
+            Point(*values, **named)  # type: ignore[arg-type]
+    assert Point(3).x == 3
+
+
 def test_two_are_equal_if_their_classes_and_values_are() -> None:
     assert replace(PLACE, depth=1) != PLACE
     assert replace(PLACE, depth=1) == Place(Path("a"), ("x", "y"), 1, {"k": "v"})

@@ -1,8 +1,8 @@
 """Frozen, slotted dataclasses that are cheap to define.
 
 `@dataclass(frozen=True, slots=True)` compiles seven methods for each class, and importing `dataclasses` takes 6 ms.
-A `@frozen` class compiles only its `__init__`, for its first object, and shares the other methods. Its fields are
-described when `dataclasses.fields`, orjson or pydantic first need them.
+A `@frozen` class compiles only its `__init__`, if it has more than a few objects, and shares the other methods. Its
+fields are described when `dataclasses.fields`, orjson or pydantic first need them.
 
 Why not a `Record` (`zlang/record.py`), which is cheaper still? orjson writes the fields of dataclasses by itself, but
 calls back for each record (`zlang/plan/wire.py`). So the parts of trials are `@frozen`: a plan can have a million of
@@ -88,17 +88,32 @@ def _made(cls: type[T], methods: Sequence[str]) -> type[T]:
     return made  # type: ignore[no-any-return]
 
 
+_FEW = 40
+"""Objects of a class that are made in the time that it takes to compile an `__init__` for it."""
+
+
 def _init_of(made: Any) -> Callable[..., None]:
-    """Return an `__init__` that is replaced by the one for these fields at the first object: a plan has few classes."""
+    """Return an `__init__` that is replaced by one for these fields after a few objects: plans have few of most."""
+    count = 0
 
     def __init__(self: object, *values: Any, **named: Any) -> None:  # noqa: N807 - it becomes this method
-        defaults = made.frozen_defaults
-        made.__init__ = written_out(
-            [(name, getattr(made, name).__set__) for name in made.frozen_types],
-            {name: value for name, value in defaults.items() if not isinstance(value, _Factory)},
-            {name: value.make for name, value in defaults.items() if isinstance(value, _Factory)},
-        )
-        made.__init__(self, *values, **named)
+        nonlocal count
+        count += 1
+        fields, defaults = made.frozen_types, made.frozen_defaults
+        first = dict(zip(fields, values))  # noqa: B905 - it is compared with the values below
+        given = {**defaults, **first, **named}
+        is_right = given.keys() == fields.keys() and len(first) == len(values) and first.keys().isdisjoint(named)
+        if count > _FEW or not is_right:  # if it is not, the new one raises a TypeError that says what is wrong
+            made.__init__ = written_out(
+                [(name, getattr(made, name).__set__) for name in fields],
+                {name: value for name, value in defaults.items() if not isinstance(value, _Factory)},
+                {name: value.make for name, value in defaults.items() if isinstance(value, _Factory)},
+            )
+            made.__init__(self, *values, **named)
+            return
+        for name in fields:
+            value = given[name]
+            getattr(made, name).__set__(self, value.make() if isinstance(value, _Factory) else value)
 
     return __init__
 
