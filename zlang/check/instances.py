@@ -30,7 +30,8 @@ from zlang.check.program import (
 from zlang.check.scope import Path
 from zlang.check.types import Type
 from zlang.diagnostics import Code, Diagnostic, ProgramError
-from zlang.hints import Any, NamedTuple, TypeVar
+from zlang.hints import Any, TypeVar
+from zlang.record import Record
 from zlang.source import Span
 from zlang.units import Quantity
 
@@ -447,7 +448,7 @@ class InstanceBuilder:
         return next((self.places[name] for name in assertion.names if name in self.places), self.span)
 
 
-class _First(NamedTuple):
+class _First(Record):
     """The first thing that was made, if things at other points differ from it only in values of properties.
 
     `varied` are these properties: the name, the field, and the place in the texts of properties. `more` are the other

@@ -16,11 +16,12 @@ from zlang.cli.overview import justified, print_overview
 from zlang.cli.render import visible
 from zlang.errors import RunError, UsageError, reason_of, suppress, unwritable
 from zlang.files import write_output
-from zlang.hints import TYPE_CHECKING, NamedTuple
+from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import arming, costs, machines, plans, programs, runs
 from zlang.pipeline.plans import Planned
 from zlang.plan.plan import LOCAL, Action, Setup, Step
 from zlang.plan.state import Walk
+from zlang.record import Record
 from zlang.report import wording
 from zlang.text import LAYOUT
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from zlang.run.reuse import Measured
 
 
-class View(NamedTuple):
+class View(Record):
     """The view of a plan that the options select; by default the overview."""
 
     trials: bool = False

@@ -19,8 +19,8 @@ from zlang.check.remembered import Family, Member
 from zlang.check.traits import TRAITS
 from zlang.diagnostics import Diagnostic, ProgramError
 from zlang.errors import suppress
-from zlang.frozen import replace
-from zlang.hints import NamedTuple, TypeVar
+from zlang.frozen import frozen, replace
+from zlang.hints import TypeVar
 from zlang.lint.trial import Thing, never_written
 from zlang.plan import footprint, header
 from zlang.plan.identities import Identities
@@ -286,7 +286,8 @@ class Builder:
         return result
 
 
-class _Alike(NamedTuple):
+@frozen
+class _Alike:
     """The common part of trials of one shape: setups, signatures, steps of the cache protocol, changed keys, host."""
 
     setups: tuple[Setup, ...]
@@ -296,7 +297,8 @@ class _Alike(NamedTuple):
     host: str
 
 
-class _Judgement(NamedTuple):
+@frozen
+class _Judgement:
     """Facts about a workload on a target: its traits, its footprint, and what it reads from devices."""
 
     traits: Mapping[str, Scalar]
