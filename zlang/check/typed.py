@@ -20,8 +20,8 @@ from zlang.suggest import Hint, did_you_mean
 from zlang.syntax import tree
 from zlang.units import Quantity
 
-_NAME = re.compile(r"[^\W\d]\w*")
-_NAMES = re.compile(rf"\[\s*{_NAME.pattern}(\s*,\s*{_NAME.pattern})*\s*,?\s*\]")
+_NAME = r"[^\W\d]\w*"
+_NAMES = rf"\[\s*{_NAME}(\s*,\s*{_NAME})*\s*,?\s*\]"
 """A list of names."""
 
 
@@ -391,8 +391,8 @@ def _as_choice(context: Context, node: tree.Expr, option: Expr, expected: Type) 
             return Hint(f"write how many: `{len(parts)}`", text, str(len(parts)), is_safe=False)
         if option.type.element.kinds != {"host"}:
             return _choice_of(context, node, parts)
-    if option.type.element is not None and option.type.element.kinds == {"host"} and _NAMES.fullmatch(text):
-        parts = _NAME.findall(text)
+    if option.type.element is not None and option.type.element.kinds == {"host"} and re.fullmatch(_NAMES, text):
+        parts = re.findall(_NAME, text)
         names = ", ".join(f'"{part}"' for part in parts)
         group = f"for all at once, declare `host machines {{ members = [{names}] }}` and write `machines`"
         return Hint(f"{group}; for one after the other, write `{' | '.join(parts)}`")

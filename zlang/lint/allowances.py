@@ -39,7 +39,7 @@ def of(program: Program) -> Iterator[Allowance]:
         entries = {entry.span.start: entry for entry in file.entries}
         below: dict[int, int] = {}
         for comment in file.comments:
-            form = re.match(_FORM, comment.text.rstrip())
+            form = re.match(_FORM, comment.text.rstrip()) if "allow" in comment.text else None
             if form:
                 begin = comment.span.start
                 named = Span(file.source, begin + form.start("name"), begin + form.end("name"))
