@@ -193,6 +193,8 @@ cd /tmp
 dpkg --no-triggers --force-unsafe-io --install zlang.deb >/dev/null
 zlang --version
 cp /usr/lib/zlang/lib/python3*/site-packages/zlang/examples/quickstart.zexp .
+zlang check quickstart.zexp
+test -e /usr/lib/zlang/lib/python3*/site-packages/zlang/cli/__pycache__/kept_code.*.bin
 find /usr/lib/zlang | sort >before
 setpriv --reuid=65534 --regid=65534 --clear-groups zlang plan quickstart.zexp
 find /usr/lib/zlang | sort >after

@@ -49,5 +49,11 @@ Description: small declarative language for storage experiments
  expands it into an ordered plan of shell and fio commands, carries it out,
  and answers SQL queries about the results.
 END
+# Where root has used zlang, it has kept the code that it loaded (zlang/cli/kept_code.py).
+cat >"$root/DEBIAN/prerm" <<END
+#!/bin/sh
+rm -f $own/lib/python3*/site-packages/zlang/cli/__pycache__/kept_code.*.bin
+END
+chmod 755 "$root/DEBIAN/prerm"
 dpkg-deb --root-owner-group --build "$root" "$package" >/dev/null
 echo "$package"

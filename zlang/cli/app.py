@@ -9,10 +9,12 @@ import atexit
 import gc
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 from zlang import __version__
-from zlang.cli import standard_streams
+from zlang.cli import kept_code, standard_streams
+from zlang.cli.kept_code import KeptCode
 from zlang.errors import NotConfirmed, ReportedError, RunError, UsageError, failed_import, is_out_of_memory, reason_of
 from zlang.hints import NoReturn
 from zlang.sink import Unwritable
@@ -46,9 +48,10 @@ def main() -> None:
     command = next(iter(sys.argv[1:]), "")
     try:
         standard_streams.prepare(keep_on=command in TIDY_UP)
+        kept = kept_code.use()
         _widen_path()
         _leave_pandas_out()
-        code = _run_in_child() if command in ASK_THE_DATABASE else guarded()
+        code = _run_in_child(kept) if command in ASK_THE_DATABASE else _run(kept)
     except KeyboardInterrupt:  # during the import of a module
         code = 130
     except Exception as error:
@@ -82,7 +85,15 @@ def _leave_pandas_out() -> None:
     sys.modules.setdefault("pandas", None)  # type: ignore[arg-type]  # what the import statement takes for "there is none"
 
 
-def _run_in_child() -> int:
+def _run(kept: KeptCode | None) -> int:
+    """Run a command, keep the code of the modules that it loaded, and return its exit code."""
+    code = guarded()
+    if kept is not None:
+        kept.save()
+    return code
+
+
+def _run_in_child(kept: KeptCode | None) -> int:
     """Run a command that opens the database in a child process, which DuckDB may abort; return its exit code."""
     from zlang.run import child_process
 
@@ -90,7 +101,7 @@ def _run_in_child() -> int:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         return child_process.call(
-            guarded, "the command", "the run folders are untouched; `zlang ingest` builds the database"
+            partial(_run, kept), "the command", "the run folders are untouched; `zlang ingest` builds the database"
         )
     except RunError as error:
         return _fail(error)
