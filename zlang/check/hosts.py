@@ -264,16 +264,18 @@ def tools_of(kind: Kind, platform: str) -> tuple[tuple[str, str], ...]:
 
     Of a command that has to succeed, the first word is the tool.
     """
-    if {place for _, _, place in kind.actions} <= {""}:
+    if not kind.requires or {place for _, _, place in kind.actions} <= {""}:
         return kind.requires
     at_hand = [kind.action(name, platform, state) for name, state, _ in kind.actions]
     here = _words(action for action in at_hand if action)
+    if all(tool.split()[0] in here for tool, _ in kind.requires):
+        return kind.requires
     elsewhere = _words(kind.actions.values()) - here
     return tuple([(tool, hint) for tool, hint in kind.requires if tool.split()[0] not in elsewhere])
 
 
 def _words(actions: Iterable[KindAction]) -> set[str]:
-    return {word for action in actions for text in action.literals for word in re.findall(r"[\w.-]+", text)}
+    return set(re.findall(r"[\w.-]+", "\n".join([text for action in actions for text in action.literals])))
 
 
 def probes() -> dict[str, str]:
