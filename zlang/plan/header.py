@@ -5,7 +5,7 @@ In: a checked program, the schedule of one of its experiments, and the settings 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from zlang.check import digests, hosts, streams, values
 from zlang.check.instances import Frame
@@ -43,6 +43,8 @@ def header(
     )
     tools, facts = _needs(experiment, kinds, here)
     machines = {name: _needs(experiment, kinds, name) for name in sorted(schedule.reached)}
+    used = hosts.used_by(experiment) if machines else ()
+    reached = [host for _, host in used if host and host.label in machines]
     exposure = Exposure(experiment, here)
     for needed, questions in ((tools, facts), *machines.values()):
         exposure.require_unnamed((*needed, *(step.command for step in questions)))
@@ -76,8 +78,8 @@ def header(
         passes=experiment.kept.passes if experiment.kept else 1,
         metrics=experiment.metrics,
         machines={name: needed for name, (needed, _) in machines.items()},
-        shared=_shared(experiment, machines),
-        groups=_groups(experiment, machines),
+        shared=_shared(reached),
+        groups=_groups(reached),
     )
 
 
@@ -97,16 +99,15 @@ def _facts_of(machines: Mapping[str, tuple[object, tuple[Step, ...]]]) -> Iterat
             yield replace(step, name=f"{name}.{step.name}", host=name, why=f"{name}: {step.why}")
 
 
-def _shared(experiment: Experiment, machines: Container[str]) -> dict[str, str]:
-    """The resources that each machine shares with others, by machine."""
-    used = {host.label: host.values.get("shares") for _, host in hosts.used_by(experiment) if host}
-    return {name: text for name, text in used.items() if name in machines and isinstance(text, str)}
+def _shared(reached: Iterable[Instance]) -> dict[str, str]:
+    """The resources that each of these machines shares with others, by machine."""
+    used = {host.label: host.values.get("shares") for host in reached}
+    return {name: text for name, text in used.items() if isinstance(text, str)}
 
 
-def _groups(experiment: Experiment, machines: Container[str]) -> dict[str, str]:
-    """The group of each machine that is a member of one."""
-    used = [host for _, host in hosts.used_by(experiment) if host and host.label in machines]
-    groups = {host.label: host.key.removesuffix(f".{host.label}") for host in used}
+def _groups(reached: Iterable[Instance]) -> dict[str, str]:
+    """The group of each of these machines that is a member of one."""
+    groups = {host.label: host.key.removesuffix(f".{host.label}") for host in reached}
     return {name: group for name, group in groups.items() if group != name}
 
 
