@@ -19,6 +19,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import measure
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
@@ -225,6 +227,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    measure.show_help(__doc__)
     try:
         main()
     except subprocess.CalledProcessError as error:

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import product
 
+import measure
 import numpy as np
 from rates import percent, publish, simulations, span
 from verdicts import LEAST, MOST, NOISES, TRIAL, designs
@@ -107,4 +108,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    measure.show_help(__doc__)
     sys.exit(main())

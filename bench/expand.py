@@ -66,4 +66,5 @@ def lines(path: Path) -> list[str]:
 
 
 if __name__ == "__main__":
+    measure.show_help(__doc__)
     sys.exit(main())

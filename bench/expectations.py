@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
+import measure
 import numpy as np
 from rates import percent, publish, simulations, span
 from verdicts import NOISES, POINTS, designs
@@ -127,4 +128,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    measure.show_help(__doc__)
     sys.exit(main())

@@ -13,6 +13,7 @@ import statistics
 import sys
 from itertools import product
 
+import measure
 import numpy as np
 from rates import percent, publish, simulations, span
 
@@ -118,4 +119,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    measure.show_help(__doc__)
     sys.exit(main())

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
+import measure
 from rates import percent, publish, simulations, span
 from verdicts import NOISES, POINTS, designs
 
@@ -75,4 +76,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    measure.show_help(__doc__)
     sys.exit(main())

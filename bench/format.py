@@ -1,6 +1,7 @@
 """Measure `zlang fmt` on a program of 10,000 lines of declarations, choices and comments.
 
 In: the examples, one after the other, until there are so many lines. Out: CPU seconds of this process, the median of 3.
+Usage: python bench/format.py
 """
 
 from __future__ import annotations
@@ -39,4 +40,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    measure.show_help(__doc__)
     sys.exit(main())

@@ -133,4 +133,5 @@ def parsed(runs: Path) -> float:
 
 
 if __name__ == "__main__":
+    measure.show_help(__doc__)
     sys.exit(main())

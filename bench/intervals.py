@@ -12,6 +12,7 @@ import math
 import sys
 from collections.abc import Callable, Sequence
 
+import measure
 import numpy as np
 from rates import percent, publish, simulations, span
 
@@ -121,4 +122,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    measure.show_help(__doc__)
     sys.exit(main())

@@ -17,6 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import measure
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests/lsp"))
 
 from editor import Editor, place
@@ -96,4 +98,5 @@ def main(edits: int) -> None:
 
 
 if __name__ == "__main__":
+    measure.show_help(__doc__)
     main(int(sys.argv[1]) if sys.argv[1:] else 100)

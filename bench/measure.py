@@ -44,6 +44,13 @@ class Cost:
     peak: float
 
 
+def show_help(text: str | None) -> None:
+    """Print what a program measures and how to call it, and end, if it was called with `--help`."""
+    if {"--help", "-h"} & {*sys.argv[1:]}:
+        print(text)
+        sys.exit(0)
+
+
 def cost(command: Command) -> Cost:
     """Run it once. It must end as it should."""
     with command.output.open("wb") as out:

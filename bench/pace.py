@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 
+import measure
 import numpy as np
 from rates import percent, publish, simulations, span
 
@@ -66,4 +67,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    measure.show_help(__doc__)
     sys.exit(main())

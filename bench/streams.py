@@ -17,6 +17,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+import measure
+
 from zlang.check.check import Overrides
 from zlang.pipeline import plans, programs
 from zlang.plan.plan import Action, Trial
@@ -96,4 +98,5 @@ def main(trials: int) -> None:
 
 
 if __name__ == "__main__":
+    measure.show_help(__doc__)
     main(int(sys.argv[1]) if len(sys.argv) > 1 else 200)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import sys
 
+import measure
 import numpy as np
 from intervals import NOISES as OTHERS
 from intervals import SPREAD
@@ -104,4 +105,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    measure.show_help(__doc__)
     sys.exit(main())

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import product
 
+import measure
 import numpy as np
 from rates import percent, publish, simulations, span
 
@@ -144,4 +145,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    measure.show_help(__doc__)
     sys.exit(main())
