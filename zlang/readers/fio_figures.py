@@ -171,13 +171,13 @@ def _are_valid(job: _Part) -> bool:
         for item in (part[key] for key in latencies):
             if not isinstance(item, dict) or type(item.get("N", 0)) is not int:
                 return False
-            for value in item.values():
-                if isinstance(value, dict):
-                    figures += value.values()
-                elif isinstance(value, SortedBins):
-                    figures += value.counts
-                else:
-                    figures.append(value)
+            own = {**item}
+            percentile, bins = own.pop("percentile", None), own.pop("bins", None)
+            figures += own.values()
+            if percentile:
+                figures += percentile.values()
+            if bins:
+                figures += bins.counts
     return not figures or (_NUMBERS.issuperset(map(type, figures)) and min(figures) >= 0 and max(figures) < _MOST)
 
 
@@ -360,7 +360,7 @@ def _bins(part: _Part, bins: SortedBins) -> Iterator[str]:
     held = sum(bins.counts)
     if held != part["N"]:
         yield f"its bins hold {held} operations, not {part['N']}"
-    centre = sum(bins.times) / held
+    centre = bins.time / held
     if not math.isclose(mean, centre, rel_tol=2 * _BIN, abs_tol=1):
         yield f"the mean, {mean}, does not match its bins, {centre:.0f}"
     if not (low * (1 - _BIN) - 1 <= bins.ns[0] and bins.ns[-1] <= high * (1 + _BIN) + 1):
@@ -370,8 +370,9 @@ def _bins(part: _Part, bins: SortedBins) -> Iterator[str]:
 def _are_of_bins(shares: Sequence[float], values: Sequence[float], bins: SortedBins) -> bool:
     """Whether percentiles match the bins in floating-point arithmetic, that is, lie within their `_bounds`."""
     below = [*accumulate(bins.counts)]
-    held = below[-1]  # 100 % of 55 operations are 55.00000000000001
-    return values == [bins.ns[bisect_left(below, min(held, held / 100 * share))] for share in shares]
+    last, percent = len(below) - 1, below[-1] / 100
+    # 100 % of 55 operations are 55.00000000000001, which no bin is below: then it is the last one.
+    return values == [bins.ns[bisect_left(below, percent * share, 0, last)] for share in shares]
 
 
 def number_bins(job: _Part) -> None:

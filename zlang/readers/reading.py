@@ -36,11 +36,11 @@ class SortedBins(Mapping[int, int]):
     It has two lists, because sums over the hundreds of bins of a report are needed several times.
     """
 
-    __slots__ = ("_times", "counts", "ns")
+    __slots__ = ("_time", "counts", "ns")
 
     def __init__(self, ns: Sequence[int], counts: Sequence[int]) -> None:
         self.ns, self.counts = ns, counts
-        self._times: list[int] | None = None
+        self._time: int | None = None
 
     @classmethod
     def of(cls, bins: Mapping[int, int]) -> SortedBins:
@@ -51,11 +51,11 @@ class SortedBins(Mapping[int, int]):
         return cls(ns, [*map(bins.__getitem__, ns)])
 
     @property
-    def times(self) -> list[int]:
-        """The time of all operations in each bin."""
-        if self._times is None:
-            self._times = [*map(mul, self.ns, self.counts)]
-        return self._times
+    def time(self) -> int:
+        """The time of all operations together, in nanoseconds."""
+        if self._time is None:
+            self._time = sum(map(mul, self.ns, self.counts))
+        return self._time
 
     def __getitem__(self, value: int) -> int:
         """Return the count of a bin."""
@@ -232,10 +232,10 @@ def percentiles(bins: Mapping[int, int], per_mille: Sequence[int | Fraction]) ->
 
 def tail(bins: SortedBins) -> int:
     """The least bin above which operations took at most 1 % of the time of all."""
-    total, above = sum(bins.times), 0
-    for value, time in zip(reversed(bins.ns), reversed(bins.times), strict=True):
-        above += time
-        if 100 * above > total:
+    above = 0
+    for value, count in zip(reversed(bins.ns), reversed(bins.counts), strict=True):
+        above += value * count
+        if 100 * above > bins.time:
             return value
     return bins.ns[0]
 
