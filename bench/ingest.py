@@ -1,6 +1,7 @@
 """Measure how fast `zlang ingest` makes a database, in fio reports per CPU second of all its processes, and its memory.
 
-In: nothing (fio is run once where it is installed, else the document of the tests is taken). Out: the table.
+In: nothing (fio is run once where it is installed, else the document of the tests is taken). Out: the table. A bare
+program (`bare_ingest.py`) makes the same rows.
 Usage: python bench/ingest.py [DOCUMENTS] [RUNS]
 """
 
@@ -16,6 +17,7 @@ from collections.abc import Iterable
 from itertools import repeat
 from pathlib import Path
 
+import duckdb
 import measure
 
 from zlang.plan.plan import Action, Factor, Header, Plan, Reader, Step, Trial
@@ -26,6 +28,7 @@ from zlang.run.journal import encode
 from zlang.store.query import run_query
 
 SAVED = Path(__file__).parents[1] / "tests" / "store" / "fio.json"
+BARE = Path(__file__).with_name("bare_ingest.py")
 RATE = 2000
 """Documents per CPU-second that are asked for."""
 MEMORY = 600
@@ -107,20 +110,41 @@ def main() -> int:
         writer.join()
         command = measure.Command(measure.zlang("ingest", "runs"), root)
         first, again = measure.cost(command), measure.cost(command)
+        bare = measure.cost(measure.Command([sys.executable, str(BARE), "runs", "bare.duckdb"], root))
+        differing = differences(root / "results.duckdb", root / "bare.duckdb")
         parsing = parsed(root / "runs")
         rows = run_query(root / "results.duckdb", "SELECT sum(valid), sum(1) FROM runs").rows
     if rows != ((count, runs),):
         sys.exit(f"of {count:,} documents in {runs} runs, these count: {rows}")
+    if differing:
+        sys.exit(f"{differing:,} rows are not those of {BARE.name}")
     print(f"{count:,} documents in {first.wall:.2f} s: {count / first.cpu:,.0f} per CPU-s")
     cpu = 1000 * first.cpu / count
     return measure.verdict(
         [
             measure.Check("ingest, CPU per document", cpu, "ms", "asked for", 1000 / RATE),
             measure.Check("ingest, CPU per document", cpu, "ms", "json.loads alone", parsing, None),
+            measure.Check("ingest, CPU per document", cpu, "ms", BARE.name, 1000 * bare.cpu / count, None),
             measure.Check("ingest again, nothing changed, CPU", again.cpu, "s", "the first time", first.cpu, 0.3),
             measure.Check("ingest, memory of its largest process", first.peak, "MiB", "asked for", MEMORY),
         ]
     )
+
+
+def differences(database: Path, bare: Path) -> int:
+    """The number of metrics and histograms that only one of two databases has."""
+    tables = {
+        ("all_metrics", "bare.metrics"): "run, trial, replicate, metric, value",
+        ("histograms", "bare.histograms"): "run, trial, replicate, metric, total, ns, counts",
+    }
+    count = 0
+    with duckdb.connect(database, read_only=True) as connection:
+        connection.execute(f"ATTACH '{bare}' AS bare (READ_ONLY)")
+        for names, columns in tables.items():
+            for table, other_table in (names, names[::-1]):
+                only = f"SELECT {columns} FROM {table} EXCEPT ALL SELECT {columns} FROM {other_table}"
+                count += connection.sql(f"SELECT count(*) FROM ({only})").fetchall()[0][0]
+    return count
 
 
 def parsed(runs: Path) -> float:
