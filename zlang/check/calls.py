@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from zlang import units
@@ -168,7 +169,11 @@ def _as_one_word(node: tree.Call, expected: Type | None) -> str:
     """Return the hint for a number that is part of the word, as in `gzip(9)`, or for a word that takes no value."""
     written = [f"{node.function}{sign}{argument.span.text}" for argument in node.arguments for sign in ("", "-", "_")]
     words = {word.name for word in expected.words} if expected and len(node.arguments) == 1 else set()
-    meant = next((word for word in (*written, str(node.function)) if word in words), "")
+    pattern = rf"{re.escape(str(node.function))}-\d+"
+    numbered = [word.name for word in expected.words if re.fullmatch(pattern, word.name)] if expected else []
+    meant = next((word for word in (*written, *([] if numbered else [str(node.function)])) if word in words), "")
+    if words and numbered and not meant:
+        return f"write one word, from `{numbered[0]}` to `{numbered[-1]}`"
     return Hint(f"write one word: `{meant}`", node.span.text, meant) if meant else ""
 
 

@@ -288,6 +288,8 @@ def _rows_of(
             count = len(row.items) if isinstance(row, tree.Tuple) else 1
             blanks = ", ".join("…" for _ in names)
             hint: str = f"give each name a value in each alternative: `({', '.join(names)}) = ({blanks})`"
+            if isinstance(row, tree.If):
+                hint = f"write an `if` for each name: `{names[0]} = if … then … else …`"
             if isinstance(row, tree.ListOf) and all(isinstance(item, tree.Tuple) for item in row.items):
                 written = " | ".join(item.span.text for item in row.items)
                 hint = Hint(f"write a choice as `{written}`", row.span.text, written, is_safe=False)

@@ -268,11 +268,15 @@ def stored_unit(type_: str, unit: str) -> str:
 def _wrong_unit(node: tree.Word, type_: str) -> Diagnostic:
     scalar = types.SCALARS[type_]
     names = ", ".join(f"`{unit}`" for unit in scalar.ladder or (scalar.unit,))
-    hint = (
-        f"write a unit of {scalar.phrase}, such as {names}"
-        if scalar.unit
-        else f"{scalar.phrase} has no unit: remove `in`"
-    )
+    binary = {unit.lower().replace("ib", "b"): unit for unit in scalar.ladder if "iB" in unit}
+    meant = binary.get(node.text.lower(), "")
+    if meant:
+        decimal = "decimal units begin at `MB`" if meant[0] == "K" else f"`{meant.replace('i', '')}` is decimal"
+        hint: str = Hint(f"write `{meant}`; {decimal}", node.text, meant, is_safe=False)
+    elif scalar.unit:
+        hint = f"write a unit of {scalar.phrase}, such as {names}"
+    else:
+        hint = f"{scalar.phrase} has no unit: remove `in`"
     return Code.NOT_ALLOWED.at(node.span, name="in", value=f"`{node.text}` for {scalar.phrase}", hint=hint)
 
 

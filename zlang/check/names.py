@@ -98,6 +98,14 @@ FOREIGN = {
 """Names of other languages and tools, and what to write instead."""
 
 
+def _with_number(name: str, expected: Type | None) -> str:
+    """Return the hint for a word that takes its number in parentheses, as in `zstd-3`."""
+    word, _, number = name.rpartition("-")
+    if expected is None or not number.isdecimal() or not any(each.field for each in expected.variants(word)):
+        return ""
+    return Hint(f"write the number in parentheses: `{word}({number})`", name, f"{word}({number})")
+
+
 def report_unknown_name(
     context: Context, node: tree.Name, name: str, expected: Type | None, candidates: str = ""
 ) -> Expr:
@@ -106,10 +114,12 @@ def report_unknown_name(
     if words and expected == Type(words=expected.words if expected else ()) and context.property_name:
         reasons = context.kind.without if context.kind else {}
         reason = reasons.get(f"{context.property_name}={name}") or reasons.get(name)
-        hint: str = reason or did_you_mean(name, words) or f"it can be {expected}"
+        hint: str = reason or _with_number(name, expected) or did_you_mean(name, words) or f"it can be {expected}"
         context.report(Code.NOT_ALLOWED.at(node.span, name=context.property_name, value=f"`{name}`", hint=hint))
         return unknown(node.span, ())
     hint = did_you_mean_part(name, [*words, *context.scope.names()])
+    with_word = list(islice(_kinds_with_word(context, name), _MOST_TAKERS)) if expected is None else []
+    hint = "" if with_word else hint
     kind = context.scope.kind(node)
     if kind is not None and kind.role == "protocol" and not kind.required:
         return constant(node.span, Type(words=(Variant(name),)), Symbol(name))  # `let c = cold | hot`
@@ -136,8 +146,8 @@ def report_unknown_name(
     elif not hint and context.scope.kind_hint(name):
         hint = context.scope.kind_hint(name)
         hint = f"{hint}, and declare one: `{name} {{ … }}`" if "import" in hint else hint
-    elif not hint and expected is None and (takers := list(islice(_kinds_with_word(context, name), _MOST_TAKERS))):
-        hint = f"`{name}` is a value of {' and of '.join(takers)}: write the choice there"
+    elif not hint and with_word:
+        hint = f"`{name}` is a value of {' and of '.join(with_word)}: write the choice there"
     elif not hint and (owners := [f"{owner}.{name}" for owner in context.scope.owners(name)]):
         which = "which one: " + " or ".join(f"`{owner}`" for owner in owners) + "?"
         hint = which if len(owners) > 1 else Hint(f"did you mean `{owners[0]}`?", name, owners[0], is_safe=False)

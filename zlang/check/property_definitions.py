@@ -82,8 +82,9 @@ def define(scope: KindScope, tool: str, node: tree.Property) -> PropertyDef:
 
 def _unit(scope: KindScope, node: tree.Expr) -> Quantity | None:
     """Return the amount that the tool counts as one; report anything but a number with a unit."""
-    if isinstance(node, tree.Number) and isinstance(amount := resolve(scope.context, node).value(None), Quantity):
-        return amount
+    if isinstance(node, tree.Number):
+        amount = resolve(scope.context, node).value(None)
+        return amount if isinstance(amount, Quantity) else None  # what is not a number has been reported
     text = node.span.text.strip('"')
     name = text if text in UNITS else "ms"
     hint = Hint(f"write `unit = 1{name}`", node.span.text, f"1{name}", is_safe=False)

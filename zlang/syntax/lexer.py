@@ -172,8 +172,11 @@ class _Lexer:
             inner = ends.group()[1:-1]
             is_plain = not set(inner) & set('"\\{}')
             hint = Hint(_INSTEAD["'"], ends.group(), f'"{inner}"') if is_plain else _INSTEAD["'"]
+            is_number = re.fullmatch(_WITH_UNIT, inner) is not None
+            if is_number:
+                hint = Hint(f"write numbers without quotes: `{inner}`", ends.group(), inner)
             self._report(Code.BAD_CHARACTER.at(quoted, character="'", hint=hint))
-            self._add("STRING", '""', begin)
+            self._add("NUMBER" if is_number else "STRING", inner if is_number else '""', begin)
             return
         self.position = begin + 1
         while self.position < self.limit and text[self.position] == text[begin]:
@@ -220,6 +223,7 @@ _SEVERAL = r"\b(?:run|on|during|collect|with)[ \t]*=(?:(?!\b(?:where|expect|asse
 """A field that can be a list."""
 _ENTRY_AFTER = rf"[ \t]*(?:{'|'.join(ENTRY_WORDS)})\b"
 _SINGLE_QUOTED = r"'[^'\n]*'"
+_WITH_UNIT = r"\d[\d_]*(?:\.\d+)?(?:[A-Za-z]+(?:/s)?|/s|%)"
 _WRITTEN = {";": "", "!": "not ", "&": "and"}
 _INSTEAD = {
     ";": "separate fields by spaces, or put each on its own line",

@@ -30,6 +30,7 @@ SLIPS = (
     kinds.part_of_kind,
     declarations.parameter,
     declarations.function_kind_or_import,
+    values.place,
     declarations.other_languages_form,
     values.copied,
     declarations.like_another,
@@ -64,4 +65,5 @@ SLIPS = (
     experiments.clause_word,
     experiments.bare_word,
     experiments.word,
+    values.call,
 )

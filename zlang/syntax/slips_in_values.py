@@ -57,6 +57,10 @@ def choice(stop: StopPlace) -> Correction | None:
         return "add a value between the two, or remove one", stop.fix(token.start, token.end, "", is_safe=False)
     if token.type == "VBAR" and stop.last == "EQUAL":
         return "a choice does not begin with `|`", stop.fix(token.start, token.end, "")
+    options = _IN_OPTIONS.match(stop.text, token.end) if stop.expected.startswith("`name") else None
+    if options is not None and not any(symbol == "EXPERIMENT" for symbol, _ in stop.read):
+        written = f"{token.text} = {' | '.join(option.strip() for option in options[1].split(','))}"
+        return f"write a choice: `{written}`", stop.fix(token.start, options.end(), written, is_safe=False)
     if stop.last == "VBAR" and token.type in {"NEWLINE", "RBRACE", "RPAR", "RSQB", "FIELD", "$END"}:
         hint = "add a value after the `|`, or remove it"
         return hint, stop.fix(stop.end - 1, stop.end, "", is_safe=False)
@@ -128,6 +132,15 @@ def reference(stop: StopPlace) -> Correction | None:
     return None
 
 
+def place(stop: StopPlace) -> Correction | None:
+    """A path where an experiment names a declared thing."""
+    path = _PLACE.match(stop.text, stop.token.start) if stop.is_thing else None
+    if path is None:
+        return None
+    declared = "" if path[0].startswith("/dev/") else f', such as `dir NAME {{ path = "{path[0]}" }}`'
+    return f"declare it{declared}, and write its name", None
+
+
 def number(stop: StopPlace) -> Correction | None:
     """A number, a range or a path in the syntax of another language."""
     text, token = stop.text, stop.token
@@ -170,6 +183,16 @@ def number(stop: StopPlace) -> Correction | None:
         match = _PATH.match(text, token.start)
         assert match is not None
         return f'write a path as a text: `"{match[0]}"`', stop.fix(*match.span(), f'"{match[0]}"', is_safe=False)
+    return None
+
+
+def call(stop: StopPlace) -> Correction | None:
+    """A call without parentheses."""
+    if stop.token.type in {"STRING", "NUMBER"} and stop.last == "NAME" and stop.read[-2][0] in _BEFORE_VALUE:
+        called = re.split(r"[^\w.]", stop.text[: stop.end])[-1]
+        written = f"{called}({stop.token.text})"
+        fix = stop.fix(stop.end - len(called), stop.token.end, written, is_safe=False)
+        return f"write a call as `{written}`", fix
     return None
 
 
@@ -357,6 +380,11 @@ _NAMED_IN_PLACE = re.compile(
 _SEVERAL = re.compile(r"[ \t]*,")
 _METHOD_WITH = re.compile(r"\b([A-Za-z_]\w*)\.(?:with|copy|extend|replace|merge)\([ \t]*\Z")
 _CALLED = re.compile(r"=[ \t]*([A-Za-z_][\w-]*)\((?:[^()\n]*,)?\Z")
+_PLACE = re.compile(r"(?:\.{1,2}|~)?/[\w./-]*|\.{1,2}(?=[\s}])")
+_IN_OPTIONS = re.compile(r"[ \t]+in[ \t]*[\[(]([^\[\](){}\n|]*)[\])]")
+"""The values of a property as a condition would list them."""
+_BEFORE_VALUE = {"EQUAL", "LPAR", "LSQB", "COMMA", "VBAR", "PLUS", "MINUS", "TIMES", "DIVIDE", "COMPARE", "AND", "OR"}
+_BEFORE_VALUE |= {"NOT", "IF", "THEN", "ELSE", "WHERE"}
 _LIST_FIELD = re.compile(r"\b(collect|with|during)[ \t]*=[^=\n|]*\Z")
 _ALONE_BEFORE = re.compile(r"=[ \t]*(\d[\w./%]*)[ \t]+\Z")
 _PERIOD = re.compile(r"^[^\[]*[\w)%][ \t]+(?:for|to)\b(?!.*\bin\b)")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from zlang.diagnostics import Edit, Fix
 from zlang.hints import Any
 from zlang.record import Record
@@ -9,6 +11,7 @@ from zlang.source import Source, Span
 from zlang.syntax import tree
 from zlang.syntax.lexer import Token
 
+_THINGS = re.compile(r"\b(?:on|with|before|run|during|collect)[ \t]*=\Z")
 Correction = tuple[str, Fix | None]
 
 
@@ -48,6 +51,11 @@ class StopPlace(Record):
             if symbol in {"WHERE", "EXPECT", "IF"} or tree.is_condition(value):
                 return True
         return False
+
+    @property
+    def is_thing(self) -> bool:
+        """Whether the token begins the value of a field of an experiment that names declared things."""
+        return _THINGS.search(self.text, 0, self.end) is not None
 
     def fix(self, start: int, end: int, text: str, *, is_safe: bool = True) -> Fix:
         """Return the fix that replaces a text with another."""
