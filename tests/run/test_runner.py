@@ -29,6 +29,7 @@ from run_fakes import (
 
 from zlang.errors import RunError
 from zlang.files import Place
+from zlang.plan import wire
 from zlang.plan.plan import Action, Plan, Reader, Setting, Setup, Step, Trial
 from zlang.run import directories, hashes, journal, machine, run_state, runner, seal, trials
 from zlang.run.account import Account
@@ -1025,6 +1026,24 @@ def test_lanes_of_machines_that_share_no_trial(tmp_path: Path) -> None:
     assert executor.order.index("first") < executor.order.index("third")
     assert outcomes(events) == ["", "", ""]
     assert run_state.read(folder.journal).is_finished
+
+
+def test_a_lane_reads_only_its_own_trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each lane goes through the plan."""
+    machines = [f"c{number % 4}" for number in range(40)]
+    items = [trial(number, steps=on(machine, f"m{number}")) for number, machine in enumerate(machines, 1)]
+    folder, executor = new_folder(tmp_path, plan(*items, machines=sorted(set(machines)))), Group()
+    read: list[int] = []
+    parse = wire._parse.__wrapped__
+
+    def noted(line: bytes, number: int, *more: object) -> object:
+        read.append(number)
+        return parse(line, number, *more)
+
+    monkeypatch.setattr(wire, "_parse", noted)
+    assert outcomes(list(fake_run(folder, executor))) == [""] * 40
+    assert sorted(executor.order) == sorted(f"m{number}" for number in range(1, 41))
+    assert len([number for number in read if number > 1]) <= 2 * 40  # once to divide the plan, and once to carry it out
 
 
 # -- leftovers of earlier sessions

@@ -101,7 +101,7 @@ def _adapter() -> TypeAdapter[_Line]:
 
 @lru_cache(maxsize=256)
 def _parse(line: bytes, number: int, name: str, written_in: int = FORMAT) -> _Line:
-    """Parse a line. The last ones are kept: lanes of a run are at about the same line, and each reads the plan."""
+    """Parse a line. The last ones are kept: lanes of a run need the same setups, and each reads the plan."""
     if not line.endswith(b"\n"):
         message = f"{name} ends in the middle of line {number}"
         raise RunError(message, _HINT)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Container, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 from zlang.hints import Protocol, TypeVar
@@ -56,18 +56,39 @@ Doing = Generator[Event | Waiting | Written, None, T]
 Work = Generator[Event | Waiting | Written, None, None]
 
 
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """The places of the trials that a lane does not carry out: those `done`, and those of points that it has not."""
+
+    done: Container[str]
+    points: Container[str]
+
+    def __contains__(self, place: object) -> bool:
+        """Whether a trial is not to be carried out in the lane."""
+        return place in self.done or str(place).split("/")[1] not in self.points
+
+
 def of(plan: Plan) -> list[frozenset[str]]:
     """The machines of each lane, in the order of their first trials. Without machines there is one lane."""
+    return [machines for machines, _ in divide(plan)]
+
+
+def divide(plan: Plan) -> list[tuple[frozenset[str], set[str]]]:
+    """The machines of each lane, and the identities of the points that it measures."""
     if not plan.header.machines:
-        return [frozenset()]
+        return [(frozenset(), set())]
     lanes: list[set[str]] = []
     setups: dict[str, set[str]] = {}
+    points: dict[str, str] = {}
+    """A machine of each point."""
     shared = plan.header.shared
     for item in plan.items():
         if isinstance(item, Setup):
             setups[item.signature] = hosts_of_setup(item)
         else:
-            together = hosts_of_trial(item).union(*(setups.get(signature, set()) for signature in item.setups))
+            own = hosts_of_trial(item)
+            points[item.identity] = min(own, default="")
+            together = own.union(*(setups.get(signature, set()) for signature in item.setups))
             together |= {_SHARED + shared[host] for host in together if host in shared}
             joined = [lane for lane in lanes if lane & together]
             first = joined[0] if joined else set[str]()
@@ -75,8 +96,11 @@ def of(plan: Plan) -> list[frozenset[str]]:
                 lanes.append(first)
             first |= together.union(*joined)
             lanes = [lane for lane in lanes if lane is first or not lane & first]
-    machines = [frozenset(name for name in lane if not name.startswith(_SHARED)) for lane in lanes]
-    return machines or [frozenset()]
+    result = [(frozenset(name for name in lane if not name.startswith(_SHARED)), set[str]()) for lane in lanes]
+    for point, machine in points.items():
+        _, own_points = next((lane for lane in result if machine in lane[0]), result[0])
+        own_points.add(point)
+    return result or [(frozenset(), set())]
 
 
 def hosts_of_setup(setup: Setup) -> set[str]:

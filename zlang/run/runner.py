@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import errno
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Container, Generator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 
@@ -78,14 +79,14 @@ def run(
             closing(outputs.Packer(folder.path)) as packer,
         ):
             clock, monotonic = clocks
-            machines = lanes.of(plan)
+            divided = lanes.divide(plan)
             recorder = Recorder(
                 writer=writer,
                 packer=packer,
                 state=account.state,
                 clock=clock,
                 monotonic=monotonic,
-                has_one_lane=len(machines) == 1,
+                has_one_lane=len(divided) == 1,
             )
             session = _Session(
                 plan=plan,
@@ -94,16 +95,20 @@ def run(
                 selection=selection,
                 stop=stop,
                 recorder=recorder,
-                machines=machines,
+                divided=divided,
             )
             yield from session.events()
 
 
 @dataclass(frozen=True, slots=True)
 class _Lane:
-    """Machines that work on one trial at a time, what exists on them, and what carries out their work."""
+    """Machines that work on one trial at a time, what exists on them, and what carries out their work.
+
+    The trials of other `points` are those of other lanes.
+    """
 
     machines: frozenset[str]
+    points: AbstractSet[str]
     resources: Resources
     steps: StepRunner
     setups: SetupRunner
@@ -112,7 +117,7 @@ class _Lane:
 
 @dataclass(slots=True)
 class _Session:
-    """One session that carries out a plan; `machines` are those of each lane."""
+    """One session that carries out a plan, `divided` among lanes: the machines of each, and its points."""
 
     plan: Plan
     executor: Executor
@@ -120,7 +125,7 @@ class _Session:
     selection: Selection
     stop: Stop
     recorder: Recorder
-    machines: Sequence[frozenset[str]]
+    divided: Sequence[tuple[frozenset[str], AbstractSet[str]]]
     _setups: dict[str, Setup] = field(default_factory=dict)
     """The setups of the plan so far, by signature."""
     _directories: Directories = field(init=False)
@@ -138,9 +143,9 @@ class _Session:
 
     def __post_init__(self) -> None:
         self._directories = Directories(self.account)
-        self._lanes = [self._new_lane(names) for names in self.machines]
+        self._lanes = [self._new_lane(machines, points) for machines, points in self.divided]
 
-    def _new_lane(self, machines: frozenset[str]) -> _Lane:
+    def _new_lane(self, machines: frozenset[str], points: AbstractSet[str]) -> _Lane:
         recorder, directories = self.recorder, self._directories
         resources = Resources(self.folder, self.executor)
         steps = StepRunner(
@@ -162,7 +167,7 @@ class _Session:
             steps=steps,
             setups=setups,
         )
-        return _Lane(machines, resources, steps, setups, trials)
+        return _Lane(machines=machines, points=points, resources=resources, steps=steps, setups=setups, trials=trials)
 
     def events(self) -> Generator[Event, None, None]:
         try:
@@ -348,7 +353,10 @@ class _Session:
         only = self.selection.only
         is_each_read = only is not None or self.selection.failed or self._sequential is not None
         skipped: list[tuple[Trial, str]] = []
-        for item in self.plan.items() if is_each_read else self.plan.remaining(self.state.ended):
+        done: Container[str] = () if is_each_read else self.state.ended
+        if lane is not None and len(self._lanes) > 1:
+            done = lanes.Elsewhere(done, lane.points)
+        for item in self.plan.remaining(done):
             if isinstance(item, Setup):
                 self._setups[item.signature] = item
                 continue
