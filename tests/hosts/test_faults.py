@@ -137,7 +137,7 @@ def test_doctor_visits_every_machine(zlang: Zlang, bed: Bed) -> None:
     assert abs(machine["clock"]["ahead"] - 3) < 0.5 + machine["clock"]["error"]
     assert machine["contradictions"][0].startswith("`san1` has cores = 4096 in the program")
     assert "missing: apt-get install odd" in zlang("doctor", "program.zexp", code=1).out
-    assert "on `san1`, `odd_tool` is missing" in zlang("run", "program.zexp", "--yes", code=1).err
+    assert "on `san1`, `odd_tool` is not installed" in zlang("run", "program.zexp", "--yes", code=1).err
 
 
 def test_one_refusal_names_what_every_machine_lacks(zlang: Zlang, bed: Bed) -> None:
@@ -148,7 +148,7 @@ def test_one_refusal_names_what_every_machine_lacks(zlang: Zlang, bed: Bed) -> N
         refused = zlang("run", zlang.program(program.replace("on san1", "on box")), "--yes", code=1).err
     finally:
         bed("startsshd", "host2")
-    assert "`san2` (host2) cannot be reached: connection refused; on `san1`, `odd_tool` is missing\n" in refused
+    assert "`san2` (host2) cannot be reached: connection refused; on `san1`, `odd_tool` is not installed\n" in refused
     assert "`ssh host2 true` must work; apt-get install odd\n" in refused
 
 

@@ -182,5 +182,6 @@ TRAITS = {
     "to_keep_direct": KnownTrait(STRING, "what to write so that writes that bypass the page cache are not copied"),
     "to_skip_atime": KnownTrait(STRING, "what to write so that reads do not update access times"),
     "to_take_turns": KnownTrait(STRING, "what to write so that several machines work one at a time"),
+    "to_state_link": KnownTrait(STRING, "what to write so that the bandwidth of its link is known"),
     "to_flush_server": KnownTrait(STRING, "what to write so that the cache of the server is emptied too"),
 }

@@ -605,6 +605,50 @@ def machines_share_the_network(trial: TrialView) -> TrialFinding | None:
     return TrialFinding(machine, (), message, hint)
 
 
+@RULES.add("ZL091", "clients-share-a-link", NOTE)
+def clients_share_a_link(trial: TrialView) -> TrialFinding | None:
+    """Several clients load one server over a link whose bandwidth is unknown.
+
+    All clients share one switch, and the link of the server. A few clients can fill it, and from then on the program
+    measures the network: more clients get no more, whatever the storage could do. If the program states the bandwidth
+    of the server's link, tables and reports can compare results with it, and zlang reports results that exceed it.
+
+    ```zexp wrong
+    import fio
+
+    host server
+    host client { members = ["c1".."c4"] }
+    dir share on server { path = "." }
+    file data on share { size = 1GiB }
+    fio reads { rw = randread  from = client  time_based = on  runtime = 60s }
+    experiment clients { on = data  run = reads  cache = cold  repeat = 3 }
+    ```
+
+    ```zexp
+    import fio
+
+    host server { link = 10Gbit/s }
+    host client { members = ["c1".."c4"] }
+    dir share on server { path = "." }
+    file data on share { size = 1GiB }
+    fio reads { rw = randread  from = client  time_based = on  runtime = 60s }
+    experiment clients { on = data  run = reads  cache = cold  repeat = 3 }
+    ```
+    """
+    servers: dict[str, Thing] = {}
+    clients: dict[str, set[str]] = {}
+    for stream in trial.streams:
+        client, server = hosts.carrier(stream.workload, stream.on), hosts.host_of(stream.on)
+        if client and server and client.key != server.key:
+            servers[server.key] = Thing(server)
+            clients.setdefault(server.key, set()).add(client.key)
+    for key, loaded in servers.items():
+        if len(clients[key]) > 1 and loaded.number("link") is None:
+            message = f"{len(clients[key])} machines load `{loaded.name}` over one link, whose bandwidth is not stated"
+            return TrialFinding(loaded, (), message, f"{write(loaded.advice('to_state_link'))} in that host")
+    return None
+
+
 _BUSY = {"compresses": "compression", "dedups": "deduplication", "checks_data": "checksums"}
 
 
