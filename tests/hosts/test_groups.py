@@ -245,3 +245,12 @@ def test_members_are_set_up_and_flushed_at_the_same_time(zlang: Zlang) -> None:
     status = json.loads(zlang("status", zlang.folder().name, "--json").out)["seconds"]
     events = zlang.events()
     assert sum(status["taken"].values()) == pytest.approx(events[-1].t - events[0].t, abs=1)
+
+
+def test_this_machine_can_be_a_member_of_a_group(zlang: Zlang) -> None:
+    text = HOSTS.replace('ssh = "host1"', "local = true").replace('"\n', '"\ndirectory = "/data/it\'s"\n')
+    (zlang.at / "zlang.toml").write_text(text)
+    zlang.run(LATE.replace('"/data"', '"."'), "--yes", code=None)  # on a busy machine they may begin too far apart
+    (row,) = zlang.rows("select host, why_not from all_trials")
+    assert row["host"] == "c1+c2"
+    assert re.search("^$|began|all streams for", str(row["why_not"])), row

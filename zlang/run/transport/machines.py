@@ -337,7 +337,8 @@ class Machines:
 
     def _expect(self, step: Step, out: Path) -> None:
         """Record which machine sends a step's output. Other files of the machine that measures are fetched first."""
-        self._used.setdefault(self._place(out), set()).add(step.host)
+        if step.host in self._machines:
+            self._used.setdefault(self._place(out), set()).add(step.host)
         self._owners |= {f"{out}/{step.name}.{end}": step.host for end in ("out", "err")}
         if step.action is Action.MEASURE:
             self._owners[str(out)] = step.host
