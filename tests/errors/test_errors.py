@@ -164,7 +164,6 @@ TESTED_HERE = {
     Code.TOO_MUCH: "a long program, made by the test",
     Code.NO_EXPERIMENT: "only what plans needs an experiment",
     Code.NOT_IN_JOBFILE: "only what writes job files finds it",
-    Code.UNGUARDED: "only what makes the commands finds it: tests/trust/test_naming.py",
 }
 
 

@@ -167,9 +167,9 @@ def _without_commands(checked: Checked, work: Afresh) -> Iterator[Diagnostic]:
         def find(experiment: Experiment = experiment) -> SubjectResult:
             if not used_kinds.has_own_kinds(checked.program, experiment):
                 return (), ""
-            used_kinds.resolve_used_kinds(checked.program, experiment)
+            kinds = used_kinds.resolve_used_kinds(checked.program, experiment)
             findings: dict[tuple[object, object], Diagnostic] = {}
-            for finding in build.unplanned(experiment):
+            for finding in build.unplanned(experiment, kinds):
                 findings.setdefault((finding.code, finding.span), finding)
             return tuple(findings.values()), ""
 

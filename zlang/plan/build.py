@@ -70,12 +70,16 @@ def setups_by_branch(builder: Builder) -> Iterator[Setup]:
             yield from builder.trial_steps.prepared(trial_config(experiment, point))[0]
 
 
-def unplanned(experiment: Experiment) -> Iterator[Diagnostic]:
-    """Find points whose commands cannot be built, among drawn ones and those that differ from the first in one choice.
+def unplanned(experiment: Experiment, kinds: Sequence[Kind]) -> Iterator[Diagnostic]:
+    """Find points whose commands cannot be built or are not guarded; `kinds` are those of the experiment.
 
-    It tries fewer points if their trials have many streams.
+    It tries drawn points and those that differ from the first in one choice; fewer if their trials have many streams.
     """
     builder, streams_left = Builder(Schedule(experiment, 1)), _STREAMS_TRIED
+    try:
+        header.needs(experiment, kinds, builder.schedule.here)
+    except ProgramError as error:
+        yield error.diagnostic
     added = {experiment.added: 0} if experiment.added is not None else {}
     drawn = ({**point, **added} for point in builder.schedule.space.sample(_POINTS_TRIED, 1))
     points = chain_of(drawn, hosts.each_choice(experiment, experiment.axes))
@@ -85,8 +89,9 @@ def unplanned(experiment: Experiment) -> Iterator[Diagnostic]:
         try:
             config = trial_config(experiment, point)
             streams_left -= len(config.streams)
-            _, protocol = builder.trial_steps.prepared(config)
-            builder.trial_steps.steps(config, protocol, builder.trial_steps.frames(config, "1", ""))
+            setups, protocol = builder.trial_steps.prepared(config)
+            steps = builder.trial_steps.steps(config, protocol, builder.trial_steps.frames(config, "1", ""))
+            builder.trial_steps.exposure.require_guards(config, setups, steps)
         except ProgramError as error:
             yield error.diagnostic
 
@@ -164,7 +169,7 @@ class Builder:
             history=self.identities.history(slot) if is_identified else "",
             keeps=self._kept(slot, config),
         )
-        steps.exposure.require_guards(config, setups, trial)
+        steps.exposure.require_guards(config, setups, trial.steps)
         return trial, setups
 
     def _shared(self, config: TrialConfig, slot: Slot, own: str) -> _Alike:

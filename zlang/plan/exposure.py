@@ -15,7 +15,7 @@ from zlang.check.instances import Frame, chain, treatment_site
 from zlang.check.program import Experiment, Instance
 from zlang.diagnostics import Code, ProgramError
 from zlang.errors import suppress
-from zlang.plan.plan import Action, Guarded, Here, Setup, Step, Trial
+from zlang.plan.plan import Action, Guarded, Here, Setup, Step
 from zlang.plan.setups import drawn_frame, guards, may_write
 from zlang.space import points
 from zlang.space.trial_config import Surroundings, TrialConfig, trial_config
@@ -113,8 +113,8 @@ class Exposure:
         devices += self.named_devices(config, naming.with_wrappers(workers))
         return list({device.key: device for device in devices}.values())
 
-    def require_guards(self, config: TrialConfig, setups: Sequence[Setup], trial: Trial) -> None:
-        """Raise ProgramError where a command names a device that the trial does not guard.
+    def require_guards(self, config: TrialConfig, setups: Sequence[Setup], steps: Sequence[Step]) -> None:
+        """Raise ProgramError where a command names a device that the `steps` of a trial do not guard.
 
         A workload that only reads its target may use the places that the target offers, and no others.
         """
@@ -129,7 +129,7 @@ class Exposure:
         quiet = {instance.key for instance in made if naming.writes_no_data(instance)}
         on = [thing for target in config.targets for thing in chain(target)]
         making = {setup.key: (*setup.make, *setup.unmake, *_set_by(setup)) for setup in setups}
-        every = [(key, step) for key, steps in (*making.items(), ("", trial.steps)) for step in steps]
+        every = [(key, step) for key, some in (*making.items(), ("", steps)) for step in some]
         guarded = {key for key in devices for _, step in every if _is_step_of(step, key, _GUARDS)}
         names = {name for key in guarded for name in devices[key].names}
         for key, device in devices.items():

@@ -41,13 +41,10 @@ def header(
         for factor in experiment.factors.values()
         for i, name in enumerate(factor.columns)
     )
-    tools, facts = _needs(experiment, kinds, here)
-    machines = {name: _needs(experiment, kinds, name) for name in sorted(schedule.reached)}
+    tools, facts = needs(experiment, kinds, here)
+    machines = {name: needs(experiment, kinds, name) for name in sorted(schedule.reached)}
     used = hosts.used_by(experiment) if machines else ()
     reached = [host for _, host in used if host and host.label in machines]
-    exposure = Exposure(experiment, here)
-    for needed, questions in ((tools, facts), *machines.values()):
-        exposure.require_unnamed((*needed, *(step.command for step in questions)))
     return Header(
         experiment=experiment.name,
         title=experiment.title,
@@ -83,13 +80,18 @@ def header(
     )
 
 
-def _needs(experiment: Experiment, kinds: Sequence[Kind], here: Here) -> tuple[dict[str, str], tuple[Step, ...]]:
-    """The tools that a machine needs, with how to get them, and the steps that check its requirements."""
+def needs(experiment: Experiment, kinds: Sequence[Kind], here: Here) -> tuple[dict[str, str], tuple[Step, ...]]:
+    """The tools that a machine needs, with how to get them, and the steps that check its requirements.
+
+    Raises ProgramError where one of these commands names a device.
+    """
     away = _kinds_elsewhere(experiment, here)
     platform = _platform(experiment, here)
     at_hand = [kind for kind in kinds if kind.name not in away]
     tools = {tool: hint for kind in at_hand for tool, hint in hosts.tools_of(kind, platform)}
-    return tools, tuple(step for kind in at_hand for step in _facts(kind, platform))
+    steps = tuple(step for kind in at_hand for step in _facts(kind, platform))
+    Exposure(experiment, here).require_unnamed((*tools, *(step.command for step in steps)))
+    return tools, steps
 
 
 def _facts_of(machines: Mapping[str, tuple[object, tuple[Step, ...]]]) -> Iterator[Step]:
