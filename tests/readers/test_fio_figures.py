@@ -251,6 +251,8 @@ CONTRADICTIONS: list[tuple[dict[str, object], list[str]]] = [
     ({"read__runtime": 1 << 63}, [f"`read.runtime` of job j is {1 << 63}"]),
     ({"read__clat_ns__N": 100.0}, ["`read.clat_ns.N` of job j is 100.0"]),
     ({"read__clat_ns__bins": {"1003520": -1}}, ["`read.clat_ns.1003520` of job j is -1"]),
+    ({"read__clat_ns__bins": ""}, ["`read.clat_ns.bins` of job j is "]),
+    ({"read__clat_ns__percentile": ""}, ["`read.clat_ns.percentile` of job j is "]),
     ({"read__io_kbytes": 401}, ["read of job j: 401 KiB do not match 409600 bytes"]),
     ({"read__bw": 4001}, []),
     ({"read__bw": 4002}, ["read of job j: 4002 KiB/s do not match 4096000 bytes/s"]),

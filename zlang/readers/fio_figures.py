@@ -54,6 +54,8 @@ _OTHER_AMOUNTS = (
 )
 """Beginnings of the names of options with which a job may move other amounts than its size; fio does not list a
 `time_based` without a value, so a runtime is enough."""
+_LISTS = ("percentile", "bins")
+"""The lists of figures of a latency."""
 _OF_JOB = ("elapsed", "job_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf")
 _MOST = 1 << 63
 _NUMBERS = frozenset({int, float})
@@ -172,12 +174,13 @@ def _are_valid(job: _Part) -> bool:
             if not isinstance(item, dict) or type(item.get("N", 0)) is not int:
                 return False
             own = {**item}
-            percentile, bins = own.pop("percentile", None), own.pop("bins", None)
+            for name in _LISTS:
+                listed = own.get(name)
+                if type(listed) is dict:
+                    figures += own.pop(name).values()
+                elif type(listed) is SortedBins:
+                    figures += own.pop(name).counts
             figures += own.values()
-            if percentile:
-                figures += percentile.values()
-            if bins:
-                figures += bins.counts
     return not figures or (_NUMBERS.issuperset(map(type, figures)) and min(figures) >= 0 and max(figures) < _MOST)
 
 
