@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import duckdb
+import measure
 import orjson
 
 TYPES = {bool: "BOOLEAN", int: "DOUBLE", float: "DOUBLE", str: "VARCHAR", list: "BIGINT[]"}
@@ -150,4 +151,5 @@ def content(path: str, length: int) -> bytes:
 
 
 if __name__ == "__main__":
+    measure.show_help(__doc__)
     sys.exit(main())
