@@ -28,7 +28,7 @@ from beds import Bed, started  # noqa: E402 - found only by the line above
 from command_line import Zlang  # noqa: E402
 from waiting import wait_for  # noqa: E402
 
-from zlang.run.events import Begin, Commit, End, Start  # noqa: E402
+from zlang.run.events import Begin, Commit, End, Made, Start  # noqa: E402
 
 TWO_HOSTS = """
 host here
@@ -50,6 +50,14 @@ let box = {names}
 dir at on box {{ path = "/data" }}
 shell waits {{ command = "sleep {seconds}"  writes = off }}
 experiment lanes {{ on = at  run = waits  repeat = {repeat} }}
+"""
+SET_UP = """
+host client { members = [{names}] }
+kind pause: treatment { needs dir as at  apply { sh "sleep 1" } }
+dir at on client { path = "/data" }
+pause first {}
+shell empty { command = "true"  writes = off }
+experiment set_up { on = at  before = first  run = empty }
 """
 _PEAK = re.compile(r"^VmHWM:\s*([0-9]+) kB", re.MULTILINE)
 _CORES = len(os.sched_getaffinity(0))
@@ -138,6 +146,16 @@ def skews(bed: Bed, place: Path, machines: int, trials: int) -> list[float]:
     return sorted(result)
 
 
+def set_up(bed: Bed, place: Path, machines: int) -> float:
+    """The seconds in which a group creates a directory on each machine, and works there for a second."""
+    zlang = ready(bed, place, machines, f"set-up-{machines}")
+    names = ", ".join(f'"c{number}"' for number in range(1, machines + 1))
+    run(zlang, SET_UP.replace("{names}", names))
+    starts = [event for event in zlang.events() if isinstance(event, Start) and event.out.startswith("setups/")]
+    made = [event for event in zlang.events() if isinstance(event, Made)]
+    return max(event.up or 0.0 for event in made) - min(event.up or 0.0 for event in starts)
+
+
 @dataclass(frozen=True)
 class Lanes:
     """Milliseconds for each trial: by the clock, and of processors for the coordinator and for all machines.
@@ -217,6 +235,8 @@ def main() -> None:
             )
             here, apart = together.best_here(alone, 8), together.best_apart(alone, 8)
             print(f"  bounds: 1/{here:.1f} here without the coordinator's work, 1/{apart:.1f} on machines of their own")
+        alone_in, all_in = (set_up(bed, place, machines) for machines in (1, 16))
+        print(f"work of 1 s that sets up a machine takes {alone_in:.1f} s on one, and {all_in:.1f} s on a group of 16")
         skew = skews(bed, place, 8, 100)
         last = skew[-1 - len(skew) // 100]
         print(f"start skew of 8 machines: median {statistics.median(skew):.1f} ms, p99 {last:.1f} ms")
