@@ -9,11 +9,14 @@ LAYOUT = "\n\t"
 """Control characters that text of several lines needs."""
 _UNSEEN = "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 """Fillers and selectors, which Python calls printable: Unicode's Default_Ignorable_Code_Point without category Cf."""
+_VISIBLE_ASCII = bytes(range(ord(" "), 0x7F))
 
 
-def is_visible(text: str) -> bool:
-    """Whether each character of a text is visible or a plain space."""
-    return text.isprintable() and (text.isascii() or not re.search(_UNSEEN, text))
+def is_visible(text: str, keep: str = "") -> bool:
+    """Whether each character of a text is visible, a plain space, or one of those to `keep`."""
+    if text.isascii():  # ten times as fast as `isprintable`
+        return not text.encode().translate(None, _VISIBLE_ASCII + keep.encode())
+    return text.translate(dict.fromkeys(map(ord, keep))).isprintable() and not re.search(_UNSEEN, text)
 
 
 @lru_cache(maxsize=512)
@@ -22,14 +25,9 @@ def visible(text: str, keep: str = "") -> str:
 
     Such characters control terminals or hide the text beside them.
     """
-    printed = text
-    for char in keep:
-        printed = printed.replace(char, "")
-    if is_visible(printed):
+    if is_visible(text, keep):
         return text
-    return "".join(
-        char if is_visible(char) or char in keep else char.encode("unicode_escape").decode() for char in text
-    )
+    return "".join(char if is_visible(char, keep) else char.encode("unicode_escape").decode() for char in text)
 
 
 def visible_json(text: str) -> str:
