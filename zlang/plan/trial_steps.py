@@ -67,7 +67,7 @@ class TrialSteps:
         self._prepared = Cache[tuple[str, ...], Prepared]()
         self._prepared_in = Cache[tuple[Surroundings, tuple[str, ...]], Prepared]()
         self._around = Cache[Surroundings, _StepsAround]()
-        self._courses = Cache[tuple[Shape | None, bool], _Course]()
+        self._shared = Cache[tuple[Shape, bool], tuple[_Course, _Work]]()
         self._works = Cache[Shape | None, _Work]()
         self._possible = Cache[Shape, bool]()
         self.exposure = Exposure(experiment, setups.here)
@@ -111,22 +111,23 @@ class TrialSteps:
         self, config: TrialConfig, protocol: tuple[Step, ...], frames: Sequence[Frame]
     ) -> tuple[Sequence[Step], ...]:
         """The steps of a trial in parts, of which trials of one shape share all but those of the workload itself."""
-        shape = config.shape  # a trial with a shape has no events
-        events = () if shape else self.event_frames(config)
-        course = self._courses.get((shape, bool(protocol))) if shape else None
-        if course is None:
+        shape = config.shape
+        shared = self._shared.get((shape, bool(protocol))) if shape else None
+        if shared is None:
+            events = () if shape else self.event_frames(config)  # a trial with a shape has no events
             course = self._course(config, protocol, frames, events)
-        prepare: Sequence[Step] = ()
-        if shape or (len(frames) == 1 and not events and not config.workload.scheduled):
-            (frame,) = frames
-            work = self._work(config, frame)
-            levels = work.family.levels(frame)
-            prepare = work.prepare.at(frame, levels) if work.prepare else ()
-            measured = work.measure.at(frame, levels)
-        else:
-            prepare = [step for number, frame in enumerate(frames) for step in self._prepare(number, frame, frames)]
-            measured = measure(self._experiment, config.streams, frames, events, self._here)
-        return course.guards, prepare, course.before, measured, course.after
+            if not shape and (len(frames) > 1 or events or config.workload.scheduled):
+                each = [step for number, frame in enumerate(frames) for step in self._prepare(number, frame, frames)]
+                measured = measure(self._experiment, config.streams, frames, events, self._here)
+                return course.guards, each, course.before, measured, course.after
+            shared = course, self._work(config, frames[0])
+            if shape and not config.protocol.kind.draws and self.exposure.names_nothing(config):
+                self._shared[shape, bool(protocol)] = shared
+        course, work = shared
+        (frame,) = frames
+        levels = work.family.levels(frame)
+        prepare = work.prepare.at(frame, levels) if work.prepare else ()
+        return course.guards, prepare, course.before, work.measure.at(frame, levels), course.after
 
     def _work(self, config: TrialConfig, frame: Frame) -> _Work:
         """The steps of a trial's only workload, for all trials with the same structure."""
@@ -157,15 +158,12 @@ class TrialSteps:
         again = guards(exposed, self._here, "guard-again") if protocol and not held else []
         around = self._steps_around(config)
         ended = self._ended(events) if events else ()
-        course = _Course(
+        return _Course(
             held.before if held else tuple(guards(exposed, self._here)),
             # Looking at the target may read from it, so the caches are treated after that.
             (*around.looks, *protocol, *again, *around.before),
             (*around.after, *ended, *(held.after if held else ()), *around.looks_after),
         )
-        if config.shape and not config.protocol.kind.draws and self.exposure.names_nothing(config):
-            self._courses[config.shape, bool(protocol)] = course
-        return course
 
     def _steps_around(self, config: TrialConfig) -> _StepsAround:
         """The steps of collectors and of counted caches, which trials with the same surroundings share."""
