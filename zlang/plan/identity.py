@@ -56,14 +56,22 @@ def values_of(thing: Instance | None) -> list[str]:
     """The kind and the values of a thing and of everything below it; for a machine, its name."""
     if thing is None:
         return ["-"]
+    before, after = words_around_properties(thing)
+    return [*before, *words_of_properties(thing), *after]
+
+
+def words_of_properties(thing: Instance) -> list[str]:
+    """The values of the properties of a thing."""
+    return [f"{len(text)}:{text}" for text in thing.property_texts]  # as `_word` encodes them
+
+
+def words_around_properties(thing: Instance) -> tuple[list[str], list[str]]:
+    """The other words in the values of a thing, before and after those of its properties."""
     # Measurements on two machines differ, even if nothing distinguishes the machines in the program.
     name = thing.label if thing.kind.role == "machine" else ""
-    texts = thing.property_texts
-    words = [thing.kind.name, name, "replay" if thing.replays else "", str(len(texts))]
-    words += [f"{len(text)}:{text}" for text in texts]  # as `_word` encodes them
-    for wrapper in thing.under:
-        words += ["under", *values_of(wrapper)]
-    return [*words, *values_of(thing.origin), *values_of(thing.parent)]
+    under = [word for wrapper in thing.under for word in ("under", *values_of(wrapper))]
+    before = [thing.kind.name, name, "replay" if thing.replays else "", str(len(thing.property_texts))]
+    return before, [*under, *values_of(thing.origin), *values_of(thing.parent)]
 
 
 def of_setups(setups: Iterable[Setup]) -> str:
