@@ -72,16 +72,13 @@ class Record(metaclass=_RecordType):
 
     def replace(self, **changed: Any) -> Self:
         """Copy the record with some of its fields changed."""
-        made = object.__new__(type(self))
-        setters: tuple[Any, ...] = self.record_setters  # type: ignore[attr-defined]
-        read: Any = type(self).record_values  # type: ignore[attr-defined]
-        for set_field, value in zip(setters, read(self)):  # noqa: B905 - as above
-            set_field(made, value)
+        cls: Any = type(self)
+        values = [*cls.record_values(self)]
         for field, value in changed.items():
-            if field not in self.record_fields:  # type: ignore[attr-defined]
-                raise TypeError(f"BUG: {type(self).__name__} has no {field}")
-            setters[self.record_fields.index(field)](made, value)  # type: ignore[attr-defined]
-        return made
+            if field not in cls.record_fields:
+                raise TypeError(f"BUG: {cls.__name__} has no {field}")
+            values[cls.record_fields.index(field)] = value
+        return cls(*values)  # type: ignore[no-any-return]
 
     def as_dict(self) -> dict[str, object]:
         """The values of all fields, by name."""
