@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from zlang.cache import Cache
 from zlang.check.program import Expr, Instance
-from zlang.check.rendering import shell_value
+from zlang.check.rendering import shell_text, shell_value
 from zlang.hints import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -92,12 +92,13 @@ class Family:
     """Frames that agree with the `first` in everything but the values of the `varying` properties, and their seeds.
 
     What they have in common is evaluated at the first one. Anything else is evaluated once for each combination of
-    the values that it reads; what reads more than properties, in each frame.
+    the values that it reads; what reads more than properties, in each frame. Without `varying`, there is no other.
     """
 
-    def __init__(self, first: Any, varying: Iterable[str] = ()) -> None:
+    def __init__(self, first: Any, varying: Iterable[str] | None = None) -> None:
         given = first.instance.values if first.instance else {}
-        self.first, self._names = first, tuple([name for name in varying if name in given])
+        self.first, self._is_single = first, varying is None
+        self._names = tuple([name for name in varying or () if name in given])
 
     def levels(self, frame: Any) -> Levels:
         """Return the levels of a frame."""
@@ -106,6 +107,8 @@ class Family:
 
     def once(self, compute: Callable[[Any], T], reads: frozenset[str]) -> Member[T]:
         """Return the function of a frame that reads this, run no more often than necessary."""
+        if self._is_single:
+            return Same(compute(self.first))
         if reads >= FRAME:
             return lambda frame, _: compute(frame)
         if reads >= SEED:
@@ -132,6 +135,8 @@ class Family:
 
     def command(self, parts: Iterable[str | Expr]) -> Member[str]:
         """Return the function that fills in a command, with every value quoted."""
+        if self._is_single:
+            return Same(shell_text(tuple(parts), self.first))
         return _joined("", [part if isinstance(part, str) else self._words(part) for part in parts])
 
     def _words(self, part: Expr) -> Member[str]:
