@@ -7,14 +7,14 @@ Rule: a version that a host does not state is not checked; a host without a stat
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import cache
 from itertools import islice
 
 from zlang import units
-from zlang.cache import Cache
+from zlang.cache import Cache, by_object
 from zlang.check import library, schedules, streams, values, versions
 from zlang.check.factors import FirstLevels, each_level, every_level
 from zlang.check.instances import Frame, chain, each_member, moved, places
@@ -376,16 +376,17 @@ def is_matched(path: str, pattern: str) -> bool:
     return len(parts) == len(patterns) and all(map(fnmatchcase, parts, patterns))
 
 
-def used_by(experiment: Experiment) -> Iterator[tuple[Instance, Instance | None]]:
-    """Yield each thing that an experiment uses, with its host, at the points of `each_choice`."""
-    seen: set[tuple[str, ...]] = set()
+def _compute_used_by(experiment: Experiment) -> Collection[tuple[Instance, Instance | None]]:
+    used: dict[tuple[str, ...], tuple[Instance, Instance | None]] = {}
     for point in each_choice(experiment, experiment.axes):
         with suppress(ProgramError):  # reported in planning, if this is a point of the space
             for thing, host in _used_at(experiment, point):
-                pair = (thing.key, thing.digest, host.digest if host else "")
-                if pair not in seen:
-                    seen.add(pair)
-                    yield thing, host
+                used.setdefault((thing.key, thing.digest, host.digest if host else ""), (thing, host))
+    return used.values()
+
+
+used_by = by_object(_compute_used_by, most=8)
+"""The things that an experiment uses, each with its host, at the points of `each_choice`."""
 
 
 def machine_findings(experiment: Experiment) -> list[Diagnostic]:
