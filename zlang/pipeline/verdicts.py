@@ -44,6 +44,8 @@ def is_removed_by_blocks(planned: Planned) -> bool:
     """Whether `--order blocked` would set up every level more than once."""
     from zlang.plan.order import Order
 
+    if len(planned.schedule.rounds) * planned.schedule.repeat == 1:
+        return False  # there is one block
     blocked = planned.replace(schedule=planned.schedule.ordered(Order.BLOCKED))
     return not _set_up_once(blocked) and not _is_one_setup(blocked)
 
