@@ -15,8 +15,10 @@ from zlang.check.check import Overrides
 from zlang.pipeline import plans, programs
 from zlang.plan.order import Order
 from zlang.plan.plan import Plan, Setup, Step, Trial
+from zlang.plan.schedule import Schedule, resources_of
 from zlang.plan.state import Alter, State
 from zlang.source import Source
+from zlang.space.trial_config import trial_config
 
 KINDS = """
 kind place: resource {
@@ -309,3 +311,37 @@ def test_a_whole_plot_is_left_when_something_dear_changes(order: Order) -> None:
         assert trials[-1].whole_plot == len(set(hard_to_change)) == 18
         replicates = [trial.replicate for trial in trials if trial.whole_plot == 1]
         assert replicates == sorted(replicates), "replicates are blocks also where a condition ties factors together"
+
+
+PLAIN = PROGRAM.replace("cost = live", "").replace("cost = rewrite", "").replace("hint = HINT", "")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PROGRAM.replace("HINT", "on").replace("BEFORE", "none | aged"),
+        PLAIN.replace("BEFORE", "none"),
+        PLAIN.replace("BEFORE", "none").replace("place pool", "place other { disks = 1 | 2 }\nplace pool").replace(
+            "on = tree", "on = tree | other | pool"
+        ),
+        PLAIN.replace("BEFORE", "none").replace("corpus tree on pool {", "corpus tree on pool { copies = 1 | 2 "),
+        PLAIN.replace("BEFORE", "none").replace("doc =", "cost = none  doc ="),
+    ],
+)  # fmt: skip
+def test_whole_plots_are_ordered_by_the_states_that_they_set_up(text: str) -> None:
+    checked = programs.check(Source("program.zexp", text), Overrides())
+    schedule = Schedule(programs.choose(checked, None), 1)
+    ordered, made = list[object](), list[object]()
+    for plot in range(schedule.plots.count):
+        config = trial_config(schedule.experiment, schedule.plots.at(plot, 0))
+        for target in config.targets:
+            below = resources_of(target)
+            ordered.append(schedule.setups.states(below, config.before))
+            setups = schedule.setups.of(below, config.before)
+            made.append([(setup.base or setup.signature, _rewritten(setup)) for setup in setups])
+    assert [ordered.index(states) for states in ordered] == [made.index(states) for states in made]
+    assert len({made.index(states) for states in made}) > 2
+
+
+def _rewritten(setup: Setup) -> list[tuple[str, str]]:
+    return [(setting.name, setting.value) for setting in setup.settings if setting.rewrites]

@@ -338,9 +338,7 @@ class Schedule:
             point = self.plots.at(plot, 0)
             before = treatment(self.experiment, point)
             for on in streams.targets(streams.at(self.experiment, point)):
-                for setup in self.setups.of(resources_of(on), before):
-                    rewritten = [setting for setting in setup.settings if setting.rewrites]
-                    states += [setup.base or setup.signature, tuple((item.name, item.value) for item in rewritten)]
+                states += self.setups.states(resources_of(on), before)
         return tuple(states)
 
     def factors(self, point: Mapping[str, int]) -> dict[str, Scalar]:

@@ -7,7 +7,7 @@ property belongs to the resource's own state only, unless a command of something
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
 from zlang import units
@@ -83,6 +83,21 @@ class Setups:
             )
         return tuple(setups)
 
+    def states(self, resources: Sequence[Instance], treatment: Instance | None) -> tuple[Hashable, ...]:
+        """The states of resources, parents first, each with the settings that rewrite data.
+
+        They are equal if the resources have the same setups, apart from settings that can change without a rewrite.
+        """
+        of_top: tuple[Hashable, ...] = ()
+        if treatment is None and resources and _is_made_of_values(resources):
+            *resources, top = resources  # its values decide its commands, so these need not be made
+            of_top = (_made_with(top), *(each.name for each in (*resources, top))), ()
+        states: list[Hashable] = []
+        for setup in self.of(resources, treatment):
+            rewritten = tuple((setting.name, setting.value) for setting in setup.settings if setting.rewrites)
+            states += [setup.base or setup.signature, rewritten]
+        return (*states, *of_top)
+
     def _setup(self, instance: Instance, carries: Sequence[str], below: str, keys: str) -> tuple[Setup, str]:
         """A resource in its state, and its core; `below` is the core of what it is built on.
 
@@ -154,6 +169,15 @@ class Setups:
         if setup.base is None:
             return replace(setup, signature=base, make=(*setup.make, *described_steps)), base
         return replace(setup, signature=_signature(base, on), base=base, make=(*setup.make, *described_steps)), base
+
+
+def _is_made_of_values(resources: Sequence[Instance]) -> bool:
+    """Whether values and names decide the state of the topmost of these resources, which is not only a place."""
+    for each in resources:
+        is_asked = any(each.kind.properties[name].ask for name in each.values)
+        if each.parts or each.kind.rebuilt_per_child or is_asked or _changeable(each):
+            return False
+    return not resources[-1].kind.is_place
 
 
 def _shown_place(offered: Sequence[str]) -> str:
