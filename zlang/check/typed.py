@@ -60,6 +60,7 @@ def resolve_typed(context: Context, node: tree.Expr, path: Path, name: str, expe
                 or _as_thing(context, option, expected)
                 or _as_words_of_table(context, node, option, expected)
                 or _owner(context, node, expected)
+                or _in_word(context, node, option, expected)
                 or _as_choice(context, node, option, expected)
                 or _as_text(option, expected)
                 or _bool_as_word(option, expected)
@@ -360,6 +361,23 @@ def _as_list(option: Expr, expected: Type) -> Hint:
     if expected.element is None or not expected.element.accepts(option.type) or "\n" in text:
         return Hint("")
     return Hint(f"write a list: `[{text}]`", text, f"[{text}]", is_safe=False)
+
+
+def _in_word(context: Context, node: tree.Expr, option: Expr, expected: Type) -> str:
+    """Return a hint for a thing, or a list of one, where a word takes the thing."""
+    is_list = option.type.element is not None
+    items = [item.span.text for item in node.items] if is_list and isinstance(node, tree.ListOf) else [option.span.text]
+    kinds = [context.scope.kind_called(name) for name in (option.type.element or option.type).kinds]
+    inner = items[0] if len(items) == 1 else "NAME"
+    words = [
+        f"`{word.name}({inner})`"
+        for word in expected.words
+        if word.has_thing and word.field and kinds and all(kind and word.field[1] in kind.offers for kind in kinds)
+    ]
+    if not words or not all(re.fullmatch(_NAME, item) for item in items):
+        return ""
+    declared = "" if len(items) == 1 else "one declaration can have several devices: "
+    return f"{declared}write {' or '.join(words)}"
 
 
 def _as_choice(context: Context, node: tree.Expr, option: Expr, expected: Type) -> Hint:
