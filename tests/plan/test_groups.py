@@ -137,7 +137,7 @@ experiment e { on = here  before = fills  run = looks }
     )
     with pytest.raises(ProgramError) as refused:
         list(plan_of(program).items())
-    assert "`fills` needs one machine, and `client` is a group of 3" in str(refused.value)
+    assert "`fills` needs one machine, and `client` is a group of machines" in str(refused.value)
 
 
 OBSERVED = """

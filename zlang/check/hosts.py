@@ -176,7 +176,7 @@ def lacking(thing: Instance, host: Instance | None) -> Iterator[Diagnostic]:
     """Find the needs of a thing that a host lacks: commands for its platform, and versions with its properties."""
     assert thing.span is not None, f"BUG: {thing.key} was declared nowhere"
     if host is not None and host.members:
-        message = f"`{thing.label}` needs one machine, and `{host.label}` is a group of {len(host.members)}"
+        message = f"`{thing.label}` needs one machine, and `{host.label}` is a group of machines"
         hint = f"write `first({host.label})` for the first of them; only `on` and `run` take all"
         yield Code.NOT_MEASURABLE.at(thing.span, message=message, hint=hint)
         return
