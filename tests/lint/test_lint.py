@@ -293,6 +293,24 @@ def test_concurrent_targets_must_fit_together(targets: str, on: str, messages: l
     assert [message for id_, _, message in lint(ROOM + targets + reads) if id_ == "ZL042"] == messages
 
 
+def test_targets_may_have_more_streams_than_others() -> None:
+    """What a `where` ties to the target is compared only where the stream exists."""
+    text = """import fio
+import filesystems
+dir here { path = "." }
+loop one on here { size = 512MiB }
+loop two on here { size = 512MiB }
+ext4 volume on one
+xfs other on two
+file first on volume { size = 16MiB }
+file second on other { size = 16MiB }
+fio reads { rw = randread | read  direct = on }
+let target = first | [first, second]
+experiment e { on = target  run = reads  cache = cold  repeat = 3  where target == first or rw == randread }
+"""
+    assert [id_ for id_, _, _ in lint(text)] == ["ZL079"]
+
+
 @pytest.mark.parametrize(
     ("target", "load", "jobs"),
     [

@@ -464,7 +464,8 @@ class TrialView:
         values: dict[tuple[int | None, ...], set[TraitValue]] = {}
         for point, _ in (possible or {}).values():
             view = TrialView(self.experiment, PartialPoint(point, point.keys()), self._here, self.stream)
-            values.setdefault(tuple(point.get(path) for path in targets), set()).add(view.run.trait(trait))
+            if self.stream < len(view.streams):  # a target may have fewer streams than another
+                values.setdefault(tuple(point.get(path) for path in targets), set()).add(view.run.trait(trait))
         here = values.get(tuple(self._point.get(path) for path in targets))
         return here is not None and here.isdisjoint(next(iter(values.values())))
 
