@@ -121,7 +121,9 @@ def metrics_of(job: dict[str, Any]) -> dict[str, float]:
             percentile = part["clat_ns"]["percentile"]
             metrics |= {f"{direction}_clat_{name}": percentile[key] for name, key in PERCENTILES.items()}
     metrics["fio_runtime"] = longest / 1000
-    return metrics | {name: job[name] for name in ("usr_cpu", "sys_cpu", "ctx", "majf", "minf")}
+    weight = job["job_runtime"]  # that of each job in the mean of several, which rounds
+    metrics |= {name: job[name] * weight / weight for name in ("usr_cpu", "sys_cpu")}
+    return metrics | {name: job[name] for name in ("ctx", "majf", "minf")}
 
 
 def histograms_of(job: dict[str, Any]) -> list[tuple[str, dict[str, int]]]:

@@ -116,11 +116,11 @@ def main() -> int:
         rows = run_query(root / "results.duckdb", "SELECT sum(valid), sum(1) FROM runs").rows
     if rows != ((count, runs),):
         sys.exit(f"of {count:,} documents in {runs} runs, these count: {rows}")
-    if differing:
-        sys.exit(f"{differing:,} rows are not those of {BARE.name}")
     print(f"{count:,} documents in {first.wall:.2f} s: {count / first.cpu:,.0f} per CPU-s")
+    if differing:
+        print(f"{differing:,} rows are not those of {BARE.name}")
     cpu = 1000 * first.cpu / count
-    return measure.verdict(
+    missed = measure.verdict(
         [
             measure.Check("ingest, CPU per document", cpu, "ms", "asked for", 1000 / RATE),
             measure.Check("ingest, CPU per document", cpu, "ms", "json.loads alone", parsing, None),
@@ -129,13 +129,14 @@ def main() -> int:
             measure.Check("ingest, memory of its largest process", first.peak, "MiB", "asked for", MEMORY),
         ]
     )
+    return 1 if differing else missed
 
 
 def differences(database: Path, bare: Path) -> int:
     """The number of metrics and histograms that only one of two databases has."""
     tables = {
         ("all_metrics", "bare.metrics"): "run, trial, replicate, metric, value",
-        ("histograms", "bare.histograms"): "run, trial, replicate, metric, total, ns, counts",
+        ("histograms", "bare.histograms"): "run, trial, replicate, metric, total, hash(ns), hash(counts)",
     }
     count = 0
     with duckdb.connect(database, read_only=True) as connection:
