@@ -78,10 +78,10 @@ def _painted(text: str, how: str, *, colour: bool) -> str:
 
 def _underlined(span: Span, line: int, column: int, mark: str) -> tuple[str, str]:
     """The line, cut around the place if it is long, and the marks below it."""
-    text = "".join(char if is_visible(char) else " " for char in span.source.line(line))
+    text = span.source.line(line)
     start, length = column - 1, max(1, min(span.end - span.start, len(text) - column + 1))
     cut = max(0, start - _WIDEST // 2) if len(text) > _WIDEST else 0
-    text = text[cut : cut + _WIDEST]
+    text = "".join(char if is_visible(char) else " " for char in text[cut : cut + _WIDEST])
     return text, " " * (start - cut) + mark * max(1, min(length, _WIDEST - (start - cut)))
 
 
