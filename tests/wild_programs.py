@@ -312,5 +312,9 @@ BOMBS = {
     "zips": "dir d { " + "(a, b) = (1, 2) " * 3_500 + "}",
     "open zips": ("(" + "a," * 300 + "\n") * 100,
     "blanks": "let a = 1" + " " * SIZE + "2",
+    "branches with a finding each": 'import fio\ndir d { path = "." }\nfile f on d { size = 1MiB }\n'
+    "experiment e { on = f  run = "
+    + " | ".join(f"fio {{ rw = read  bs = {n * 4}KiB  iodepth = 1..{n % 16 + 3} }}" for n in range(1, 81))
+    + " }",
     "continued lines": "\\\n" * (SIZE // 2),
 }

@@ -48,6 +48,8 @@ MOST_KEPT = 10_000
 """The most trials of an experiment that keeps its data: their order is gone through."""
 _NAMED = 4
 _NOTED = 3
+_MOST_COMPARED = 200_000
+"""The most combinations, times the square of the number of factors, among which those are sought that decide."""
 Levels = tuple[int | None, ...]
 Place = tuple[Code | Lint, tuple[str, int, int]]
 
@@ -510,18 +512,30 @@ def _share(experiment: Experiment, tried: Iterable[_Tried], wrong: Iterable[_Tri
 
 
 def _decisive(width: int, tried: Sequence[_Tried], wrong: Mapping[Levels, str]) -> list[int]:
-    """Return the indices of the factors that decide whether a combination has a problem, and which one."""
+    """Return the indices of the factors that decide whether a combination has a problem, and which one.
+
+    Among too many factors, only those are looked at that some combination with a problem has; empty if others decide.
+    """
     kept = list(range(width))
-    for i in range(width):
-        fewer = [k for k in kept if k != i]
-        verdicts: dict[Levels, str | None] = {}
-        if all(
-            verdicts.setdefault(tuple(combination.levels[k] for k in fewer), wrong.get(combination.levels))
-            == wrong.get(combination.levels)
-            for combination in tried
-        ):
-            kept = fewer
-    return kept
+    if len(tried) * width**2 > _MOST_COMPARED:
+        kept = [i for i in kept if any(levels[i] is not None for levels in wrong)]
+    rows = _verdicts((tuple([item.levels[i] for i in kept]), wrong.get(item.levels)) for item in tried)
+    place = 0
+    while rows is not None and place < len(kept):
+        fewer = _verdicts((levels[:place] + levels[place + 1 :], verdict) for levels, verdict in rows.items())
+        if fewer is None:
+            place += 1
+        else:
+            rows = fewer
+            del kept[place]
+    return kept if rows is not None else []
+
+
+def _verdicts(rows: Iterable[tuple[Levels, str | None]]) -> dict[Levels, str | None] | None:
+    """Return the problem at each combination; None if the same combination has different ones."""
+    verdicts: dict[Levels, str | None] = {}
+    is_one = all(verdicts.setdefault(levels, verdict) == verdict for levels, verdict in rows)
+    return verdicts if is_one else None
 
 
 def _levels_in_words(factor: FactorDef, levels: Iterable[int | None]) -> str:
