@@ -188,6 +188,17 @@ def test_counts_agree_with_trying_each_point(a: list[int], b: list[int], express
     assert total == expected
 
 
+def test_among_many_factors_only_those_with_the_problem_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    branches = " | ".join(f"fio {{ rw = read  bs = {n}KiB  iodepth = 3..{n} }}" for n in range(4, 9))
+    branches += " | fio { rw = read  iodepth = 5 - a  numjobs = a }"
+    text = f"{HEAD}let a = 1..5\nexperiment e {{ on = data  run = {branches} }}\n"
+    others = f"{HEAD}let a = 1..5\nexperiment e {{ on = data  run = fio {{ rw = read  iodepth = 5 - a }} }}\n"
+    expected = messages(text), messages(others)
+    assert [first.split(", ")[-1] for first, *_ in expected] == ["where `a` is 5"] * 2
+    monkeypatch.setattr(faults, "_MOST_COMPARED", 0)
+    assert (messages(text), messages(others)) == expected
+
+
 def test_a_failed_assertion_shows_its_values() -> None:
     asserted = 'param most: size = 8KiB\nfio w { rw = read  bs = 4KiB | 16KiB }\nassert "it fits" bs <= most\n'
     (finding,) = faults.of(checked(HEAD + asserted + EXPERIMENT).program.experiments.values(), 1)[0]
