@@ -311,6 +311,32 @@ experiment e { on = target  run = reads  cache = cold  repeat = 3  where target 
     assert [id_ for id_, _, _ in lint(text)] == ["ZL079"]
 
 
+def test_the_trials_of_each_of_many_streams_are_counted() -> None:
+    """Together the streams have 16,384 combinations, of which only some would be tried."""
+    numbers = range(2, 16)
+    loads = "".join(
+        f"file d{n} on here {{ size = 1GiB }}\nfio w{n} on d{n} {{ rw = randread  iodepth = 1 | {n} }}\n"
+        for n in numbers
+    )
+    run = ", ".join(f"w{n}" for n in numbers)
+    text = f"{HEAD}{loads}experiment e {{ run = [{run}]  cache = cold  design = sample(4)  repeat = 3 }}\n"
+    messages = [message for id_, _, message in lint(text) if id_ == "ZL039"]
+    assert [message.split(", ", 1)[1] for message in messages] == [
+        f"in 8,192 of 16,384 points, where `w{n}.iodepth` is {n}" for n in numbers
+    ]
+
+
+def test_trials_are_counted_once_where_several_streams_have_a_finding_at_one_place() -> None:
+    loads = """file more on here { size = 1GiB }
+fio base { rw = randread  iodepth = 4 }
+let one = base with { ioengine = sync | io_uring }
+let two = base with { ioengine = psync | io_uring }
+experiment e { on = [data, more]  run = [one, two]  cache = cold  repeat = 3 }
+"""
+    (message,) = [message for id_, _, message in lint(HEAD + loads) if id_ == "ZL039"]
+    assert ", in 9 of 12 trials, " in message
+
+
 @pytest.mark.parametrize(
     ("target", "load", "jobs"),
     [

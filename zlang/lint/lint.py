@@ -7,7 +7,7 @@ and all other points are only counted. Trying a rule shows which factors it read
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from zlang.check.afresh import AFRESH, Afresh, SubjectResult
@@ -21,6 +21,7 @@ from zlang.lint.levels import Levels
 from zlang.lint.rule import Rule
 from zlang.lint.rules import RULES
 from zlang.lint.trial import TrialView, each
+from zlang.record import Record
 from zlang.source import Span
 from zlang.space import faults, points
 from zlang.space.faults import Place, Question
@@ -99,37 +100,67 @@ def _questions(experiment: Experiment, here: Instance | None) -> Iterator[Questi
         return views.get(id(point)) or views.setdefault(id(point), list(each(experiment, point, here)))
 
     for rule in RULES:
-        reads = _factors_read(experiment, rule, views_at, points, effort)
-        if reads is not None:
-            yield Question(reads, partial(_answer, experiment, rule, reads, here))
+        for subject in _joined(_subjects(experiment, rule, views_at, points, effort)):
+            yield Question(subject.reads, partial(_answer, experiment, rule, subject, here))
+
+
+class _Subject(Record):
+    """Streams of the trials, the factors that a rule reads to judge them, and the places of its findings."""
+
+    streams: frozenset[int]
+    reads: frozenset[str]
+    places: frozenset[Place]
 
 
 def _answer(
-    experiment: Experiment, rule: Rule, reads: frozenset[str], here: Instance | None, point: Point, effort: Effort
+    experiment: Experiment, rule: Rule, subject: _Subject, here: Instance | None, point: Point, effort: Effort
 ) -> tuple[Diagnostic, ...]:
-    decided = {path: point[path] for path in reads if path in point}
+    decided = {path: point[path] for path in subject.reads if path in point}
     try:
-        views = each(experiment, PartialPoint(decided, reads, effort), here)
-        return tuple(dict.fromkeys(finding for view in views for finding in rule(view)))
+        views = each(experiment, PartialPoint(decided, subject.reads, effort), here)
+        return tuple(
+            dict.fromkeys(finding for view in views if view.stream in subject.streams for finding in rule(view))
+        )
     except ProgramError:
         return ()  # reported where the points are tried
     except Undecided:
         return ()
 
 
-def _factors_read(
+def _subjects(
     experiment: Experiment,
     rule: Rule,
-    views_at: Callable[[PartialPoint], Iterable[TrialView]],
+    views_at: Callable[[PartialPoint], Sequence[TrialView]],
     points: dict[frozenset[tuple[str, int]], PartialPoint],
     effort: Effort,
-) -> frozenset[str] | None:
-    """The factors that a rule reads in any trial; None if it finds nothing in any trial."""
-    result, reads, is_all = explored(
-        experiment.factors,
-        _MOST_ASKED,
-        lambda point: any(tuple(bool(rule(view)) for view in views_at(point))),
-        points,
-        effort,
-    )
-    return reads if any(result) or not is_all else None
+) -> Iterator[_Subject]:
+    """Ask a rule about each stream alone, and yield those in which it may find something.
+
+    Several streams together would read the factors of all, which have too many combinations.
+    """
+    stream, most = 0, 1
+
+    def ask(point: PartialPoint) -> tuple[Diagnostic, ...]:
+        nonlocal most
+        views = views_at(point)
+        most = max(most, len(views))
+        return rule(views[stream]) if stream < len(views) else ()
+
+    while stream < most:
+        answers, reads, is_all = explored(experiment.factors, _MOST_ASKED, ask, points, effort)
+        places = frozenset(faults.place_of(finding) for findings in answers for finding in findings)
+        if places or not is_all:
+            yield _Subject(frozenset({stream}), reads, places)
+        stream += 1
+
+
+def _joined(every: Iterable[_Subject]) -> list[_Subject]:
+    """Join streams with findings at the same place, so that the trials of each place are counted once."""
+    result: list[_Subject] = []
+    for subject in every:
+        joined = [other for other in result if other.places & subject.places] + [subject]
+        streams, reads = (some.streams for some in joined), (some.reads for some in joined)
+        places = frozenset[Place]().union(*(some.places for some in joined))
+        result = [other for other in result if other not in joined]
+        result.append(_Subject(frozenset[int]().union(*streams), frozenset[str]().union(*reads), places))
+    return result

@@ -76,7 +76,7 @@ def of(experiments: Iterable[Experiment], seed: int, work: Afresh = AFRESH) -> t
     for experiment in experiments:
         findings, summary = work.findings(experiment, "points", partial(_in_one, experiment, seed))
         for finding in findings:
-            diagnostics.setdefault(_place(finding), finding)
+            diagnostics.setdefault(place_of(finding), finding)
         summaries += [summary] * bool(summary)
     return sorted(diagnostics.values(), key=lambda finding: finding.span.start), summaries
 
@@ -94,17 +94,17 @@ def _in_one(experiment: Experiment, seed: int) -> SubjectResult:
     requested = [Question(risk, partial(_faults, experiment)) for risk in _largest(experiment.risks)]
     untried = answer(experiment, built, [*requested, *_question_together(experiment)], diagnostics)
     for finding in naming.found_at(experiment):
-        diagnostics.setdefault(_place(finding), finding)
+        diagnostics.setdefault(place_of(finding), finding)
     if not diagnostics:
         every = (*_without_value(experiment), *_kept_unchanged(experiment, built))
-        diagnostics.update((_place(finding), finding) for finding in every)
+        diagnostics.update((place_of(finding), finding) for finding in every)
     same = None if diagnostics else twins.of(experiment, built, chosen)
     if same is not None:
-        diagnostics.setdefault(_place(same), same)
+        diagnostics.setdefault(place_of(same), same)
     try:
         replicates = points.replicates(experiment, fixed, chosen)
     except ProgramError as error:
-        diagnostics.setdefault(_place(error.diagnostic), error.diagnostic)
+        diagnostics.setdefault(place_of(error.diagnostic), error.diagnostic)
         return tuple(diagnostics.values()), ""
     some = f"{measured:,} of {fixed.count:,}" if measured < fixed.count else f"{measured:,}"
     count = sum(times * number for times, number in replicates.items())
@@ -115,7 +115,7 @@ def _in_one(experiment: Experiment, seed: int) -> SubjectResult:
         if count > MOST_KEPT:
             words = {"count": f"{count:,}", "what": "trials on kept data", "limit": f"{MOST_KEPT:,}"}
             finding = Code.DESIGN_TOO_LARGE.at(experiment.kept.span, design="layout", hint="make fewer passes", **words)
-            diagnostics.setdefault(_place(finding), finding)
+            diagnostics.setdefault(place_of(finding), finding)
     trials = _counted(count, "trial")
     if experiment.search is not None:
         from zlang.space import bisection
@@ -170,7 +170,7 @@ def answer(
         is_all = whole is not None and len(tried) == len(whole)
         wrong: dict[Place, list[_Tried]] = {}
         for item in tried:
-            for place in dict.fromkeys(_place(fault) for fault in item.faults):
+            for place in dict.fromkeys(place_of(fault) for fault in item.faults):
                 wrong.setdefault(place, []).append(item)
         for place, those in wrong.items():
             if place not in diagnostics:
@@ -463,7 +463,7 @@ def _folded(
     is_all: bool,
 ) -> Diagnostic:
     """Return one finding for a place, with the number of affected trials and the levels of the first."""
-    faults = [next(fault for fault in item.faults if _place(fault) == place) for item in wrong]
+    faults = [next(fault for fault in item.faults if place_of(fault) == place) for item in wrong]
     decisive = _decisive(
         len(needed),
         tried,
@@ -498,7 +498,8 @@ def _folded(
     return finding
 
 
-def _place(finding: Diagnostic) -> Place:
+def place_of(finding: Diagnostic) -> Place:
+    """Return what tells findings apart: their code and their place."""
     return finding.code, finding.span.place
 
 
