@@ -134,7 +134,10 @@ def estimate(
                 _add_to_lane(lanes, lane, _at_once(result, works))
         if sample.trial is not None:
             work = partial(_trial, result, sample.trial, past, sample.weight, groups)
-            _add_to_lane(lanes, _hosts(sample.trial.steps), _at_once(result, [work]))
+            if together := _hosts(sample.trial.steps):
+                _add_to_lane(lanes, together, _at_once(result, [work]))
+            else:
+                work()
     for text in set(shared.values()):
         _add_to_lane(lanes, {host for lane in lanes for host in lane if shared.get(host) == text}, 0.0)
     result.lanes = {"+".join(sorted(lane)): seconds for lane, seconds in lanes.items()} if len(lanes) > 1 else {}
@@ -233,7 +236,9 @@ def _trial(estimate: PlanEstimate, trial: Trial, past: Past, weight: float, grou
     estimate.trials += weight
     measured = [step for step in trial.steps if step.action is Action.MEASURE]
     others = [step for step in trial.steps if step.action is not Action.MEASURE]
-    for stretch in members.stretches_of_steps(others, groups) if groups else [[others]]:
+    if not groups:
+        _steps(estimate, trial.identity, others, past, weight)
+    for stretch in members.stretches_of_steps(others, groups) if groups else ():
         _at_once(estimate, [partial(_steps, estimate, trial.identity, own, past, weight) for own in stretch])
     footprint = trial.footprint
     seconds = [past.seconds.get((trial.identity, step.name)) for step in measured]
