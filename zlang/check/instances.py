@@ -233,6 +233,7 @@ class InstanceBuilder:
         "parent",
         "places",
         "reads",
+        "same",
         "scheduled",
         "span",
         "varying",
@@ -268,13 +269,14 @@ class InstanceBuilder:
         self.is_wrapped = "under" in fields and bool(kind.properties["under"].role)
         self.is_unknown = any(field.type.unknown for field in fields.values())
         self.first: _First | None = None
+        self.same: Instance | None = None
 
     def __call__(self, point: Any) -> Instance:
         """Return the declared thing at a point."""
         if isinstance(point, FaultPoint):
             if id(self) not in point.made:
                 point.effort.steps += _STEPS + len(self.given)
-                made = self._partial(point) if isinstance(point, PartialPoint) else self._build(point)
+                made = self._partial(point) if isinstance(point, PartialPoint) else self._tried(point)
                 point.made[id(self)] = made
             return point.made[id(self)]
         key = tuple(map(point.get, self.order))
@@ -284,6 +286,16 @@ class InstanceBuilder:
             cached = (self._like_first(reached) if self.first else None) or self._build(reached)
             self.cache[key] = cached
         return cached
+
+    def _tried(self, point: FaultPoint) -> Instance:
+        """Return the declared thing at a point; a thing without factors or faults is made once."""
+        if self.same is not None:
+            return self.same
+        recorded = len(point.faults), len(point.named)
+        made = self._build(point)
+        if not self.order and recorded == (len(point.faults), len(point.named)):
+            self.same = made
+        return made
 
     def _partial(self, point: PartialPoint) -> Instance:
         """Return the declared thing with the properties needed so far, without a digest."""
