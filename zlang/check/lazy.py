@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 
 from zlang.hints import TypeVar
 
@@ -27,8 +28,13 @@ class LazyMapping(Mapping[str, V]):
             self._made[name] = self._make(name)
         return self._made[name]
 
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        """The names that have nodes, which may be in a chain of mappings."""
+        return frozenset(self._nodes)
+
     def __contains__(self, name: object) -> bool:
-        return name in self._nodes or name in self._made
+        return name in self._names or name in self._made
 
     def __iter__(self) -> Iterator[str]:
         yield from self._nodes
