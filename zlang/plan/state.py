@@ -127,8 +127,10 @@ class State:
 
     def invalidate(self, keys: Iterable[str]) -> State:
         """Return the state after the resources with these keys have become stale."""
-        here = {there.key for there in self.standing}
-        return State(self.standing, self.stale | here.intersection(keys))
+        changed = set(keys)
+        if not changed:
+            return self
+        return State(self.standing, self.stale.union(there.key for there in self.standing if there.key in changed))
 
     def renew(self, key: str) -> State:
         """Return the state after the resource with this key has become usable again."""
