@@ -23,11 +23,12 @@ def resolve_used_kinds(program: Program, experiment: Experiment) -> tuple[Kind, 
     names = _names(experiment)
     kinds = tuple(_with_parents(program, names | {_MACHINE}))
     has_machines = any(kind.role == "machine" and kind.name in names for kind in kinds)
-    platforms = {"", *(PLATFORMS if has_machines else PLATFORMS[:1])}
+    platforms = PLATFORMS if has_machines else PLATFORMS[:1]
     for kind in (*kinds, *_protocols(experiment)):
-        for action in kind.actions.values():
-            if action.platform in platforms:
-                _ = action.commands
+        for name, state, _ in kind.actions:
+            for platform in platforms:  # where an action is written for it, no plan uses the one for all platforms
+                if (action := kind.action(name, platform, state)) is not None:
+                    _ = action.commands
         for name in kind.scheduled:
             _ = kind.properties[name]
         for name in {*kind.own_traits, *(_PLANNED & kind.traits.keys())}:
