@@ -170,7 +170,7 @@ CASES = [
 def test_case(each: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setattr("zlang.pipeline.arming.missing_tools", lambda _: {})
+    monkeypatch.setattr("zlang.run.machine.ToolSearch.missing", lambda _: {})
     monkeypatch.setattr("zlang.pipeline.costs.free", lambda _: {})
     (tmp_path / "program.zexp").write_text(each.program, "utf-8")
     code = guarded(list(each.arguments))

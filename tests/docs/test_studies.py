@@ -62,7 +62,7 @@ EXPLAINED = [
 def test_one_of_each_study_explained(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: Capture, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("zlang.pipeline.arming.missing_tools", lambda _: {})
+    monkeypatch.setattr("zlang.run.machine.ToolSearch.missing", lambda _: {})
     monkeypatch.setattr("zlang.pipeline.costs.free", lambda _: {})
     monkeypatch.setattr("zlang.pipeline.runs.all_runs", lambda _: [])
     monkeypatch.chdir(REPOSITORY)

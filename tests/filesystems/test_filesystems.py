@@ -475,6 +475,7 @@ def test_missing_root_is_reported_before_anything_is_created(monkeypatch: pytest
     from zlang.run import machine as here
 
     monkeypatch.setattr(here, "is_root", lambda: False)
-    assert arming.missing_tools({ROOT: "why", "sh": ""}) == {ROOT: "why"}
+    with arming.search_tools({ROOT: "why", "sh": ""}) as search:
+        assert search.missing() == {ROOT: "why"}
     with pytest.raises(RunError, match="must be run by root"):
         arming.require_tools({ROOT: "why"})

@@ -54,3 +54,22 @@ def test_commands_are_looked_for_if_the_kernel_keeps_no_exit_codes() -> None:
     ignoring = f"import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); {program}"
     done = subprocess.run([sys.executable, "-c", ignoring], capture_output=True, text=True, check=False, timeout=60)
     assert (done.stdout, done.stderr) == ("True True\n", "")
+
+
+def test_commands_run_while_something_else_is_done(tmp_path: Path) -> None:
+    marks = [tmp_path / name for name in ("first", "second")]
+    with machine.ToolSearch({f"touch {mark}": "" for mark in marks} | {"false 1": "a hint"}) as search:
+        until = time.monotonic() + 30
+        while not all(mark.exists() for mark in marks):
+            assert time.monotonic() < until
+        assert search.missing() == {"false 1": "a hint"}
+
+
+def test_no_command_outlasts_its_search(tmp_path: Path) -> None:
+    number = tmp_path / "number"
+    until = time.monotonic() + 30
+    with machine.ToolSearch({f"echo $$ >{number}; exec sleep 60": ""}):
+        while not (number.exists() and number.read_text("ascii")):
+            assert time.monotonic() < until
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(number.read_text("ascii")), 0)

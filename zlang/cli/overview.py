@@ -39,7 +39,15 @@ _COSTS = {
 def print_overview(
     planned: Planned, db: Path, measured: Mapping[str, Measured] | None, program: str, untried: Container[str]
 ) -> None:
-    """Print what the run of a plan would do, how long it would take, and its first trials."""
+    """Print what the run of a plan would do, how long it would take, its first trials, and what this machine lacks."""
+    tools = planned.plan.header.tools
+    with arming.search_tools(arming.without(tools, untried)) as search:
+        _print_plan(planned, db, measured, program)
+        _print_missing(tools, untried, search.missing())
+    print(f"\nall commands: zlang plan {program} --steps        run it: zlang run {program}")
+
+
+def _print_plan(planned: Planned, db: Path, measured: Mapping[str, Measured] | None, program: str) -> None:
     header = planned.plan.header
     first = _first_trials(planned)
     setups = plans.setups_by_branch(planned)
@@ -72,8 +80,6 @@ def print_overview(
     print()
     print(f"the first {len(first)} trials:" if len(first) < header.trials else "all trials:")
     sys.stdout.writelines(_rows([_cells(planned, slot) for slot in first], header.factors))
-    _print_missing(header.tools, untried)
-    print(f"\nall commands: zlang plan {program} --steps        run it: zlang run {program}")
 
 
 def _print_estimate(planned: Planned, db: Path, measured: Mapping[str, Measured] | None) -> None:
@@ -106,10 +112,10 @@ def _first_trials(planned: Planned) -> list[Slot]:
     return slots
 
 
-def _print_missing(tools: Mapping[str, str], untried: Container[str]) -> None:
+def _print_missing(tools: Mapping[str, str], untried: Container[str], missing: Mapping[str, str]) -> None:
     for tool in (tool for tool in tools if tool in untried):
         print(f"\nrequired, and tried by `run` only: `{visible(tool)}`")
-    for tool, hint in arming.missing_tools(arming.without(tools, untried)).items():
+    for tool, hint in missing.items():
         print(f"\nmissing here: {arming.lack(tool)} ({hint})")
 
 

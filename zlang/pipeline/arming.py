@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from zlang.plan.plan import Guarded, Header
     from zlang.run.arming import Armed
     from zlang.run.folder import Folder
+    from zlang.run.machine import ToolSearch
 
 
-def missing_tools(tools: Mapping[str, str]) -> dict[str, str]:
-    """The tools, privileges (`root`) and commands that this machine lacks, each with how to get it."""
+def search_tools(tools: Mapping[str, str]) -> ToolSearch:
+    """Begin a search of this machine for tools, privileges (`root`) and commands, each with how to get it."""
     from zlang.run import machine
 
-    return {tool: hint for tool, hint in tools.items() if not machine.has(tool)}
+    return machine.ToolSearch(tools)
 
 
 def own_commands(program: Program) -> set[str]:
@@ -50,7 +51,8 @@ def require_tools(tools: Mapping[str, str]) -> None:
     """Raise RunError if something that a plan needs is missing."""
     from zlang.plan.plan import ROOT
 
-    missing = missing_tools(tools)
+    with search_tools(tools) as search:
+        missing = search.missing()
     if ROOT in missing:
         raise RunError("this plan must be run by root", f"{missing[ROOT]}: type `sudo zlang …`")
     for tool, hint in missing.items():

@@ -10,11 +10,11 @@ import re
 import select
 import stat
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 
 from zlang.errors import suppress
 from zlang.frozen import frozen
+from zlang.hints import Self
 from zlang.plan.plan import ROOT
 from zlang.text import utf8
 
@@ -51,9 +51,38 @@ def tools(wanted: Mapping[str, str]) -> list[Tool]:
 
 def has(tool: str) -> bool:
     """Whether a requirement is met: a tool exists, a command succeeds, or for `root` the privileges are there."""
-    if is_command(tool):
-        return _succeeds(tool)
-    return is_root() if tool == ROOT else _path_of(tool) is not None
+    with ToolSearch({tool: ""}) as search:
+        return not search.missing()
+
+
+_TRIED: dict[str, bool] = {}
+"""Whether commands have succeeded: each is tried once."""
+
+
+class ToolSearch:
+    """A search for tools, with how to get them. Their commands run while the `with` block does something else."""
+
+    def __init__(self, tools: Mapping[str, str]) -> None:
+        self._tools = tools
+        self._attempts = {tool: _Attempt(tool) for tool in tools if is_command(tool) and tool not in _TRIED}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for attempt in self._attempts.values():
+            attempt.end()
+
+    def missing(self) -> dict[str, str]:
+        """The tools, privileges (`root`) and commands that this machine lacks, each with how to get it."""
+        return {tool: hint for tool, hint in self._tools.items() if not self._has(tool)}
+
+    def _has(self, tool: str) -> bool:
+        if tool in self._attempts:
+            _TRIED[tool] = self._attempts.pop(tool).end(_PATIENCE)
+        if tool in _TRIED:
+            return _TRIED[tool]
+        return is_root() if tool == ROOT else _path_of(tool) is not None
 
 
 def _path_of(tool: str) -> str | None:
@@ -164,41 +193,51 @@ def _first_line(command: list[str]) -> str:
     return lines[0].strip() if lines else ""
 
 
-@cache
-def _succeeds(command: str) -> bool:
-    """Whether a shell command succeeds. `subprocess` would cost `plan` 4 ms at its start, and 3 at its end."""
-    words = [b"sh", b"-c", utf8(command)]
-    nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
-    files = [(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)]
-    try:
-        child = os.posix_spawnp("sh", words, os.environ, file_actions=files, setsigdef=[_BROKEN_PIPE])
-    except OSError:
-        return False
-    finally:
-        os.close(nothing)
-    is_over = False
-    try:
-        is_over = _ends(child)
-    finally:
-        if not is_over:
-            with suppress(ProcessLookupError):
-                os.kill(child, _KILL)
-    try:
-        return os.waitpid(child, 0)[1] == 0
-    except ChildProcessError:  # whoever started zlang ignores that children end, so the kernel keeps no exit code
-        return True
+class _Attempt:
+    """A shell command that was started to see whether it succeeds.
+
+    `subprocess` would cost `plan` 4 ms at its start, and 3 at its end.
+    """
+
+    def __init__(self, command: str) -> None:
+        self._child: int | None = None
+        self._handle: int | None = None
+        words = [b"sh", b"-c", utf8(command)]
+        nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+        files = [(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)]
+        try:
+            self._child = os.posix_spawnp("sh", words, os.environ, file_actions=files, setsigdef=[_BROKEN_PIPE])
+        except OSError:
+            return
+        finally:
+            os.close(nothing)
+        with suppress(ProcessLookupError):  # it has ended, and the kernel keeps no exit code (see below)
+            self._handle = os.pidfd_open(self._child)
+
+    def end(self, patience: float = 0) -> bool:
+        """Wait for the command, kill it if that takes more seconds than `patience`, and return whether it succeeded."""
+        if self._child is None:
+            return False
+        child, self._child = self._child, None
+        is_over = False
+        try:
+            is_over = self._handle is None or _ends(self._handle, patience)
+        finally:
+            if not is_over:
+                with suppress(ProcessLookupError):
+                    os.kill(child, _KILL)
+        try:
+            return os.waitpid(child, 0)[1] == 0
+        except ChildProcessError:  # whoever started zlang ignores that children end, so the kernel keeps no exit code
+            return True
 
 
-def _ends(child: int) -> bool:
-    """Wait until a process ends; False if it takes too long."""
-    try:
-        handle = os.pidfd_open(child)
-    except ProcessLookupError:
-        return True
+def _ends(handle: int, patience: float) -> bool:
+    """Wait until a process ends, and close its handle; False if it takes more seconds than `patience`."""
     poll = select.poll()
     poll.register(handle, select.POLLIN)
     try:
-        return bool(poll.poll(1000 * _PATIENCE))
+        return bool(poll.poll(1000 * patience))
     finally:
         os.close(handle)
 
