@@ -20,11 +20,6 @@ _LONGEST = 20_000
 """The most trials of a plan that is examined: a longer one would not finish in a day."""
 
 
-def set_up_once(planned: Planned) -> tuple[str, ...]:
-    """The factors with a level that the plan sets up only once: `compare` gives no verdict on them."""
-    return _set_up_once(planned)
-
-
 def limits_of_one_setup(planned: Planned) -> tuple[str, ...]:
     """The expectations about a limit, if the plan sets everything up once: `expect` gives no verdict on them."""
     expectations = planned.plan.header.expectations
@@ -47,7 +42,7 @@ def is_removed_by_blocks(planned: Planned) -> bool:
     if len(planned.schedule.rounds) * planned.schedule.repeat == 1:
         return False  # there is one block
     blocked = planned.replace(schedule=planned.schedule.ordered(Order.BLOCKED))
-    return not _set_up_once(blocked) and not _is_one_setup(blocked)
+    return not set_up_once(blocked) and not _is_one_setup(blocked)
 
 
 def confounded_with_order(planned: Planned) -> tuple[str, ...]:
@@ -77,7 +72,7 @@ def _is_one_setup(planned: Planned) -> bool:
     return bool(stood) and all(set.intersection(*made) for made in stood.values())
 
 
-def _set_up_once(planned: Planned) -> tuple[str, ...]:
+def _find_set_up_once(planned: Planned) -> tuple[str, ...]:
     from zlang.check import streams
 
     schedule = planned.schedule
@@ -92,6 +87,10 @@ def _set_up_once(planned: Planned) -> tuple[str, ...]:
         return ()
     names = [factor.name for factor in design.factors if is_any or factor.name in schedule.whole]
     return tuple(name for name in names if compare.is_set_up_once(design, name))
+
+
+set_up_once = by_object(_find_set_up_once, most=2)
+"""The factors with a level that the plan sets up only once: `compare` gives no verdict on them."""
 
 
 def _compute_design(planned: Planned) -> Design | None:
