@@ -127,6 +127,13 @@ def test_a_path_still_has_a_url() -> None:
     assert output_of_start(["--version"], url)[1] == "0 file:///a%20b\n"
 
 
+def test_a_fraction_is_still_made_from_a_decimal() -> None:
+    """A check imports `fractions` without `decimal`."""
+    made = "__import__('fractions').Fraction(__import__('decimal').Decimal('0.5'))"
+    expression = f"'decimal' in sys.modules, {made}"
+    assert output_of_start(["check", "examples/quickstart.zexp"], expression)[1].endswith("0 False 1/2\n")
+
+
 @pytest.mark.parametrize(
     "words", [["check", "--format=json"], ["plan", "--trials", "--seed", "7"], ["explain"], ["status"]]
 )

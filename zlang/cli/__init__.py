@@ -22,9 +22,34 @@ class _UrlParser(ModuleType):
         return quote_from_bytes(path)
 
 
-if "pathlib" not in sys.modules and "urllib.parse" not in sys.modules:
-    sys.modules["urllib.parse"] = _UrlParser("urllib.parse")
-    try:
-        import pathlib  # noqa: F401 - the modules of zlang import it again
-    finally:
-        del sys.modules["urllib.parse"]
+class _DecimalType(type):
+    """The type of `Decimal` in `fractions`, which only asks whether a number is one: `decimal` takes 1 ms to import."""
+
+    def __instancecheck__(cls, number: object) -> bool:
+        """Whether the number is a `Decimal` of `decimal`, if anything has imported that."""
+        decimal = sys.modules.get("decimal")
+        return decimal is not None and isinstance(number, decimal.Decimal)
+
+
+class _Decimals(ModuleType):
+    """`decimal` for `fractions`."""
+
+    Decimal = _DecimalType("Decimal", (), {})
+
+
+def _import_with(stand_in: ModuleType, module: str) -> None:
+    """Import a module that finds the stand-in in the place of the module of that name."""
+    if module not in sys.modules and stand_in.__name__ not in sys.modules:
+        sys.modules[stand_in.__name__] = stand_in
+        try:
+            __import__(module)
+        finally:
+            del sys.modules[stand_in.__name__]
+
+
+def import_fractions() -> None:
+    """Import `fractions`, which every command with a file or results needs, without `decimal`."""
+    _import_with(_Decimals("decimal"), "fractions")
+
+
+_import_with(_UrlParser("urllib.parse"), "pathlib")

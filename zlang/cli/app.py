@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from zlang import __version__
-from zlang.cli import kept_code, standard_streams
+from zlang.cli import import_fractions, kept_code, standard_streams
 from zlang.cli.kept_code import KeptCode
 from zlang.errors import NotConfirmed, ReportedError, RunError, UsageError, failed_import, is_out_of_memory, reason_of
 from zlang.hints import NoReturn
@@ -172,6 +172,7 @@ def _carried_out(words: list[str]) -> object:
     """Carry out a command. Typer reads the words only if they are not plain, and shows wrong uses."""
     from zlang.cli import plain_options
 
+    import_fractions()
     failure = None
     if (plain := plain_options.read(words)) is not None:
         from zlang.cli import commands
