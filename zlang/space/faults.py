@@ -467,7 +467,7 @@ def _folded(
     decisive = _decisive(
         len(needed),
         tried,
-        {combination.levels: fault.message for combination, fault in zip(wrong, faults, strict=True)},
+        {id(combination): fault.message for combination, fault in zip(wrong, faults, strict=True)},
     )
     factors = [experiment.factors[needed[i]] for i in decisive]
     levels = [{combination.levels[i] for combination in wrong} for i in decisive]
@@ -512,15 +512,17 @@ def _share(experiment: Experiment, tried: Iterable[_Tried], wrong: Iterable[_Tri
     return f"{those:,} of {every:,} {subject}" if those < every else f"all {every:,} {subject}"
 
 
-def _decisive(width: int, tried: Sequence[_Tried], wrong: Mapping[Levels, str]) -> list[int]:
+def _decisive(width: int, tried: Sequence[_Tried], messages: Mapping[int, str]) -> list[int]:
     """Return the indices of the factors that decide whether a combination has a problem, and which one.
 
-    Among too many factors, only those are looked at that some combination with a problem has; empty if others decide.
+    `messages` has the problems by the `id` of their combination: a hash of many levels takes long. Among too many
+    factors, only those are looked at that some combination with a problem has; empty if others decide.
     """
     kept = list(range(width))
     if len(tried) * width**2 > _MOST_COMPARED:
+        wrong = [item.levels for item in tried if id(item) in messages]
         kept = [i for i in kept if any(levels[i] is not None for levels in wrong)]
-    rows = _verdicts((tuple([item.levels[i] for i in kept]), wrong.get(item.levels)) for item in tried)
+    rows = _verdicts((tuple([item.levels[i] for i in kept]), messages.get(id(item))) for item in tried)
     place = 0
     while rows is not None and place < len(kept):
         fewer = _verdicts((levels[:place] + levels[place + 1 :], verdict) for levels, verdict in rows.items())
