@@ -33,16 +33,17 @@ class Findings:
             raise TooManyFindings
 
     def _is_consequence(self, finding: Diagnostic) -> bool:
-        module = self._modules.get(finding.span.source.name)
         unknown = {Code.UNKNOWN_NAME, Code.UNKNOWN_KIND, Code.UNKNOWN_PARAM}
         lacking = {Code.MISSING_PROPERTY, Code.KIND_LACKS, Code.UNUSED_IN_KIND}
-        if module is None or finding.code not in {*unknown, *lacking}:
+        if finding.code not in {*unknown, *lacking}:
             return False
+        # A file that is imported with values for its params is read several times.
+        file, is_kind = finding.span.source.name, finding.code is Code.UNKNOWN_KIND
+        modules = [module for module in self._modules.values() if module.written.source.name == file]
         if finding.code in lacking:
-            return module.is_broken
+            return any(module.is_broken for module in modules)
         word = finding.span.text.split(".")[0]
-        lacks_kinds = module.lacks_kinds and finding.code is Code.UNKNOWN_KIND
-        return module.lacks_import or lacks_kinds or word in module.broken
+        return any(m.lacks_import or (m.lacks_kinds and is_kind) or word in m.broken for m in modules)
 
     def in_order(self, sources: Iterable[Source]) -> tuple[Diagnostic, ...]:
         """Return the findings in order of place, without duplicates, and no more than anyone would read."""
