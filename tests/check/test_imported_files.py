@@ -91,3 +91,23 @@ experiment e { on = data  run = reads }
     ]
     tables = {"axes.csv": "pattern: word,block\nread,4k\nrandread,8k\n"}
     assert check.program(Source("program.zexp", text), tables.__getitem__).is_sound
+
+
+def test_files_that_import_each_other_twice_are_not_endless(tmp_path: Path) -> None:
+    """Each file is read twice as often as the one that imports it, because it has other values for its params."""
+    for number in range(12):
+        twice = "".join(f'import "./f{number + 1}.zexp" as {name} {{ p = {name[1]} }}\n' for name in ("a1", "a2"))
+        (tmp_path / f"f{number}.zexp").write_text(f"{twice}param p: count = 1\nlet v = a1.v + a2.v + p\n")
+    (tmp_path / "f12.zexp").write_text("param p: count = 1\nlet v = p\n")
+    program = tmp_path / "program.zexp"
+    program.write_text('import "./f0.zexp" as top\nlet v = top.v\n')
+    (finding,) = programs.check(programs.read(str(program)), Overrides()).findings
+    assert (finding.code, finding.message) == (Code.TOO_LONG, "the program has more than 1,000 files")
+
+
+def test_a_file_with_params_that_lacks_an_import_has_one_finding(tmp_path: Path) -> None:
+    (tmp_path / "lab.zexp").write_text('import "./missing.zexp" as other\nparam p: count = 2\nlet v = other.v + p\n')
+    program = tmp_path / "program.zexp"
+    program.write_text('import "./lab.zexp" as lab { p = 1 }\nlet v = lab.v\n')
+    (finding,) = programs.check(programs.read(str(program)), Overrides()).findings
+    assert finding.code is Code.MISSING_IMPORT

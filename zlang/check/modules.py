@@ -22,6 +22,8 @@ from zlang.syntax import parse, tree
 from zlang.syntax.parse import Parsed
 
 Read = Callable[[str], str]
+MOST_FILES = 1_000
+"""The most files of a program; one that is imported with values for its params counts each time."""
 
 
 class Modules:
@@ -33,6 +35,7 @@ class Modules:
         self.files: dict[str, Module] = {}
         self.findings = Findings(self.files)
         self.library = library.load()
+        self._files_read = 0
 
     def load(self, source: Source, prefix: tuple[str, ...], chain: tuple[str, ...], key: str = "") -> Module:
         """Read a file and all its imports."""
@@ -230,6 +233,9 @@ class Modules:
             return
         result = self.files.get(path)
         if result is None or settings:
+            if not self._may_read_another(node):
+                module.lacks_import = True
+                return
             text = self._text(path, node.target, node.span)
             if text is None:
                 module.lacks_import = True
@@ -245,6 +251,15 @@ class Modules:
             module.named[node.alias.text] = result
         else:
             module.merged.append(result)
+
+    def _may_read_another(self, node: tree.Import) -> bool:
+        """Whether the program may have one more file; the first import that may not be read is reported."""
+        self._files_read += 1
+        if self._files_read == MOST_FILES:
+            hint = "an import with values for params reads the file once more: import it in fewer places"
+            finding = Code.TOO_LONG.at(node.span, length="", limit="", hint=hint)
+            self.findings.report(finding.saying(f"the program has more than {MOST_FILES:,} files"))
+        return self._files_read < MOST_FILES
 
     def _text(self, path: str, target: str, span: Span) -> str | None:
         """Return the text of another file; None and a finding if there is none."""
