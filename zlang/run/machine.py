@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import select
 import stat
 from collections.abc import Mapping
 from pathlib import Path
@@ -201,45 +200,49 @@ class _Attempt:
 
     def __init__(self, command: str) -> None:
         self._child: int | None = None
-        self._handle: int | None = None
         words = [b"sh", b"-c", utf8(command)]
         nothing = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
         files = [(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)]
         try:
             self._child = os.posix_spawnp("sh", words, os.environ, file_actions=files, setsigdef=[_BROKEN_PIPE])
         except OSError:
-            return
+            pass  # there is no shell
         finally:
             os.close(nothing)
-        with suppress(ProcessLookupError):  # it has ended, and the kernel keeps no exit code (see below)
-            self._handle = os.pidfd_open(self._child)
 
     def end(self, patience: float = 0) -> bool:
         """Wait for the command, kill it if that takes more seconds than `patience`, and return whether it succeeded."""
         if self._child is None:
             return False
         child, self._child = self._child, None
-        is_over = False
         try:
-            is_over = self._handle is None or _ends(self._handle, patience)
-        finally:
-            if not is_over:
-                with suppress(ProcessLookupError):
-                    os.kill(child, _KILL)
-        try:
-            return os.waitpid(child, 0)[1] == 0
+            ended, code = os.waitpid(child, os.WNOHANG)
+            if not ended:
+                _wait_or_kill(child, patience)
+                _, code = os.waitpid(child, 0)
         except ChildProcessError:  # whoever started zlang ignores that children end, so the kernel keeps no exit code
             return True
+        return code == 0
 
 
-def _ends(handle: int, patience: float) -> bool:
-    """Wait until a process ends, and close its handle; False if it takes more seconds than `patience`."""
-    poll = select.poll()
-    poll.register(handle, select.POLLIN)
+def _wait_or_kill(child: int, patience: float) -> None:
+    """Wait until a process ends, and kill it if that takes more seconds than `patience`."""
+    import select
+
     try:
-        return bool(poll.poll(1000 * patience))
+        handle = os.pidfd_open(child)
+    except ProcessLookupError:
+        return
+    is_over = False
+    try:
+        poll = select.poll()
+        poll.register(handle, select.POLLIN)
+        is_over = bool(poll.poll(1000 * patience))
     finally:
         os.close(handle)
+        if not is_over:
+            with suppress(ProcessLookupError):
+                os.kill(child, _KILL)
 
 
 def _output(command: list[str]) -> str | None:
