@@ -15,7 +15,6 @@ from zlang.cli import checking, defaults, standard_streams, words
 from zlang.cli.overview import justified, print_overview
 from zlang.cli.render import visible
 from zlang.errors import RunError, UsageError, reason_of, suppress, unwritable
-from zlang.files import write_output
 from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import arming, costs, machines, plans, programs, runs
 from zlang.pipeline.plans import Planned
@@ -319,6 +318,8 @@ def _directory(out: Path) -> Path:
 
 
 def _save(path: Path, pieces: Iterable[str]) -> None:
+    from zlang.files import write_output
+
     try:
         write_output(path, (piece.encode() for piece in pieces))
     except OSError as error:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from zlang.check.program import Experiment, Symbol
 from zlang.errors import RunError, suppress
-from zlang.files import read_regular
 from zlang.frozen import frozen
 from zlang.hints import TYPE_CHECKING
 from zlang.units import Quantity
@@ -186,6 +185,7 @@ def spent(folder: Folder, ran: RunState) -> Spent | None:
     """The expected and actual duration of a run; None if it is not finished."""
     import json
 
+    from zlang.files import read_regular
     from zlang.plan import estimate as estimating
     from zlang.plan.plan import Action, Setup
     from zlang.run import lanes

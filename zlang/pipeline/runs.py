@@ -9,7 +9,6 @@ from pathlib import Path
 from types import MappingProxyType
 
 from zlang.errors import RunError, joined, reason_of, suppress
-from zlang.files import replace_file
 from zlang.frozen import field, frozen
 from zlang.hints import TYPE_CHECKING
 from zlang.pipeline.arming import require_tools
@@ -63,6 +62,8 @@ def begin(
             import json
             from dataclasses import asdict
 
+            from zlang.files import replace_file
+
             replace_file(folder.estimate, json.dumps(asdict(expected)).encode() + b"\n")
         except OSError as error:
             raise RunError(f"cannot write {folder.estimate}: {reason_of(error)}", "free some space") from error
@@ -106,6 +107,8 @@ def new_folder(
 
 def _fill(folder: Folder, planned: Planned) -> None:
     """Write the files that belong to the plan: the program's text, and the script if one can carry it out."""
+    from zlang.files import replace_file
+
     for name, text in planned.plan.header.sources.items():
         replace_file(folder.sources / Path(name).name, text.encode())
     if not planned.plan.header.machines and planned.schedule.kept is None:
