@@ -267,15 +267,28 @@ def tools_of(kind: Kind, platform: str) -> tuple[tuple[str, str], ...]:
     if not kind.requires or {place for _, _, place in kind.actions} <= {""}:
         return kind.requires
     at_hand = [kind.action(name, platform, state) for name, state, _ in kind.actions]
-    here = _words(action for action in at_hand if action)
-    if all(tool.split()[0] in here for tool, _ in kind.requires):
-        return kind.requires
-    elsewhere = _words(kind.actions.values()) - here
-    return tuple([(tool, hint) for tool, hint in kind.requires if tool.split()[0] not in elsewhere])
+    here, everywhere = _literals(action for action in at_hand if action), _literals(kind.actions.values())
+
+    def is_needed(tool: str) -> bool:
+        return _has_word(here, tool) or not _has_word(everywhere, tool)
+
+    return tuple([(tool, hint) for tool, hint in kind.requires if is_needed(tool.split()[0])])
 
 
-def _words(actions: Iterable[KindAction]) -> set[str]:
-    return set(re.findall(r"[\w.-]+", "\n".join([text for action in actions for text in action.literals])))
+def _literals(actions: Iterable[KindAction]) -> str:
+    return "\n".join([text for action in actions for text in action.literals])
+
+
+def _has_word(text: str, word: str) -> bool:
+    """Whether a text has the word, between other characters than those of words. A list of all words takes longer."""
+    place = text.find(word)
+    while place >= 0:
+        end = place + len(word)
+        beside = text[max(0, place - 1) : place] + text[end : end + 1]
+        if not any(character.isalnum() or character in "_.-" for character in beside):
+            return True
+        place = text.find(word, end)
+    return False
 
 
 def probes() -> dict[str, str]:
