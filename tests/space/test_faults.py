@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from zlang.check import check
 from zlang.check.check import Checked
+from zlang.check.instances import InstanceBuilder
+from zlang.check.program import FaultPoint, Instance
 from zlang.diagnostics import ProgramError
 from zlang.source import Source
 from zlang.space import faults, points
@@ -204,3 +206,34 @@ def test_a_failed_assertion_shows_its_values() -> None:
     (finding,) = faults.of(checked(HEAD + asserted + EXPERIMENT).program.experiments.values(), 1)[0]
     notes = [(note.span.text, note.text) for note in finding.notes]
     assert notes[:2] == [("bs", "this is 16KiB"), ("most", "this is 8KiB")]
+
+
+def test_things_are_made_once_for_the_points_that_share_their_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (
+        HEAD + "let a = 1..20\nlet b = 1..20\nfile more on here { size = 1MiB }\n"
+        "fio v { rw = read  bs = 4KiB * a }\nfio w { rw = read  bs = 4KiB / (21 - b) }\n"
+        "experiment e { on = [data, more]  run = [v, w] }\n"
+    )
+    experiments = checked(text).program.experiments.values()
+    made: list[str] = []
+    build = InstanceBuilder._build
+
+    def counted(builder: InstanceBuilder, point: FaultPoint) -> Instance:
+        made.append(builder.key)
+        return build(builder, point)
+
+    monkeypatch.setattr(InstanceBuilder, "_build", counted)
+    faults.of(experiments, 1)
+    assert made.count("v") <= 2 * 20
+
+
+def test_a_fault_of_what_a_thing_uses_is_found_at_all_its_points() -> None:
+    """At the points of which `on` is `data`, its fault is found before `w` is made."""
+    text = (
+        'import fio\ndir here { path = "." }\nlet n = 0 | 1\nfile data on here { size = 16MiB / n }\n'
+        "file other on here { size = 2MiB }\nfio w on data { rw = read  iodepth = n + 1 }\n"
+        "fio v { rw = read }\nexperiment e { on = data | other  run = [w, v] }\n"
+    )
+    assert [message for message in messages(text) if "zero" in message] == [
+        "division by zero, in 2 of 4 trials, where `n` is 0"
+    ]

@@ -233,8 +233,8 @@ class InstanceBuilder:
         "parent",
         "places",
         "reads",
-        "same",
         "scheduled",
+        "sound",
         "span",
         "varying",
         "varying_names",
@@ -269,7 +269,7 @@ class InstanceBuilder:
         self.is_wrapped = "under" in fields and bool(kind.properties["under"].role)
         self.is_unknown = any(field.type.unknown for field in fields.values())
         self.first: _First | None = None
-        self.same: Instance | None = None
+        self.sound = Cache[tuple[int | None, ...], Instance](1024)
 
     def __call__(self, point: Any) -> Instance:
         """Return the declared thing at a point."""
@@ -288,13 +288,15 @@ class InstanceBuilder:
         return cached
 
     def _tried(self, point: FaultPoint) -> Instance:
-        """Return the declared thing at a point; a thing without factors or faults is made once."""
-        if self.same is not None:
-            return self.same
-        recorded = len(point.faults), len(point.named)
-        made = self._build(point)
-        if not self.order and recorded == (len(point.faults), len(point.named)):
-            self.same = made
+        """Return the declared thing at a point; one without faults is made once for each combination of its levels."""
+        levels = tuple(map(point.get, self.order))
+        made = self.sound.get(levels)
+        if made is None:
+            recorded = len(point.faults), len(point.named)
+            made = self._build(point)
+            # A thing with factors may use another that was made at this point before, with a fault.
+            if recorded == (len(point.faults), len(point.named)) and (not levels or recorded == (0, 0)):
+                self.sound[levels] = made
         return made
 
     def _partial(self, point: PartialPoint) -> Instance:
