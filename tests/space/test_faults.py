@@ -12,7 +12,7 @@ from zlang.check import check
 from zlang.check.check import Checked
 from zlang.check.instances import InstanceBuilder
 from zlang.check.program import FaultPoint, Instance
-from zlang.diagnostics import ProgramError
+from zlang.diagnostics import Diagnostic, ProgramError
 from zlang.source import Source
 from zlang.space import faults, points
 
@@ -237,3 +237,18 @@ def test_a_fault_of_what_a_thing_uses_is_found_at_all_its_points() -> None:
     assert [message for message in messages(text) if "zero" in message] == [
         "division by zero, in 2 of 4 trials, where `n` is 0"
     ]
+
+
+def test_each_workload_and_target_is_asked_once_for_names_without_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = "".join(f"fio w{n} {{ rw = read  iodepth = 1 | {n} }}\n" for n in range(2, 6))
+    text = f"{HEAD}{loads}experiment e {{ on = data  run = [w2, w3, w4, w5] }}\n"
+    experiments = checked(text).program.experiments.values()
+    names: list[str] = []
+
+    def recorded(_experiment: object, workload: Instance, _on: object) -> list[Diagnostic]:
+        names.append(workload.label)
+        return []
+
+    monkeypatch.setattr(faults, "_without_value_in", recorded)
+    faults.of(experiments, 1)
+    assert sorted(names) == sorted(["w2", "w3", "w4", "w5"] * 2)

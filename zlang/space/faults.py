@@ -317,10 +317,15 @@ def _read(experiment: Experiment) -> tuple[Expr | None, ...]:
 
 def _without_value(experiment: Experiment) -> Iterator[Diagnostic]:
     """Find names in workload commands that their targets lack, at points that differ from the first in one choice."""
+    tried = set[tuple[str, ...]]()
     for point in hosts.each_choice(experiment, [*experiment.run.axes, *(experiment.on.axes if experiment.on else ())]):
         with suppress(ProgramError, ValueProblem):  # reported at the point itself, if it is part of the space
             for stream in streams.at(experiment, point):
-                yield from _without_value_in(experiment, stream.workload, stream.on)
+                on = (stream.on.key, stream.on.digest) if stream.on else ()
+                pair = stream.workload.key, stream.workload.digest, *on
+                if pair not in tried:
+                    yield from _without_value_in(experiment, stream.workload, stream.on)
+                    tried.add(pair)
 
 
 def _without_value_in(experiment: Experiment, workload: Instance, on: Instance | None) -> Iterator[Diagnostic]:
