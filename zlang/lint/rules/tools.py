@@ -366,6 +366,8 @@ def streams_are_added_up(trial: TrialView) -> TrialFinding | None:
     }
     ```
     """
+    if trial.stream:  # the finding is about all streams together
+        return None
     first = trial.first
     several = trial if trial.others else first
     if all(other.name == several.run.name for other in several.others):
