@@ -517,7 +517,7 @@ def client_is_the_server(trial: TrialView) -> TrialFinding | None:
     ```zexp wrong
     import fio
 
-    host node { members = ["n1".."n4"] }
+    host node { members = ["n1".."n4"]  link = 10Gbit/s }
     let server = first(node)
     dir share on server { path = "." }
     file data on share { size = 1GiB }
@@ -528,7 +528,7 @@ def client_is_the_server(trial: TrialView) -> TrialFinding | None:
     ```zexp
     import fio
 
-    host server
+    host server { link = 10Gbit/s }
     host client { members = ["n2".."n4"] }
     dir share on server { path = "." }
     file data on share { size = 1GiB }
