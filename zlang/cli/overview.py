@@ -61,7 +61,8 @@ def _print_plan(planned: Planned, db: Path, measured: Mapping[str, Measured] | N
     if header.machines:
         print(f"hosts: {', '.join(header.machines)}; `run` reaches them from here, as `zlang hosts` shows")
     elif len(header.hosts) > 1:
-        print(f"hosts: {', '.join(header.hosts)}; type --host NAME on each to run its trials there")
+        print(f"hosts: {', '.join(header.hosts)}; without an address, as `zlang hosts {program}` shows")
+        print("  a trial on one host can also be run there, with --host NAME")
     requested = [step.why for setup in setups for step in setup.make if step.action is Action.ASK]
     if requested:
         print("manual steps:" + "".join(f"\n  {visible(text)}" for text in requested))
