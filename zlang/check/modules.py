@@ -58,13 +58,10 @@ class Modules:
             from zlang.check.words_apart import with_meant_word
 
             self.findings.items[number] = with_meant_word(self.findings.items[number], self._declared_kinds(module))
-        for declared, place in places.items():
+        for declared, place in (*places.items(), *_merged_kinds(module)):
             kind = self._library_kind(module, declared)
-            if kind is not None and declared not in module.kinds:
-                hint = f"`import {kind.module} as …` gives the library's kinds a prefix, or choose another name"
-                self.findings.report(
-                    Code.DUPLICATE.at(place, name=declared, label="this is also the name of a kind", hint=hint)
-                )
+            if kind is not None:
+                self._report_kind_of_library(kind, place)
         return module
 
     def _declare(self, module: Module, chain: tuple[str, ...]) -> dict[str, Span]:
@@ -150,6 +147,14 @@ class Modules:
                 finding = Code.DUPLICATE.at(entry.name.span, name=entry.name.text, hint=hint)
                 self.findings.report(finding.also(first[0].name.span, "first defined here"))
                 return
+
+    def _report_kind_of_library(self, kind: Kind, place: Span) -> None:
+        """Report a name that a kind of the library has where it needs no prefix."""
+        hint = "choose another name"
+        if kind.module != library.PRELUDE:
+            hint = f"`import {kind.module} as …` gives the library's kinds a prefix, or {hint}"
+        finding = Code.DUPLICATE.at(place, name=kind.name, label="this is also the name of a kind", hint=hint)
+        self.findings.report(finding)
 
     def _report_unknown_base(self, base: tree.Word, module: Module) -> None:
         """Report a word that is neither a role nor a kind; what a kind of it has is unknown."""
@@ -362,6 +367,13 @@ def _merged_names(module: Module) -> Iterator[tuple[str, Span]]:
     for merged in module.merged:
         yield from ((name, entry.name.span) for name, entry in merged.entries.items())
         yield from _merged_names(merged)
+
+
+def _merged_kinds(module: Module) -> Iterator[tuple[str, Span]]:
+    """Yield the kinds that imported files bring into scope without a prefix, with their places."""
+    for merged in module.merged:
+        yield from ((name, node.name.span) for name, (node, _) in merged.kind_nodes.items())
+        yield from _merged_kinds(merged)
 
 
 def _kinds_of(expr: Expr) -> frozenset[str]:
