@@ -112,8 +112,7 @@ class Before:
             return
         tables = self._connection.execute(
             "SELECT table_name FROM duckdb_columns() SEMI JOIN duckdb_tables() USING (table_oid, database_name) "
-            "WHERE database_name = ? AND schema_name = 'main' AND column_name = 'run' ORDER BY 1",
-            [BEFORE],
+            f"WHERE database_name = {literal(BEFORE)} AND schema_name = 'main' AND column_name = 'run' ORDER BY 1"
         ).fetchall()
         for (table,) in tables:
             if table not in _DERIVED:
@@ -130,7 +129,7 @@ class Before:
         if not self._of_runs:
             return
         rows = self._connection.execute(
-            f'SELECT role, path, name, "schema" FROM {BEFORE}.main."columns" WHERE experiment = ?', [experiment]
+            f'SELECT role, path, name, "schema" FROM {BEFORE}.main."columns" WHERE experiment = {literal(experiment)}'
         ).fetchall()
         if not rows:
             return

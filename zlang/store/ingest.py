@@ -30,6 +30,7 @@ from zlang.store.experiment import StoredExperiment
 from zlang.store.folders import FolderSource, run_folders
 from zlang.store.run_rows import AFTER, Progress, RunRows, stage_problem
 from zlang.store.staging import Row, Staging
+from zlang.store.store import literal, literals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -170,10 +171,12 @@ def _build(
 
 def _forget_findings(connection: duckdb.DuckDBPyConnection, read: set[str]) -> list[str]:
     """Delete the findings about the runs that were read and about other runs of their plans; return all these runs."""
-    plans = "SELECT plan FROM main.runs WHERE list_contains(?, run)"
-    rows = connection.execute(f"SELECT run FROM main.runs WHERE plan IN ({plans}) ORDER BY run", [sorted(read)])
+    plans = f"SELECT plan FROM main.runs WHERE list_contains({literals(sorted(read))}, run)"
+    rows = connection.execute(f"SELECT run FROM main.runs WHERE plan IN ({plans}) ORDER BY run")
     runs = [str(run) for (run,) in rows.fetchall()]
-    connection.execute("DELETE FROM main.findings WHERE stage = ? AND list_contains(?, run)", [AFTER, runs])
+    connection.execute(
+        f"DELETE FROM main.findings WHERE stage = {literal(AFTER)} AND list_contains({literals(runs)}, run)"
+    )
     return runs
 
 

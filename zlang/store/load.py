@@ -58,9 +58,9 @@ def everything(
 def _factors(connection: duckdb.DuckDBPyConnection, factors: Sequence[Column]) -> None:
     for position, factor in enumerate(factors, 1):
         connection.execute(
-            f"INSERT INTO main.factors SELECT {position}, ?, ?, ?, count(DISTINCT {quoted(factor.name)}) "
-            f"FROM main.all_trials HAVING count({quoted(factor.name)}) > 0",
-            [factor.name, factor.type, factor.unit],
+            f"INSERT INTO main.factors SELECT {position}, {literal(factor.name)}, {literal(factor.type)}, "
+            f"{literal(factor.unit)}, count(DISTINCT {quoted(factor.name)}) "
+            f"FROM main.all_trials HAVING count({quoted(factor.name)}) > 0"
         )
 
 

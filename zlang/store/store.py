@@ -17,7 +17,7 @@ from zlang.hints import TYPE_CHECKING
 from zlang.text import as_unicode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import duckdb
 
@@ -42,8 +42,13 @@ def quoted(name: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Quote a string for SQL."""
+    """Quote a string for SQL. For a parameter, DuckDB loads pandas, if it is installed, which takes a second."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def literals(texts: Iterable[str]) -> str:
+    """Quote strings as a list for SQL."""
+    return f"[{', '.join(map(literal, texts))}]"
 
 
 def timestamp(seconds: str) -> str:
@@ -59,7 +64,7 @@ def create(path: Path, spill: Path) -> duckdb.DuckDBPyConnection:
     connection.execute(f"ATTACH {literal(str(path))} AS {ALIAS} {version}")
     connection.execute(f"USE {ALIAS}")
     connection.execute(Path(__file__).with_name("schema.sql").read_text("utf-8"))
-    connection.execute("INSERT INTO about VALUES ('format', ?)", [VERSION])
+    connection.execute(f"INSERT INTO about VALUES ('format', {literal(VERSION)})")
     return connection
 
 
