@@ -18,6 +18,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from functools import cache
 from itertools import chain, islice
 
 import orjson
@@ -36,6 +37,8 @@ KINDS = ("clat", "lat", "slat")
 """fio's names of latencies: from submission to completion, in total, and until submission."""
 _Part = Any  # an object of the report: fio_problems.problems checks its fields before the metrics are read
 _FIO_KEYS = {"p50": "50.000000", "p95": "95.000000", "p99": "99.000000", "p999": "99.900000"}
+_RATES = {"iops": "iops", "bw": "bw_bytes", "bytes": "io_bytes", "ios": "total_ios"}
+"""Metrics of a direction, and fio's names of what they are the sums of."""
 _STARTS = re.compile(rb"^\{[ \t]*\r?$", re.MULTILINE)
 _WAITED = re.compile(r"delay=([\d.]+);")
 _SEED = re.compile(r"--randseed=(\d+)")
@@ -210,11 +213,9 @@ def _reading(jobs: list[_Part], written: object) -> Reading:
 
 def _direction(name: str, parts: list[_Part], metrics: dict[str, float], latency: list[Histogram]) -> int:
     """Add the metrics of one direction over all jobs; return its duration in milliseconds."""
-    runtime: int = max(part["runtime"] for part in parts)
-    metrics[name + "_iops"] = sum(part["iops"] for part in parts)
-    metrics[name + "_bw"] = sum(part["bw_bytes"] for part in parts)
-    metrics[name + "_bytes"] = sum(part["io_bytes"] for part in parts)
-    metrics[name + "_ios"] = sum(part["total_ios"] for part in parts)
+    runtime: int = max([part["runtime"] for part in parts])
+    for metric, key in zip(_names(name, *_RATES), _RATES.values(), strict=True):
+        metrics[metric] = sum([part[key] for part in parts])
     metrics[name + "_runtime"] = runtime / 1000
     for kind in KINDS:
         key = kind + "_ns"
@@ -224,22 +225,28 @@ def _direction(name: str, parts: list[_Part], metrics: dict[str, float], latency
     return runtime
 
 
+@cache
+def _names(start: str, *ends: str) -> tuple[str, ...]:
+    """The names of metrics, the same objects for each report: they are then passed between processes only once."""
+    return tuple([f"{start}_{end}" for end in ends])
+
+
 def _latency(name: str, kind: str, timed: list[_Part], metrics: dict[str, float], latency: list[Histogram]) -> None:
-    prefix = f"{name}_{kind}_"
-    count = sum(item["N"] for item in timed)
-    metrics[prefix + "mean"] = timed[0]["mean"] if len(timed) == 1 else sum(o["mean"] * o["N"] for o in timed) / count
-    metrics[prefix + "max"] = max(item["max"] for item in timed)
+    (distribution,) = _names(name, kind)
+    mean, highest = _names(distribution, "mean", "max")
+    only = timed[0] if len(timed) == 1 else None
+    metrics[mean] = only["mean"] if only else sum(o["mean"] * o["N"] for o in timed) / sum(item["N"] for item in timed)
+    metrics[highest] = max([item["max"] for item in timed])
     all_bins = [item["bins"] for item in timed if item.get("bins")]
     bins = all_bins[0] if len(all_bins) == 1 else merge(all_bins)
-    listed = timed[0].get("percentile") if len(timed) == 1 else None
-    if listed and all(key in listed for key in _FIO_KEYS.values()):
-        for short, key in _FIO_KEYS.items():
-            metrics[prefix + short] = listed[key]
+    listed = only.get("percentile") if only else None
+    if listed and all(map(listed.__contains__, _FIO_KEYS.values())):
+        metrics.update(zip(_names(distribution, *_FIO_KEYS), map(listed.__getitem__, _FIO_KEYS.values()), strict=True))
     elif bins and len(all_bins) == len(timed):
         result = percentiles(bins, [share for _, share in PERCENTILES])
-        metrics.update((prefix + short, value) for (short, _), value in zip(PERCENTILES, result, strict=True))
+        metrics.update(zip(_names(distribution, *[short for short, _ in PERCENTILES]), result, strict=True))
     if bins and len(all_bins) == len(timed):
-        latency.append(Histogram(f"{name}_{kind}", bins))
+        latency.append(Histogram(distribution, bins))
 
 
 def _processor(jobs: list[_Part], metrics: dict[str, float]) -> None:
@@ -248,6 +255,6 @@ def _processor(jobs: list[_Part], metrics: dict[str, float]) -> None:
     weight = sum(weights)
     for name in ("usr_cpu", "sys_cpu"):
         if weight:
-            metrics[name] = sum(job[name] * w for job, w in zip(jobs, weights, strict=True)) / weight
+            metrics[name] = sum([job[name] * w for job, w in zip(jobs, weights, strict=True)]) / weight
     for name in ("ctx", "majf", "minf"):
-        metrics[name] = sum(job[name] for job in jobs)
+        metrics[name] = sum([job[name] for job in jobs])

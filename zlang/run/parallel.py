@@ -14,7 +14,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from zlang.hints import BinaryIO, NamedTuple, NoReturn, TypeVar
+from zlang.hints import Any, BinaryIO, NamedTuple, NoReturn, TypeVar
 from zlang.run import child_process
 
 A = TypeVar("A")
@@ -24,7 +24,10 @@ _MOST_CHILDREN = 8
 """One process takes the results of all children, and would not keep up with more."""
 _LEAST = 200
 """Fewer items are done before children have started."""
+_MOST_TOGETHER = 16
+"""Results that are passed together."""
 _BUFFER = 1 << 16
+_NONE: Any = object()
 
 
 class _Child(NamedTuple):
@@ -54,15 +57,15 @@ def results(work: Callable[[A], B], items: Sequence[A]) -> Iterator[Iterator[B]]
 
 def _in_turn(work: Callable[[A], B], items: Sequence[A], children: Sequence[_Child], count: int) -> Iterator[B]:
     """The results of all items; the child of that number has every `count`-th."""
+    ready: list[Iterator[B]] = [iter(())] * count
     for place, item in enumerate(items):
         number = place % count
-        try:
-            if number < len(children):
-                yield pickle.load(children[number].results)  # noqa: S301 - written by our child
-                continue
-        except (EOFError, pickle.UnpicklingError):
-            pass
-        yield work(item)
+        result = next(ready[number], _NONE)
+        if result is _NONE and number < len(children):
+            with suppress(EOFError, pickle.UnpicklingError):
+                ready[number] = iter(pickle.load(children[number].results))  # noqa: S301 - written by our child
+            result = next(ready[number], _NONE)
+        yield work(item) if result is _NONE else result
 
 
 def _start(work: Callable[[A], B], items: Sequence[A]) -> _Child:
@@ -83,15 +86,22 @@ def _start(work: Callable[[A], B], items: Sequence[A]) -> _Child:
 
 
 def _run_child(work: Callable[[A], B], items: Sequence[A], writing: int, parent: int) -> NoReturn:
-    """In the child: write the result of each item, and exit without Python's cleanup.
+    """In the child: write the results, and exit without Python's cleanup.
 
-    The signals that end a process stay blocked: if they end the parent, the child ends too.
+    Several are pickled together, because they share objects; the first ones are passed on at once. The signals that end
+    a process stay blocked: if they end the parent, the child ends too.
     """
     try:
         child_process.die_with_parent()
         gc.disable()  # a collection would copy the memory that is shared with the parent
         with os.fdopen(writing, "wb", _BUFFER) as out:
-            for item in items if os.getppid() == parent else ():
-                pickle.dump(work(item), out, pickle.HIGHEST_PROTOCOL)
+            place, size = 0, 1
+            while place < len(items) and os.getppid() == parent:
+                done: list[B] = []
+                try:
+                    done.extend(map(work, items[place : place + size]))
+                finally:
+                    pickle.dump(done, out, pickle.HIGHEST_PROTOCOL)
+                place, size = place + size, min(2 * size, _MOST_TOGETHER)
     finally:
         os._exit(0)
