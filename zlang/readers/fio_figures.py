@@ -10,16 +10,18 @@ import math
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate, pairwise
+from operator import itemgetter
 
 from zlang.hints import Any, NamedTuple
 from zlang.readers.reading import SortedBins, percentiles
 
 DIRECTIONS = ("read", "write", "trim", "mixed")
 """Directions of I/O, as fio names them."""
+_PARTS_OF_JOB = (*DIRECTIONS, "sync")
 
 _Part = Any
 _TIMES = ("slat_ns", "clat_ns", "lat_ns")
@@ -54,11 +56,12 @@ _OTHER_AMOUNTS = (
 )
 """Beginnings of the names of options with which a job may move other amounts than its size; fio does not list a
 `time_based` without a value, so a runtime is enough."""
-_LISTS = ("percentile", "bins")
+_LISTS = frozenset({"percentile", "bins"})
 """The lists of figures of a latency."""
 _OF_JOB = ("elapsed", "job_runtime", "usr_cpu", "sys_cpu", "ctx", "majf", "minf")
 _MOST = 1 << 63
 _NUMBERS = frozenset({int, float})
+_WHOLE_NUMBER = frozenset({int})
 _TICK = 2
 """Milliseconds by which a runtime may be shorter than what was timed in it."""
 _MOST_CPU = 1.05
@@ -165,30 +168,42 @@ def _impossible(job: _Part) -> Iterator[tuple[str, object]]:
 def _are_valid(job: _Part) -> bool:
     """Whether an entry has only valid values, all tested at once: `_invalid` finds none in it."""
     figures = [job[key] for key in _OF_JOB if key in job]
-    for part in (job.get(direction) for direction in (*DIRECTIONS, "sync")):
+    for direction in _PARTS_OF_JOB:
+        part = job.get(direction)
         if not part:
             continue
         single, latencies = _members(tuple(part))
-        figures += [part[key] for key in single]
-        for item in (part[key] for key in latencies):
+        figures += single(part)
+        for key in latencies:
+            item = part[key]
             if not isinstance(item, dict) or type(item.get("N", 0)) is not int:
                 return False
+            if _LISTS.isdisjoint(item):
+                figures += item.values()
+                continue
             own = {**item}
-            for name in _LISTS:
-                listed = own.get(name)
-                if type(listed) is dict:
-                    figures += own.pop(name).values()
-                elif type(listed) is SortedBins:
-                    figures += own.pop(name).counts
+            if type(own.get("percentile")) is dict:
+                figures += own.pop("percentile").values()
+            if type(own.get("bins")) is SortedBins:
+                bins = own.pop("bins")
+                if not _are_counts(bins):
+                    figures += bins.counts
             figures += own.values()
     return not figures or (_NUMBERS.issuperset(map(type, figures)) and min(figures) >= 0 and max(figures) < _MOST)
 
 
+def _are_counts(bins: SortedBins) -> bool:
+    """Whether all counts are valid whole numbers; so many have a sum, which is needed anyway, but no maximum."""
+    counts = bins.counts
+    return {*map(type, counts)} == _WHOLE_NUMBER and min(counts) >= 0 and bins.total < _MOST
+
+
 @lru_cache(maxsize=256)
-def _members(names: tuple[str, ...]) -> tuple[list[str], list[str]]:
-    """The names of the single figures of a direction that are checked, and those of its latencies."""
+def _members(names: tuple[str, ...]) -> tuple[Callable[[_Part], tuple[object, ...]], list[str]]:
+    """A function that gets the single figures of a direction that are checked, and the names of its latencies."""
     latencies = [name for name in names if name.endswith("_ns")]
-    return [name for name in names if name not in latencies and not name.startswith(_SAMPLED)], latencies
+    single = [name for name in names if name not in latencies and not name.startswith(_SAMPLED)]
+    return (itemgetter(*single) if len(single) > 1 else lambda part: tuple(part[name] for name in single)), latencies
 
 
 def _invalid(job: _Part) -> Iterator[tuple[str, object]]:
@@ -196,7 +211,7 @@ def _invalid(job: _Part) -> Iterator[tuple[str, object]]:
     for key in _OF_JOB:
         if key in job and not _is_figure(job[key]):
             yield key, job[key]
-    for direction in (*DIRECTIONS, "sync"):
+    for direction in _PARTS_OF_JOB:
         part = job.get(direction, {})
         yield from ((f"{direction}.{key}", x) for key, x in _wrong(part) if not key.startswith(_SAMPLED))
         for key, value in part.items():
@@ -360,7 +375,7 @@ def _without_empty(bins: SortedBins | None) -> SortedBins | None:
 def _bins(part: _Part, bins: SortedBins) -> Iterator[str]:
     """Check that bins hold all operations, and match their mean, minimum and maximum."""
     low, mean, high = part["min"], part["mean"], part["max"]
-    held = sum(bins.counts)
+    held = bins.total
     if held != part["N"]:
         yield f"its bins hold {held} operations, not {part['N']}"
     centre = bins.time / held
@@ -373,14 +388,17 @@ def _bins(part: _Part, bins: SortedBins) -> Iterator[str]:
 def _are_of_bins(shares: Sequence[float], values: Sequence[float], bins: SortedBins) -> bool:
     """Whether percentiles match the bins in floating-point arithmetic, that is, lie within their `_bounds`."""
     below = [*accumulate(bins.counts)]
-    last, percent = len(below) - 1, below[-1] / 100
+    last, percent = len(below) - 1, bins.total / 100
+    ranks: list[float] = [percent * share for share in shares]
+    if type(below[-1]) is int:  # then all are, and whole numbers are compared in half the time
+        ranks = [math.ceil(rank) if rank < math.inf else rank for rank in ranks]
     # 100 % of 55 operations are 55.00000000000001, which no bin is below: then it is the last one.
-    return values == [bins.ns[bisect_left(below, percent * share, 0, last)] for share in shares]
+    return values == [bins.ns[bisect_left(below, rank, 0, last)] for rank in ranks]
 
 
 def number_bins(job: _Part) -> None:
     """Convert the names of an entry's bins to numbers."""
-    for direction in (*DIRECTIONS, "sync"):
+    for direction in _PARTS_OF_JOB:
         for part in job.get(direction, {}).values():
             if isinstance(part, dict) and part.get("bins"):
                 part["bins"] = bins_of(part["bins"])

@@ -36,11 +36,12 @@ class SortedBins(Mapping[int, int]):
     It has two lists, because sums over the hundreds of bins of a report are needed several times.
     """
 
-    __slots__ = ("_time", "counts", "ns")
+    __slots__ = ("_time", "_total", "counts", "ns")
 
     def __init__(self, ns: Sequence[int], counts: Sequence[int]) -> None:
         self.ns, self.counts = ns, counts
         self._time: int | None = None
+        self._total: int | None = None
 
     @classmethod
     def of(cls, bins: Mapping[int, int]) -> SortedBins:
@@ -49,6 +50,13 @@ class SortedBins(Mapping[int, int]):
             return bins
         ns = sorted(bins)
         return cls(ns, [*map(bins.__getitem__, ns)])
+
+    @property
+    def total(self) -> int:
+        """The number of all operations."""
+        if self._total is None:
+            self._total = sum(self.counts)
+        return self._total
 
     @property
     def time(self) -> int:
@@ -224,8 +232,7 @@ def percentiles(bins: Mapping[int, int], per_mille: Sequence[int | Fraction]) ->
     `per_mille` are 1000 at most; `bins` holds at least one operation.
     """
     own = SortedBins.of(bins)
-    total = sum(own.counts)
-    ranks = [-(-total * share.numerator // (1000 * share.denominator)) for share in per_mille]
+    ranks = [-(-own.total * share.numerator // (1000 * share.denominator)) for share in per_mille]
     counts = list(accumulate(own.counts))
     return [own.ns[bisect_left(counts, rank)] for rank in ranks]
 

@@ -50,7 +50,7 @@ def _binned(histogram: Histogram) -> Row:
     bins = SortedBins.of(histogram.bins)
     return {
         "metric": histogram.metric,
-        "total": sum(bins.counts),
+        "total": bins.total,
         "ns": bins.ns,
         "counts": bins.counts,
         "tail": tail(bins) if bins else None,
