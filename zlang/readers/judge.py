@@ -34,9 +34,11 @@ _MOST_TEXT = 120
 
 def judge(trial: Trial, out: Place, window: Window | None) -> Judgement:
     """Check the claims, read every artefact, and decide whether the trial is valid."""
-    state, evidence, why_not = _cache(trial, out)
-    claims, notes = _claims(trial, out)
-    collected = _Collected(trial, [*why_not, *claims], notes)
+    claims = [step for step in trial.steps if step.action is Action.VERIFY and step.expect is not None]
+    of_cache = [step for step in claims if trial.cache_state != AS_IS and not step.name.startswith("property")]
+    state, evidence, why_not = _cache(trial, out, of_cache)
+    failed, notes = _claims(trial, out, [step for step in claims if step not in of_cache])
+    collected = _Collected(trial, [*why_not, *failed], notes)
     ahead = _clocks_of_collectors(trial, out)
     has_several = len({s.host for s in trial.steps if s.action in {Action.COLLECT, Action.MEASURE}}) > 1
     of_load = window
@@ -97,6 +99,8 @@ class _Collected:
         """Add the reading of a step. A collector with problems does not make the trial invalid."""
         each = reader.args.get(EACH)
         names = self._names.setdefault(step.name if each is None else each, {})
+        if not names and self._taken.isdisjoint(reading.metrics):
+            names.update(zip(reading.metrics, reading.metrics, strict=True))
         for name in reading.metrics.keys() - names.keys():
             names[name] = f"{_without_host(step)}_{name}" if name in self._taken else name
         self._taken.update(names.values())
@@ -197,12 +201,11 @@ def _read_unchecked(step: Step, reader: Reader, out: Place, window: Window | Non
     return shell.with_wrappers(read(out, reader, step, window), out, reader, step, window)
 
 
-def _cache(trial: Trial, out: Place) -> tuple[str, str, list[str]]:
+def _cache(trial: Trial, out: Place, checks: Sequence[Step]) -> tuple[str, str, list[str]]:
     """The verified state of the cache, the evidence, and the reasons for which it makes the trial invalid."""
     state = trial.cache_state
     if state == AS_IS:
         return AS_IS, "", []
-    checks = [step for step in trial.steps if _is_cache_check(step, trial)]
     attested = [step for step in trial.steps if step.action is Action.ASK and step.expect is not None]
     attested = [step for step in attested if not step.name.startswith("property")]
     failed = _by_layer(checks, {step.name: _mismatch(step, out) for step in checks if not _holds(step, out)})
@@ -235,10 +238,10 @@ def _cached(trial: Trial, fetch: Fetch, reading: Reading, out: Place) -> Iterato
             yield f"cache not {trial.cache_state}: {came} from {source}, not at least {least:,.0f}"
 
 
-def _claims(trial: Trial, out: Place) -> tuple[list[str], list[str]]:
+def _claims(trial: Trial, out: Place, others: Sequence[Step]) -> tuple[list[str], list[str]]:
     """The other claims that did not hold, and those that were not checked because zlang did not run the trial."""
-    claims = [s for s in trial.steps if s.action is Action.VERIFY and s.expect is not None]
-    others = [step for step in claims if not _is_cache_check(step, trial)]
+    if not others:
+        return [], []
     is_outside = any(step.reader and step.reader.name == outside.NAME for step in trial.steps)
     unchecked = [step.name for step in others if is_outside and _output(step, out) is None]
     failed = [s for s in others if s.name not in unchecked and not _holds(s, out)]
@@ -246,11 +249,6 @@ def _claims(trial: Trial, out: Place) -> tuple[list[str], list[str]]:
         [f"{step.name}: {_quoted(step, out)}" for step in failed],
         [f"measured without zlang, and not checked by it: {', '.join(unchecked)}"] if unchecked else [],
     )
-
-
-def _is_cache_check(step: Step, trial: Trial) -> bool:
-    is_claim = step.action is Action.VERIFY and step.expect is not None
-    return is_claim and trial.cache_state != AS_IS and not step.name.startswith("property")
 
 
 def _holds(step: Step, out: Place) -> bool:
