@@ -210,6 +210,7 @@ class OfRun:
         self._factors: dict[str, RunFactor] = {}
         self._declared = {metric.name: metric for metric in metrics.in_trials(declared)}
         self._metrics: dict[str, tuple[str, Metric]] = {}
+        self._codes: dict[tuple[str, ...], list[str]] = {}
         for factor in factors:
             self._by_key[factor.path] = self._by_key[factor.name] = self._factor(factor)
 
@@ -225,6 +226,12 @@ class OfRun:
             metric = self._declared.get(name, Metric(name, "number"))
             self._metrics[name] = self._columns.metric(metric), metric
         return self._metrics[name][0]
+
+    def codes(self, names: tuple[str, ...]) -> list[str]:
+        """The codes of all metrics of a trial; most trials have the same metrics."""
+        if names not in self._codes:
+            self._codes = {names: [*map(self.metric, names)]}
+        return self._codes[names]
 
     def has_meaning(self, name: str) -> bool:
         """Whether a metric is declared with a meaning, by which rules about results recognise it."""

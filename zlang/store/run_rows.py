@@ -34,7 +34,7 @@ from zlang.source import TABLE
 from zlang.store import logs, series_rows
 from zlang.store.experiment import StoredExperiment
 from zlang.store.folders import FolderSource
-from zlang.store.staging import Row, StagedLines, Staging, number
+from zlang.store.staging import Row, StagedLines, Staging, number, numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -243,7 +243,7 @@ class RunRows:
         own = row["elapsed"]
         if isinstance(own, float) and abs(measured.get("elapsed", math.inf) - own) < _SAME_TIME:
             del measured["elapsed"]  # the row has it
-        row.update(zip(map(self.columns.metric, measured), map(number, measured.values()), strict=True))
+        row.update(zip(self.columns.codes(tuple(measured)), numbers(measured.values()), strict=True))
         self._streams(row, verdict)
 
     def _streams(self, row: Row, verdict: Judgement) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -137,3 +137,8 @@ def _line(row: Row) -> bytes:
 def number(value: float) -> float | str:
     """A number for JSON lines; one that JSON cannot express becomes a text that DuckDB reads as a number."""
     return value if math.isfinite(value) else repr(value)
+
+
+def numbers(values: Collection[float]) -> Iterable[float | str]:
+    """The same of several numbers."""
+    return values if all(map(math.isfinite, values)) else map(number, values)
