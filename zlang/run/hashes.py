@@ -88,20 +88,20 @@ def _lines(directory: str, name: str, method: str, contents: _Contents) -> list[
     lines = []
     with os.scandir(directory) as entries:
         for entry in entries:
-            path, own = f"{directory}/{entry.name}", f"{name}/{entry.name}"
-            is_plain = _ODD.isdisjoint(entry.name)
+            own = entry.name
+            is_plain = _ODD.isdisjoint(own)
             if is_plain and entry.is_file(follow_symlinks=False):
                 length = entry.stat(follow_symlinks=False).st_size
                 if contents.has_room(length):
                     # An empty file need not be opened.
-                    content = contents.files[entry.name] = _content(path, length) if length else b""
-                    lines.append(_line(content, os.fsencode(own), method))
+                    content = contents.files[own] = _content(entry.path, length) if length else b""
+                    lines.append(_line(content, os.fsencode(f"{name}/{own}"), method))
                 elif length <= LONGEST:
-                    lines.append(_line_of_blocks(_blocks(path), os.fsencode(own), method))
+                    lines.append(_line_of_blocks(_blocks(entry.path), os.fsencode(f"{name}/{own}"), method))
                 continue
             contents.has_all = False
             if is_plain and entry.is_dir(follow_symlinks=False):
-                lines += _lines(path, own, method, contents)
+                lines += _lines(entry.path, f"{name}/{own}", method, contents)
     return lines
 
 

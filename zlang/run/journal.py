@@ -123,18 +123,6 @@ def is_signed(line: bytes, sign: Sign) -> bool:
     return hmac.compare_digest(mac, b',"mac":"%b"' % sign(signed).encode())
 
 
-def _is_seconds(value: object) -> bool:
-    return type(value) in {int, float} and -LATEST < value < LATEST  # type: ignore[operator]
-
-
-def _is_number(value: object) -> bool:
-    return type(value) is int and -_MOST < value < _MOST
-
-
-def _is_text(value: object) -> bool:
-    return type(value) is str
-
-
 @lru_cache(maxsize=1024)
 def _is_word(value: object) -> bool:
     return type(value) is str and _WORD.fullmatch(value) is not None
@@ -146,14 +134,15 @@ def _is_place(value: object) -> bool:
     return type(value) is str and _PLACE.fullmatch(value) is not None and ".." not in value.split("/")
 
 
-def _check_of(member: str) -> Callable[[object], bool]:
+def _check_of(member: str) -> str:
+    """A Python expression that tells whether a member has an allowed value; numbers are checked without a call."""
     if member in _CLOCKS or member in _SECONDS:
-        return _is_seconds
+        return f"type({member}) in numbers and -{LATEST} < {member} < {LATEST}"
     if member in _NUMBERS:
-        return _is_number
+        return f"type({member}) is int and -{_MOST} < {member} < {_MOST}"
     if member in _FREE:
-        return _is_text
-    return _is_place if member == "out" else _is_word
+        return f"type({member}) is str"
+    return f"is_place({member})" if member == "out" else f"is_word({member})"
 
 
 @cache
@@ -165,22 +154,20 @@ def _reader_of(name: str) -> Callable[[dict[str, object]], Recorded]:
     name = FORMER_NAMES.get(name, name)
     kind = RECORDED[name]
     names: dict[str, object] = {"new": object.__new__, "kind": kind, "intern": intern, "absent": object()}
+    names |= {"numbers": frozenset({int, float}), "is_place": _is_place, "is_word": _is_word}
     lines = ["def read(members):", " event = new(kind)"]
     for member, default in _FIELDS[name]:
-        check = _check_of(member)
-        names |= {f"set_{member}": getattr(kind, member).__set__, f"is_{member}": check}
-        lines += [f" {member} = members.get({member!r}, absent)", f" if not is_{member}({member}): raise ValueError"]
+        names[f"set_{member}"] = getattr(kind, member).__set__
+        lines += [f" {member} = members.get({member!r}, absent)", f" if not ({_check_of(member)}): raise ValueError"]
         if default is not None:
             names[f"default_{member}"] = default[0]
             lines.insert(-1, f" if {member} is absent: {member} = default_{member}")
             lines[-1] = lines[-1].replace(" if", " elif")
         # Lines repeat names and places; a long run would keep many copies of them.
-        lines.append(f" set_{member}(event, {f'intern({member})' if check in _TEXTS else member})")
+        is_text = member not in _CLOCKS | _SECONDS | _NUMBERS
+        lines.append(f" set_{member}(event, {f'intern({member})' if is_text else member})")
     exec("\n".join([*lines, " return event"]), names)  # noqa: S102 - a text of names of fields
     return names["read"]  # type: ignore[return-value]
-
-
-_TEXTS = {_is_text, _is_word, _is_place}
 
 
 def _checked_number(value: object) -> int:
