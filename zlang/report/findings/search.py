@@ -97,10 +97,8 @@ def _factor_of_passes(trials: Trials) -> str:
 
 def _measured(trials: Trials, read: Design) -> Iterator[MeasuredTrial]:
     traits = _traits(trials)
-    tails = _tail_by_trial(trials)
     metrics = _meanings(trials)
-    busiest = _busiest_streams(trials, metrics)
-    loaded = _busiest_machines(trials, metrics)
+    of_trial = (_tail_by_trial(trials), _busiest_streams(trials, metrics), _busiest_machines(trials, metrics))
     columns = [f"{quoted(name)}::DOUBLE" for name, _ in metrics] + [quoted(item.name) for item in read.factors]
     rows = run_query(
         trials.db,
@@ -120,9 +118,8 @@ def _measured(trials: Trials, read: Design) -> Iterator[MeasuredTrial]:
                 for factor, level in zip(read.factors, cells(values[len(metrics) :]), strict=True)
                 if level is not None
             }
-        measured.update(tails[run, trial, replicate])
-        measured.update(busiest[run, trial, replicate])
-        measured.update(loaded[run, trial, replicate])
+        for others in of_trial:
+            measured.update(others.get((run, trial, replicate), ()))
         place = position if isinstance(position, int) else 0
         yield MeasuredTrial(
             run=str(run),
@@ -193,7 +190,8 @@ def _busiest_machines(trials: Trials, metrics: Sequence[tuple[str, str]]) -> Map
             f"WITH cores AS (SELECT run, name, {_PROCESSORS} AS cores FROM facts WHERE name = 'cpu' "
             "OR ends_with(name, '.cpu')), load AS (SELECT m.run, m.trial, m.replicate, "
             "coalesce(m.host, t.host) AS host, sum(m.value) AS share FROM metrics m "
-            f"JOIN {trials.rows} t USING (run, trial, replicate) WHERE m.metric IN ({names}) GROUP BY ALL) "
+            f"JOIN {trials.rows} t USING (run, trial, replicate) WHERE m.metric IN ({names}) "
+            f"AND m.run IN ({_runs(trials)}) GROUP BY ALL) "
             "SELECT load.run, load.trial, load.replicate, max(share * workers.value / cores) FROM load "
             "JOIN traits workers ON workers.run = load.run AND workers.trial = load.trial AND trait = 'workers' "
             "JOIN cores ON cores.run = load.run AND cores.name IN ('cpu', load.host || '.cpu') "
