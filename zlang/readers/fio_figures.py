@@ -270,7 +270,7 @@ def _blocks(part: _Part, direction: str, options: _Part, queue: _Queue) -> Itera
 
 def _block_size(options: _Part, direction: str) -> int:
     """The size of a direction's blocks; 0 if the report does not state a single one."""
-    if direction == "trim" or _OTHER_SIZES & options.keys():
+    if direction == "trim" or not _OTHER_SIZES.isdisjoint(options):
         return 0
     words = str(options.get("bs", options.get("blocksize", ""))).split(",")
     word = words[min(DIRECTIONS.index(direction), len(words) - 1)] or words[0]
@@ -400,7 +400,7 @@ def number_bins(job: _Part) -> None:
     """Convert the names of an entry's bins to numbers."""
     for direction in _PARTS_OF_JOB:
         for part in job.get(direction, {}).values():
-            if isinstance(part, dict) and part.get("bins"):
+            if type(part) is dict and part.get("bins"):
                 part["bins"] = bins_of(part["bins"])
 
 
