@@ -36,6 +36,8 @@ from zlang.source import Span
 from zlang.units import Quantity
 
 Answer = TypeVar("Answer")
+Levels = tuple[int, ...]
+"""The values of the properties in which things of a family differ, by their memory addresses."""
 LEFT_OUT = Symbol("none")
 """Given to a property that need not have a value, it is as if the property were not given."""
 _WHOLE = "write a whole number; `round(…)` makes one of a computed value"
@@ -66,6 +68,24 @@ class Frame:
     def name(self) -> str:
         """The name of the thing in commands."""
         return self._name or (self.instance.name if self.instance else "")
+
+
+class VariedFrame(Frame):
+    """The frame of a thing that is made only if something reads more than its levels."""
+
+    __slots__ = ("_varied",)
+
+    def __init__(
+        self, varied: VariedThing, target: Instance | None, context: Mapping[str, Value], name: str = ""
+    ) -> None:
+        self._varied, self.target, self.context, self._name = varied, target, context, name
+
+    def __getattr__(self, name: str) -> Instance:
+        """Return the thing; Python asks for it once, when it is first read."""
+        if name != "instance":
+            raise AttributeError(name)
+        self.instance = self._varied.thing
+        return self.instance
 
 
 def treatment_site(treatment: Instance, on: Instance | None) -> Instance | None:
@@ -283,7 +303,8 @@ class InstanceBuilder:
         cached = self.cache.get(key)
         if cached is None:
             reached = Reached(point)
-            cached = (self._like_first(reached) if self.first else None) or self._build(reached)
+            varied = self.varied_thing(reached)
+            cached = varied.thing if varied else self._build(reached)
             self.cache[key] = cached
         return cached
 
@@ -395,31 +416,42 @@ class InstanceBuilder:
             decisive = [name for name in self.decisive if name in made.values]
             places = [decisive.index(name) if name in decisive else None for name in self.varying_names]
             varied = [(name, field, place) for (name, field), place in zip(self.varying, places, strict=True)]
-            assertions = [each for each in self.kind.asserts if self._may_vary(each.condition)]
-            self.first = _First(made, tuple(varied), tuple(more), tuple(assertions))
+            checks = [self._check(each) for each in self.kind.asserts if self._may_vary(each.condition)]
+            self.first = _First(made, tuple(varied), tuple(more), tuple(checks))
 
     def _may_vary(self, condition: Expr) -> bool:
         """Whether a condition reads a varying property, or anything else than properties."""
         properties = self.kind.properties
         return any(name in self.varying_names or name not in properties for name in condition.reads)
 
-    def _like_first(self, point: Reached) -> Instance | None:
-        """Return the thing at another point, made from the first; None if it differs in more than values."""
-        assert self.first is not None
-        made, varied, more = self.first.made, self.first.varied, self.first.more
-        given, texts = {**made.values}, [*made.property_texts]
-        for name, field, place in varied:
-            value, text, named = field.at(point)
+    def _check(self, assertion: Assertion) -> Callable[[VariedThing], None]:
+        """Return the function that raises ProgramError if an assertion does not hold for a thing."""
+        properties, reads = self.kind.properties, assertion.condition.reads
+        places = [place for place, name in enumerate(self.varying_names) if name in reads]
+        is_of_values = all(name in properties for name in reads)
+        held = Cache[Levels, VariedThing]()
+
+        def check(varied: VariedThing) -> None:
+            levels = tuple([varied.levels[place] for place in places])
+            if not (is_of_values and levels in held):
+                for finding in self._broken_assertions(varied.thing, [assertion]):
+                    raise ProgramError(finding)
+                held[levels] = varied  # keeps its values, so that their memory addresses are not reused
+
+        return check
+
+    def varied_thing(self, point: Reached) -> VariedThing | None:
+        """Return the thing at another point than the first; None if it differs in more than values."""
+        first = self.first
+        if first is None:
+            return None
+        given = [field.at(point) for _, field, _ in first.varied]
+        for value, _, named in given:
             if named or isinstance(value, Absent):
                 return None
-            given[name] = value
-            if place is not None:
-                texts[place] = text
-        property_texts = tuple(texts)
-        digest = _digest_of(self.kind, made.parent, property_texts, more)
-        result = made.replace(values=given, digest=digest, property_texts=property_texts)
-        for finding in self._broken_assertions(result, self.first.assertions):
-            failed(point, finding)
+        result = VariedThing(first, given)
+        for check in first.checks:
+            check(result)
         return result
 
     def _missing_places(self, point: Reached | FaultPoint) -> Iterator[Diagnostic]:
@@ -466,13 +498,48 @@ class _First(Record):
     """The first thing that was made, if things at other points differ from it only in values of properties.
 
     `varied` are these properties: the name, the field, and the place in the texts of properties. `more` are the other
-    words of the digest. The `assertions` may hold here, but not there.
+    words of the digest. The `checks` are of assertions that may hold here, but not there.
     """
 
     made: Instance
     varied: tuple[tuple[str, _Field, int | None], ...]
     more: tuple[str, ...]
-    assertions: tuple[Assertion, ...]
+    checks: tuple[Callable[[VariedThing], None], ...]
+
+
+class VariedThing:
+    """A thing that differs from the first one of its declaration only in values of properties; made when it is needed.
+
+    Its `levels` are the varying values, by their memory addresses.
+    """
+
+    __slots__ = ("_first", "_given", "_thing", "levels")
+
+    def __init__(self, first: _First, given: Sequence[_Given]) -> None:
+        self._first, self._given = first, given
+        self._thing: Instance | None = None
+        self.levels: Levels = tuple([id(value) for value, _, _ in given])
+
+    def texts(self) -> Iterator[tuple[int, str]]:
+        """Yield the texts of the varying properties that decide what is measured, each with its place."""
+        for (_, _, place), (_, text, _) in zip(self._first.varied, self._given, strict=True):
+            if place is not None:
+                yield place, text
+
+    @property
+    def thing(self) -> Instance:
+        """The thing itself."""
+        if self._thing is None:
+            made = self._first.made
+            given = {**made.values}
+            for (name, _, _), (value, _, _) in zip(self._first.varied, self._given, strict=True):
+                given[name] = value
+            texts = [*made.property_texts]
+            for place, text in self.texts():
+                texts[place] = text
+            digest = _digest_of(made.kind, made.parent, texts, self._first.more)
+            self._thing = made.replace(values=given, digest=digest, property_texts=tuple(texts))
+        return self._thing
 
 
 def _gathered(

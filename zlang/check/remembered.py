@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from operator import itemgetter
 
 from zlang.cache import Cache
+from zlang.check.instances import Levels
 from zlang.check.program import Expr, Instance
 from zlang.check.rendering import shell_text, shell_value
 from zlang.hints import Any, Generic, TypeVar
@@ -63,8 +64,6 @@ def once(compute: Callable[[Any], T], reads: frozenset[str]) -> Callable[[Any], 
     return value
 
 
-Levels = tuple[int, ...]
-"""The values of the properties in which the frames of a family differ, by their memory addresses."""
 Member = Callable[[Any, Levels], T]
 """A function of a frame of a family, and of its levels."""
 

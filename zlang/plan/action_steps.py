@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from zlang.cache import Cache
 from zlang.check import hosts, values
-from zlang.check.instances import Frame
+from zlang.check.instances import Frame, Levels
 from zlang.check.program import Command, Expr, Instance, KindAction, ReaderDef, Value
-from zlang.check.remembered import Family, Levels, Member, Same
+from zlang.check.remembered import Family, Member, Same
 from zlang.check.rendering import shell_text
 from zlang.diagnostics import Code, ProgramError
 from zlang.frozen import replace

@@ -13,7 +13,7 @@ from itertools import chain as chain_of
 
 from zlang.cache import Cache
 from zlang.check import digests, hosts, remembered, streams
-from zlang.check.instances import Frame, chain, leaves_changed
+from zlang.check.instances import Frame, Levels, chain, leaves_changed
 from zlang.check.program import Experiment, Instance, Kind, Program
 from zlang.check.remembered import Family, Member
 from zlang.check.traits import TRAITS
@@ -107,7 +107,7 @@ class Builder:
         same = like if like is not None and like.schedule.here == schedule.here else None
         self.trial_steps: TrialSteps = same.trial_steps if same else TrialSteps(schedule.experiment, schedule.setups)
         self.identities: Identities = like.identities if like else Identities(schedule.experiment)
-        self.judges: Cache[object, Callable[[Frame], _Judgement]] = same.judges if same else Cache()
+        self.judges: Cache[object, Member[_Judgement]] = same.judges if same else Cache()
         self.trials_of_points: Cache[tuple[str, Surroundings, bool], Trial] = same.trials_of_points if same else Cache()
         self._configs = Cache[tuple[tuple[str, int], ...], TrialConfig]()
         self._alike = Cache[Shape, _Alike]()
@@ -281,13 +281,14 @@ class Builder:
     def _judged(self, config: TrialConfig, frames: Sequence[Frame]) -> list[_Judgement]:
         """Facts about the workload of each stream."""
         result = []
-        for stream, frame in zip(config.streams, frames, strict=True):
+        levels = config.levels if config.shape else ()
+        for stream, frame in zip(config.first.streams, frames, strict=True):
             key = config.shape or (stream.workload.kind, stream.on)
             judge = self.judges.get(key)
             if judge is None:
                 family = Family(frame, stream.workload.varying) if config.shape else None
                 judge = self.judges[key] = _judge(stream.workload.kind, stream.on, family)
-            result.append(judge(frame))
+            result.append(judge(frame, levels))
         return result
 
 
@@ -323,7 +324,7 @@ def _footprints(config: TrialConfig, judged: Sequence[_Judgement]) -> tuple[Foot
     )
 
 
-def _judge(kind: Kind, on: Instance | None, family: Family | None) -> Callable[[Frame], _Judgement]:
+def _judge(kind: Kind, on: Instance | None, family: Family | None) -> Member[_Judgement]:
     """A function that judges workloads of a kind on a target; what frames share is computed once, as in a family."""
     below = [Thing(thing) for thing in reversed(chain(on))] if on else []
     target = footprint.target_traits(on) if on else None
@@ -347,8 +348,7 @@ def _judge(kind: Kind, on: Instance | None, family: Family | None) -> Callable[[
     amounts, reads = shared(written, footprint.OF_WORKLOADS), shared(fetched, footprint.OF_READS)
     was_written = _was_written(below)
 
-    def judge(frame: Frame) -> _Judgement:
-        levels = family.levels(frame) if family else ()
+    def judge(frame: Frame, levels: Levels) -> _Judgement:
         return _Judgement(own(frame, levels), amounts(frame, levels), reads(frame, levels), was_written)
 
     return judge

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from zlang.cache import Cache, by_object
 from zlang.check import digests
-from zlang.check.instances import Frame
+from zlang.check.instances import Frame, Levels
 from zlang.check.program import Experiment, Instance
 from zlang.check.streams import Stream
 from zlang.plan import identity
@@ -35,12 +35,15 @@ class _NeutralSurroundings(Record):
 
 
 class _SharedShape(Record):
-    """The common part of trials of one shape: a renamed one, its frame, and the hashed words around its properties."""
+    """The common part of trials of one shape: a renamed one, its frame, and the hashed words.
+
+    Those of properties begin at the place `properties` of the words.
+    """
 
     config: TrialConfig
     frame: Frame
-    before: Sequence[str]
-    after: Sequence[str]
+    words: Sequence[str]
+    properties: int
 
 
 class Identities:
@@ -49,7 +52,7 @@ class Identities:
     def __init__(self, experiment: Experiment) -> None:
         self._trial_steps = TrialSteps(experiment, Setups(_one_seed, here=None))
         self._cache = Cache[str, str]()
-        self._of_workloads = Cache[tuple[Frame, int], tuple[str, Instance]](1024)
+        self._of_levels = Cache[tuple[Frame, Levels], tuple[str, TrialConfig]](1024)
         self._neutral = Cache[Surroundings, _NeutralSurroundings]()
         self._shapes = Cache[Shape, _SharedShape]()
         self._experiment = experiment
@@ -60,7 +63,7 @@ class Identities:
         """The identity of a point. Raises ProgramError where it cannot be carried out."""
         alike = self._shapes.get(config.shape) if config.shape else None
         if alike is not None:
-            return self._of_shape(config.workload, alike)
+            return self._of_shape(config, alike)
         cached = self._cache.get(config.key)
         if cached is None:
             cached = self._cache[config.key] = self._of_one(config)
@@ -74,24 +77,30 @@ class Identities:
         frames = steps.frames(renamed, "1", "")
         if config.shape and not config.protocol.kind.draws and steps.exposure.names_nothing(renamed):
             before, after = identity.words_around_properties(renamed.workload)
-            self._shapes[config.shape] = _SharedShape(renamed, frames[0], before, (*after, given, prepared))
+            words = [*before, *identity.words_of_properties(renamed.workload), *after, given, prepared]
+            self._shapes[config.shape] = _SharedShape(renamed, frames[0], words, len(before))
         values = [value for stream in renamed.streams for value in _values_of(stream, renamed)]
-        return identity.joined(*values, given, prepared, identity.of_parts(steps.parts(renamed, (), frames)))
+        return identity.joined(
+            *values, given, prepared, identity.of_parts(steps.parts(renamed, (), frames, renamed.levels))
+        )
 
-    def _of_shape(self, workload: Instance, alike: _SharedShape) -> str:
+    def _of_shape(self, config: TrialConfig, alike: _SharedShape) -> str:
         """The identity of a trial of which one with the same shape was looked at."""
-        key = alike.frame, id(workload)
-        cached = self._of_workloads.get(key)
+        key = alike.frame, config.levels
+        cached = self._of_levels.get(key)
         if cached is None:
-            # Keep the workload too, so that its memory address is not reused.
-            cached = self._of_workloads[key] = self._like(workload, alike), workload
+            # Keep the trial too, so that the memory addresses of its values are not reused.
+            cached = self._of_levels[key] = self._like(config, alike), config
         return cached[0]
 
-    def _like(self, workload: Instance, alike: _SharedShape) -> str:
+    def _like(self, config: TrialConfig, alike: _SharedShape) -> str:
         first = alike.frame
-        frame = Frame(workload, first.target, first.context, first.name)
-        steps = identity.of_parts(self._trial_steps.parts(alike.config, (), (frame,)))
-        return identity.joined(*alike.before, *identity.words_of_properties(workload), *alike.after, steps)
+        frame = config.frame(first.target, first.context, first.name)
+        steps = identity.of_parts(self._trial_steps.parts(alike.config, (), (frame,), config.levels))
+        words = [*alike.words]
+        for place, text in config.texts():
+            words[alike.properties + place] = identity.word(text)
+        return identity.joined(*words, steps)
 
     def of_slot(self, slot: Slot, config: TrialConfig | None = None, own: str = "") -> str:
         """The identity of a trial: that of its point (`own`), and the number of passes before it on kept data.

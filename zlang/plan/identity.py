@@ -62,7 +62,7 @@ def values_of(thing: Instance | None) -> list[str]:
 
 def words_of_properties(thing: Instance) -> list[str]:
     """The values of the properties of a thing."""
-    return [f"{len(text)}:{text}" for text in thing.property_texts]  # as `_word` encodes them
+    return [*map(word, thing.property_texts)]
 
 
 def words_around_properties(thing: Instance) -> tuple[list[str], list[str]]:
@@ -102,8 +102,8 @@ def _of_setup(setup: Setup) -> Iterator[str]:
         *((setting.name, setting.steps) for setting in setup.settings),
         ("", setup.unmake),
     ):
-        yield _word(name)
-        yield _word(str(len(steps)))
+        yield word(name)
+        yield word(str(len(steps)))
         yield from map(_encoded, steps)
 
 
@@ -116,12 +116,12 @@ def _encoded(step: Step) -> str:
     # For a manual step, the text for the person takes the place of the command.
     text = step.why if step.action is Action.ASK else step.command
     reads = "-" if step.reader is None else _encoded_reader(step.reader)
-    return f"{_VERBS[step.action]}\0{len(text)}:{text}\0{_word(step.expect)}\0{reads}"
+    return f"{_VERBS[step.action]}\0{len(text)}:{text}\0{word(step.expect)}\0{reads}"
 
 
 @by_object
 def _encoded_reader(reader: Reader) -> str:
-    return "\0".join(map(_word, (reader.name, reader.artefact, canonical_json(reader.args))))
+    return "\0".join(map(word, (reader.name, reader.artefact, canonical_json(reader.args))))
 
 
 def canonical_json(value: object) -> str:
@@ -152,9 +152,9 @@ def _plain_json(value: object) -> str:
     raise _NotPlain
 
 
-def _word(part: str | None) -> str:
+def word(part: str | None) -> str:
     """Encode a part so that it cannot be confused with two parts, or with a missing one."""
     return "-" if part is None else f"{len(part)}:{part}"
 
 
-_VERBS = {action: _word(action.value) for action in Action}
+_VERBS = {action: word(action.value) for action in Action}

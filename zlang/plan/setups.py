@@ -317,12 +317,12 @@ def _recording_reads(instance: Instance, names: set[str]) -> Instance:
 
 def drawn_frame(workload: Instance, on: Instance | None, drawn: str) -> Frame:
     """A frame whose seed is drawn from a hash."""
-    return Frame(workload, on, {"seed": _seed(drawn[:8])})
+    return Frame(workload, on, drawn_context(drawn))
 
 
-def _seed(drawn: str) -> Quantity:
-    """A seed of 31 bits, the range that fio accepts."""
-    return Quantity(Fraction(int(drawn, 16) & 0x7FFFFFFF), units.NUMBER)
+def drawn_context(drawn: str) -> Mapping[str, Value]:
+    """A seed drawn from a hash: 31 bits, the range that fio accepts."""
+    return {"seed": Quantity(Fraction(int(drawn[:8], 16) & 0x7FFFFFFF), units.NUMBER)}
 
 
 def rehearsal_frame(protocol: Instance, workload: Instance, on: Instance, drawn: str) -> Frame:

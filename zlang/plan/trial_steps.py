@@ -11,7 +11,7 @@ from itertools import chain as chain_of
 
 from zlang.cache import Cache
 from zlang.check import hosts, naming, streams
-from zlang.check.instances import Frame, chain, treatment_site
+from zlang.check.instances import Frame, Levels, chain, treatment_site
 from zlang.check.program import Experiment, Instance, KindAction
 from zlang.check.remembered import Family
 from zlang.diagnostics import Code, ProgramError
@@ -20,7 +20,7 @@ from zlang.plan.action_steps import ActionSteps, steps_of
 from zlang.plan.exposure import Exposure
 from zlang.plan.plan import COUNTED, EACH, Action, Setup, Step
 from zlang.plan.schedule import resources_of
-from zlang.plan.setups import Setups, drawn_frame, guards, hold, rehearsal_frame
+from zlang.plan.setups import Setups, drawn_context, drawn_frame, guards, hold, rehearsal_frame
 from zlang.plan.streams import measure, place_of
 from zlang.record import Record
 from zlang.space import faults
@@ -50,7 +50,6 @@ class _Course(Record):
 class _Work(Record):
     """The steps of a workload alone, in the frames of a family: what prepares it, and what measures."""
 
-    family: Family
     prepare: ActionSteps | None
     measure: ActionSteps
 
@@ -105,12 +104,15 @@ class TrialSteps:
 
     def steps(self, config: TrialConfig, protocol: tuple[Step, ...], frames: Sequence[Frame]) -> tuple[Step, ...]:
         """The steps of a trial, around those of its cache protocol; `frames` are those of its streams."""
-        return tuple(chain_of(*self.parts(config, protocol, frames)))
+        return tuple(chain_of(*self.parts(config, protocol, frames, config.levels)))
 
     def parts(
-        self, config: TrialConfig, protocol: tuple[Step, ...], frames: Sequence[Frame]
+        self, config: TrialConfig, protocol: tuple[Step, ...], frames: Sequence[Frame], levels: Levels
     ) -> tuple[Sequence[Step], ...]:
-        """The steps of a trial in parts, of which trials of one shape share all but those of the workload itself."""
+        """The steps of a trial in parts, of which trials of one shape share all but those of the workload itself.
+
+        The `levels` are those of the first frame.
+        """
         shape = config.shape
         shared = self._shared.get((shape, bool(protocol))) if shape else None
         if shared is None:
@@ -125,7 +127,6 @@ class TrialSteps:
                 self._shared[shape, bool(protocol)] = shared
         course, work = shared
         (frame,) = frames
-        levels = work.family.levels(frame)
         prepare = work.prepare.at(frame, levels) if work.prepare else ()
         return course.guards, prepare, course.before, work.measure.at(frame, levels), course.after
 
@@ -138,7 +139,6 @@ class TrialSteps:
             prepare, run = (hosts.action_of(workload, name, at=frame.target) for name in ("prepare", "run"))
             assert run is not None, f"BUG: the workload {workload.kind.name} has no run"
             work = _Work(
-                family,
                 ActionSteps(prepare, Action.PREPARE, "prepare", family, self._here) if prepare else None,
                 ActionSteps(run, Action.MEASURE, "measure", family, self._here),
             )
@@ -205,11 +205,14 @@ class TrialSteps:
 
         `own` is the identity of the point, and `draw` says which of its trials it is.
         """
+        first, *others = config.first.streams
+        drawn_for = (own,) if first.workload.replays else (own, draw)
+        if not others:
+            return (config.frame(first.on, drawn_context(self._draw(*drawn_for))),)
         frames = []
         for number, stream in enumerate(config.streams):
-            drawn_for = [] if stream.workload.replays else [draw]
-            drawn_for += [place_of(number)] if len(config.streams) > 1 else []
-            frames.append(drawn_frame(stream.workload, stream.on, self._draw(own, *drawn_for)))
+            drawn_for = (own,) if stream.workload.replays else (own, draw)
+            frames.append(drawn_frame(stream.workload, stream.on, self._draw(*drawn_for, place_of(number))))
         return tuple(frames)
 
     def key_of(self, thing: Instance) -> str:

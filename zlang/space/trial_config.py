@@ -5,16 +5,29 @@ In: an `Experiment` and a point of its space. Out: `TrialConfig`. Raises Program
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 from zlang.cache import Cache
 from zlang.check import digests, hosts, naming, streams
-from zlang.check.instances import Frame, chain, leaves_changed
-from zlang.check.program import Experiment, FaultPoint, Instance, Kind, Point, Symbol
+from zlang.check.instances import Frame, InstanceBuilder, Levels, VariedFrame, VariedThing, chain, leaves_changed
+from zlang.check.program import (
+    Experiment,
+    Expr,
+    FaultPoint,
+    Instance,
+    Kind,
+    PartialPoint,
+    Point,
+    Reached,
+    Symbol,
+    Undecided,
+    Value,
+)
 from zlang.check.streams import Stream
 from zlang.diagnostics import ProgramError
 from zlang.hints import Literal
+from zlang.record import Record
 from zlang.space import points
 
 AS_IS = "as_is"
@@ -68,27 +81,51 @@ given properties, and whether it writes, if that varies."""
 class TrialConfig:
     """The workloads of a point, and their surroundings.
 
-    `words` are hashed for its key.
+    `words` are hashed for its key, after the digest of its first workload.
     """
 
-    __slots__ = ("_key", "_shape", "_words", "_writes", "streams", "surroundings")
+    __slots__ = ("_key", "_shape", "_streams", "_writes", "surroundings", "words")
 
     def __init__(self, streams: tuple[Stream, ...], surroundings: Surroundings, words: tuple[str, ...]) -> None:
-        self.streams, self.surroundings, self._words = streams, surroundings, words
+        self._streams, self.surroundings, self.words = streams, surroundings, words
         self._key = ""
         self._writes: tuple[bool, ...] | None = None
         self._shape: Shape | Literal[False] | None = None
 
     @property
+    def streams(self) -> tuple[Stream, ...]:
+        """Return the workloads, each on its target."""
+        return self._streams
+
+    @property
+    def first(self) -> TrialConfig:
+        """Return a trial with the same structure, in which only values of properties may differ."""
+        return self
+
+    @property
+    def levels(self) -> Levels:
+        """Return the levels of a trial with a shape, in which trials of one shape differ."""
+        workload = self.workload
+        return tuple([id(workload.values[name]) for name in workload.varying if name in workload.values])
+
+    def texts(self) -> Iterable[tuple[int, str]]:
+        """Return the texts of properties that may differ from those of the `first` trial, each with its place."""
+        return enumerate(self.workload.property_texts)
+
+    def frame(self, on: Instance | None, context: Mapping[str, Value], name: str = "") -> Frame:
+        """Return the frame of the templates of the first workload on a target."""
+        return Frame(self.workload, on, context, name)
+
+    @property
     def key(self) -> str:
         """Return the hash of the values that the trial uses: in one program, they decide everything that is done."""
         if not self._key:
-            self._key = digests.digest(*self._words)
+            self._key = digests.digest(self.workload.digest, *self.words)
         return self._key
 
     def renamed(self, streams: tuple[Stream, ...], surroundings: Surroundings) -> TrialConfig:
         """Return the same trial with other names."""
-        return TrialConfig(streams, surroundings, self._words)
+        return TrialConfig(streams, surroundings, self.words)
 
     @property
     def writes(self) -> tuple[bool, ...]:
@@ -184,50 +221,150 @@ class TrialConfig:
         return self.cache_state == COLD
 
 
+class _LikeFirst(TrialConfig):
+    """A trial that differs from the `first` only in values of its workload, which is made when it is needed."""
+
+    __slots__ = ("_first", "_varied")
+
+    def __init__(self, first: TrialConfig, varied: VariedThing) -> None:
+        super().__init__((), first.surroundings, first.words)
+        self._first, self._varied, self._shape = first, varied, first.shape or False
+
+    @property
+    def streams(self) -> tuple[Stream, ...]:
+        if not self._streams:
+            self._streams = (Stream("", "", self._varied.thing, self._first.on),)
+        return self._streams
+
+    @property
+    def first(self) -> TrialConfig:
+        return self._first
+
+    @property
+    def levels(self) -> Levels:
+        return self._varied.levels
+
+    def texts(self) -> Iterable[tuple[int, str]]:
+        return self._varied.texts()
+
+    def frame(self, on: Instance | None, context: Mapping[str, Value], name: str = "") -> Frame:
+        return VariedFrame(self._varied, on, context, name)
+
+
 def trial_config(experiment: Experiment, point: Point) -> TrialConfig:
     """Return what is measured at a point, and how. Raises ProgramError if an assertion does not hold."""
     for finding in points.violated(experiment, point):
         raise ProgramError(finding)
-    every = streams.at(experiment, point)
-    around, before_others, after_others = _around(experiment, point, every)
-    first, *others = every
+    if isinstance(point, FaultPoint):  # a fault point collects the errors at its levels
+        every = streams.at(experiment, point)
+        return _config(every, _worked_out(experiment, point, every))
+    shared = _SHARED.get(id(experiment))  # an experiment is not hashable
+    if shared is None or shared.experiment is not experiment:
+        shared = _SHARED[id(experiment)] = _Shared(experiment)
+    return shared.like_first(point) or shared.at(point)
+
+
+def _config(every: tuple[Stream, ...], surroundings: _Around) -> TrialConfig:
+    around, before_others, after_others = surroundings
     # Without the distinct word, another stream could be mistaken for a collector with the same hash.
     beside = [
-        word for stream in others for word in ("stream", stream.workload.digest, stream.on.digest if stream.on else "")
+        word
+        for stream in every[1:]
+        for word in ("stream", stream.workload.digest, stream.on.digest if stream.on else "")
     ]
-    return TrialConfig(every, around, (first.workload.digest, *before_others, *beside, *after_others))
+    return TrialConfig(every, around, (*before_others, *beside, *after_others))
 
 
 _Around = tuple[Surroundings, tuple[str, ...], tuple[str, ...]]
 """Surroundings, and the words of the key about them: those before and those after the words about other streams."""
-_AROUND = Cache[int, tuple[Experiment, tuple[str, ...], Cache[object, _Around]]](8)
-"""For each experiment, the factors that decide its surroundings, and the surroundings by places and levels."""
+_Levels = tuple[int | None, ...]
 
 
-def _around(experiment: Experiment, point: Point, every: tuple[Stream, ...]) -> _Around:
-    """Return the surroundings of streams at a point, made once for all points with the same places and levels."""
-    places = tuple([(stream.on, stream.workload.origin) for stream in every])
-    if isinstance(point, FaultPoint):  # a fault point collects the errors at its levels
-        return _worked_out(experiment, point, every, places)
-    cached = _AROUND.get(id(experiment))  # an experiment is not hashable
-    if cached is None or cached[0] is not experiment:
+class _Alike(Record):
+    """The trials with one workload, by the `order` of factors that decide all but the values of its properties."""
+
+    builder: InstanceBuilder
+    order: tuple[str, ...]
+    firsts: Cache[_Levels, TrialConfig]
+
+
+class _Shared:
+    """The common parts of an experiment's trials, by the levels of the factors that decide them."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment = experiment
         fields = (experiment.with_, experiment.before, experiment.cache, experiment.collect, experiment.during)
-        order = tuple(sorted(frozenset[str]().union(*(field.reads for field in fields if field))))
-        cached = _AROUND[id(experiment)] = experiment, order, Cache[object, _Around]()
-    _, order, by_levels = cached
-    key = (places, *map(point.get, order))
-    around = by_levels.get(key)
-    if around is None:
-        around = by_levels[key] = _worked_out(experiment, point, every, places)
-    return around
+        self._reads = frozenset[str]().union(*(field.reads for field in fields if field))
+        self._order = tuple(sorted(self._reads))
+        self._around = Cache[object, _Around]()
+        self._choosing: tuple[str, ...] = ()
+        """The factors that decide which of the declared workloads is measured."""
+        self._alike = Cache[_Levels, _Alike]()
+
+    def at(self, point: Point) -> TrialConfig:
+        """Return the trial at a point; its surroundings are made once for all with the same places and levels."""
+        every = streams.at(self.experiment, point)
+        key = (_places(every), *map(point.get, self._order))
+        around = self._around.get(key)
+        if around is None:
+            around = self._around[key] = _worked_out(self.experiment, point, every)
+        config = _config(every, around)
+        self._keep_first(point, config)
+        return config
+
+    def like_first(self, point: Point) -> TrialConfig | None:
+        """Return the trial at a point, made from the first one that differs only in values of its workload, if any."""
+        alike = self._alike.get(tuple(map(point.get, self._choosing)))
+        first = alike and alike.firsts.get(tuple(map(point.get, alike.order)))
+        varied = alike.builder.varied_thing(Reached(point)) if alike and first else None
+        return _LikeFirst(first, varied) if first and varied else None
+
+    def _keep_first(self, point: Point, config: TrialConfig) -> None:
+        """Keep a trial for those that differ from it only in values of its workload."""
+        workload = config.workload
+        builder = next(iter(workload.family), None)
+        if not isinstance(builder, InstanceBuilder) or not workload.varying or config.shape is None:
+            return
+        if builder(point) is not workload or builder.varied_thing(Reached(point)) is None:
+            return
+        alike = self._alike.get(tuple(map(point.get, self._choosing)))
+        if alike is None:
+            choosing = _choosing(self.experiment.run, point)
+            if not choosing <= {*self._choosing}:
+                self._choosing = tuple(sorted(choosing.union(self._choosing)))
+                self._alike.clear()
+            writes = workload.kind.writes
+            on = self.experiment.on.reads if self.experiment.on else frozenset[str]()
+            reads = self._reads.union(choosing, on, self.experiment.run.reads - builder.reads)
+            decisive = writes.reads.intersection(builder.varying_names) if writes is not None else ()
+            reads = reads.union(*(builder.fields[name].reads for name in decisive))
+            alike = _Alike(builder, tuple(sorted(reads)), Cache[_Levels, TrialConfig](1024))
+            self._alike[tuple(map(point.get, self._choosing))] = alike
+        alike.firsts[tuple(map(point.get, alike.order))] = config
 
 
-def _worked_out(
-    experiment: Experiment,
-    point: Point,
-    every: tuple[Stream, ...],
-    places: tuple[tuple[Instance | None, Instance | None], ...],
-) -> _Around:
+_SHARED = Cache[int, _Shared](8)
+"""The common parts of trials, by experiment."""
+
+
+def _choosing(run: Expr, point: Point) -> frozenset[str]:
+    """Return the factors whose levels decide which declared thing an expression is at a point."""
+    decided: set[str] = set()
+    while True:
+        try:
+            run.value(PartialPoint(point, decided))
+        except Undecided as undecided:
+            decided.add(undecided.path)
+        else:
+            return frozenset(decided)
+
+
+def _places(every: tuple[Stream, ...]) -> tuple[tuple[Instance | None, Instance | None], ...]:
+    return tuple([(stream.on, stream.workload.origin) for stream in every])
+
+
+def _worked_out(experiment: Experiment, point: Point, every: tuple[Stream, ...]) -> _Around:
+    places = _places(every)
     state = treatment(experiment, point)
     cache = experiment.cache.value(point)
     assert isinstance(cache, Instance | Symbol)
