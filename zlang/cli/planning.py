@@ -18,8 +18,8 @@ from zlang.errors import RunError, UsageError, reason_of, suppress, unwritable
 from zlang.hints import TYPE_CHECKING
 from zlang.pipeline import arming, costs, machines, plans, programs, runs
 from zlang.pipeline.plans import Planned
-from zlang.plan.plan import LOCAL, Action, Setup, Step
-from zlang.plan.state import Walk
+from zlang.plan.plan import LOCAL, Action, Step
+from zlang.plan.state import Change, Walk
 from zlang.record import Record
 from zlang.report import wording
 from zlang.text import LAYOUT
@@ -222,27 +222,35 @@ def _trial_lines(planned: Planned) -> Iterator[str]:
 
 def _steps(planned: Planned) -> Iterator[str]:
     """Every command, in the order of execution if nothing fails."""
-    header, show = planned.plan.header, by_object(_step)  # many trials share steps
-    walk = Walk()
-    setups: dict[str, Setup] = {}
+    header, walk = planned.plan.header, Walk()
+    shown = by_object(_shown, _MOST_SHOWN)
+    shown_changes = by_object(_shown_changes, _MOST_SHOWN)
     for host, command, hint in arming.required_commands(header):
         where = f" on {host}" if host else ""
         yield f"# required{where}, or the run does not start: {visible(hint)}\n{visible(command, LAYOUT)}\n"
-    yield from map(show, header.facts)
-    for item in planned.builder.commands():
-        if isinstance(item, Setup):
-            setups[item.signature] = item
-            continue
-        for change in walk.enter([setups[signature] for signature in item.setups]):
-            yield from map(show, change.steps)
-        shown = ", ".join(f"{name} = {value}" for name, value in item.factors.items())
-        where = f" on {item.host}" if len(header.hosts) > 1 else ""
-        yield f"\n# trial {item.number} of {header.trials}{where}, replicate {item.replicate}: {visible(shown)}\n"
-        yield from map(show, item.steps)
-        walk.leave(item.invalidates)
+    yield _shown(header.facts)
+    for slot, host, setups, parts, invalidates in planned.builder.commands():
+        yield shown_changes(walk.enter(setups))
+        levels = ", ".join([f"{name} = {value}" for name, value in planned.schedule.factors(slot.point).items()])
+        where = f" on {host}" if len(header.hosts) > 1 else ""
+        yield f"\n# trial {slot.number} of {header.trials}{where}, replicate {slot.replicate}: {visible(levels)}\n"
+        yield "".join([shown(part) if isinstance(part, tuple) else _shown(part) for part in parts if part])
+        walk.leave(invalidates)
     yield "\n# at the end\n"
     for unmake in walk.state.teardown():
-        yield from map(show, unmake.steps)
+        yield _shown(unmake.steps)
+
+
+_MOST_SHOWN = 512
+"""The parts of trials and the changes between them whose texts are kept, because many trials share them."""
+
+
+def _shown(steps: Iterable[Step]) -> str:
+    return "".join(map(_step, steps))
+
+
+def _shown_changes(changes: Iterable[Change]) -> str:
+    return "".join([_shown(change.steps) for change in changes])
 
 
 def _step(step: Step) -> str:

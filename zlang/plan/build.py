@@ -20,13 +20,13 @@ from zlang.check.traits import TRAITS
 from zlang.diagnostics import Diagnostic, ProgramError
 from zlang.errors import suppress
 from zlang.frozen import frozen, replace
-from zlang.hints import TypeVar
+from zlang.hints import NamedTuple, TypeVar
 from zlang.lint.trial import Thing, never_written
 from zlang.plan import footprint, header
 from zlang.plan.identities import Identities
 from zlang.plan.plan import ALONE, Fetch, Finding, Footprint, Plan, Scalar, Setup, Step, Trial
 from zlang.plan.schedule import Schedule, Slot
-from zlang.plan.trial_steps import TrialSteps
+from zlang.plan.trial_steps import Parts, TrialSteps
 from zlang.space.trial_config import Shape, Surroundings, TrialConfig, trial_config
 
 _PLOTS_LOOKED_AT = 64
@@ -90,10 +90,24 @@ def unplanned(experiment: Experiment, kinds: Sequence[Kind]) -> Iterator[Diagnos
             config = trial_config(experiment, point)
             streams_left -= len(config.streams)
             setups, protocol = builder.trial_steps.prepared(config)
-            steps = builder.trial_steps.steps(config, protocol, builder.trial_steps.frames(config, "1", ""))
-            builder.trial_steps.exposure.require_guards(config, setups, steps)
+            frames = builder.trial_steps.frames(config, "1", "")
+            parts = builder.trial_steps.parts(config, protocol, frames, config.levels)
+            builder.trial_steps.exposure.require_guards(config, setups, parts)
         except ProgramError as error:
             yield error.diagnostic
+
+
+class Commands(NamedTuple):
+    """The commands of a trial: the setups that it needs, parents first, and its steps.
+
+    It `invalidates` the resources with these keys, as `Trial` says.
+    """
+
+    slot: Slot
+    host: str
+    setups: tuple[Setup, ...]
+    parts: Parts
+    invalidates: tuple[str, ...]
 
 
 class Builder:
@@ -114,41 +128,46 @@ class Builder:
 
     def items(self) -> Iterator[Setup | Trial]:
         """The trials in order, each setup before the first that needs it."""
-        return self._items(is_judged=True)
-
-    def commands(self) -> Iterator[Setup | Trial]:
-        """The same items for whoever needs only their commands: the trials have no traits and no footprint."""
-        return self._items(is_judged=False)
-
-    def _items(self, *, is_judged: bool) -> Iterator[Setup | Trial]:
         sent: set[str] = set()
-        if self.schedule.trials >= _MANY:
-            digests.expect_many()
-        for slot in self.schedule.slots():
-            trial, setups = self.trial(slot, is_judged=is_judged)
+        for slot in self._slots():
+            trial, setups = self.trial(slot)
             for setup in setups:
                 if setup.signature not in sent:
                     sent.add(setup.signature)
                     yield setup
             yield trial
 
-    def trial(
-        self, slot: Slot, *, is_judged: bool = True, is_identified: bool = True
-    ) -> tuple[Trial, tuple[Setup, ...]]:
+    def commands(self) -> Iterator[Commands]:
+        """The commands of the trials in order."""
+        for slot in self._slots():
+            config = trial_config(self._experiment, slot.point)
+            alike, _, parts = self._work(slot, config, self.identities.of(config))
+            yield Commands(slot, alike.host, alike.setups, parts, self._invalidated(slot, config, alike.setups))
+
+    def _slots(self) -> Iterator[Slot]:
+        if self.schedule.trials >= _MANY:
+            digests.expect_many()
+        return self.schedule.slots()
+
+    def _work(self, slot: Slot, config: TrialConfig, own: str) -> tuple[_Alike, tuple[Frame, ...], Parts]:
+        """Return the common part of trials like it, the frames of its workloads, and its steps."""
+        alike, frames = self._shared(config, slot, own), self.trial_steps.frames(config, slot.draw, own)
+        parts = self.trial_steps.parts(config, alike.protocol, frames, config.levels)
+        self.trial_steps.exposure.require_guards(config, alike.setups, parts)
+        return alike, frames, parts
+
+    def trial(self, slot: Slot, *, is_identified: bool = True) -> tuple[Trial, tuple[Setup, ...]]:
         """The trial of a slot, and the setups that it needs, parents first.
 
-        Traits and footprints of workloads are left out unless it `is_judged`: they take a seventh of the time. Unless
-        it `is_identified`, its identity is empty, and its seeds are those of no trial.
+        Unless it `is_identified`, its identity is empty, and its seeds are those of no trial.
         """
-        steps, config = self.trial_steps, trial_config(self._experiment, slot.point)
+        config = trial_config(self._experiment, slot.point)
         if not is_identified:
-            steps.require_possible(config)
+            self.trial_steps.require_possible(config)
         own = self.identities.of(config) if is_identified else ""
-        alike = self._shared(config, slot, own)
-        setups = alike.setups
-        frames = steps.frames(config, slot.draw, own)
-        judged = self._judged(config, frames) if is_judged else []
-        work, fetch = _footprints(config, judged) if judged else (None, None)
+        alike, frames, parts = self._work(slot, config, own)
+        judged = self._judged(config, frames)
+        work, fetch = _footprints(config, judged)
         trial = Trial(
             number=slot.number,
             identity=self.identities.of_slot(slot, config, own) if is_identified else "",
@@ -158,19 +177,18 @@ class Builder:
             cache=config.protocol.kind.name,
             cache_state=config.cache_state,
             setups=alike.signatures,
-            invalidates=self._invalidated(slot, config, setups),
-            steps=steps.steps(config, alike.protocol, frames),
+            invalidates=self._invalidated(slot, config, alike.setups),
+            steps=tuple(chain_of(*parts)),
             host=alike.host,
             whole_plot=slot.whole_plot,
-            traits=self._traits(config, judged) if judged else {},
+            traits=self._traits(config, judged),
             footprint=work,
             fetch=fetch,
             follows=slot.follows,
             history=self.identities.history(slot) if is_identified else "",
             keeps=self._kept(slot, config),
         )
-        steps.exposure.require_guards(config, setups, trial.steps)
-        return trial, setups
+        return trial, alike.setups
 
     def _shared(self, config: TrialConfig, slot: Slot, own: str) -> _Alike:
         """The part of a trial around its workloads, built once for all trials of one shape."""
@@ -178,7 +196,7 @@ class Builder:
         if alike is None:
             setups, protocol = self.trial_steps.prepared(config, slot.draw, own)
             signatures = tuple([setup.signature for setup in setups])
-            changed = tuple(self._changed_at(config))
+            changed = tuple(dict.fromkeys(self._changed_at(config)))
             alike = _Alike(setups, signatures, protocol, changed, "+".join(hosts.names_of(config.streams)))
             if config.shape and not config.protocol.kind.draws and self.trial_steps.exposure.names_nothing(config):
                 self._alike[config.shape] = alike
@@ -204,9 +222,11 @@ class Builder:
 
     def _kept(self, slot: Slot, config: TrialConfig) -> tuple[str, ...]:
         """The keys of the resources that the next trial finds as this trial leaves them."""
-        return tuple(dict.fromkeys(self._changed(config))) if slot.is_kept else ()
+        return self._changed(config) if slot.is_kept else ()
 
     def _invalidated(self, slot: Slot, config: TrialConfig, setups: Sequence[Setup]) -> tuple[str, ...]:
+        if slot.previous is None and not slot.ends_block:
+            return () if slot.is_kept else self._changed(config)
         changed = [] if slot.is_kept else [*self.changed_by_all(slot, config)]
         if slot.ends_block:
             own = [item.key for item in setups if item.signature not in self._lasting_setups]
@@ -219,10 +239,10 @@ class Builder:
         for each in slot.earlier():
             yield from self._changed(trial_config(self._experiment, each.point))
 
-    def _changed(self, config: TrialConfig) -> Sequence[str]:
-        """The keys of the resources that a trial changes."""
+    def _changed(self, config: TrialConfig) -> tuple[str, ...]:
+        """The keys of the resources that a trial changes, each once."""
         alike = self._alike.get(config.shape) if config.shape else None
-        return alike.changed if alike else self._changed_at(config)
+        return alike.changed if alike else tuple(dict.fromkeys(self._changed_at(config)))
 
     def _changed_at(self, config: TrialConfig) -> list[str]:
         writing = [stream for stream, is_writer in zip(config.streams, config.writes, strict=True) if is_writer]

@@ -113,8 +113,8 @@ class Exposure:
         devices += self.named_devices(config, naming.with_wrappers(workers))
         return list({device.key: device for device in devices}.values())
 
-    def require_guards(self, config: TrialConfig, setups: Sequence[Setup], steps: Sequence[Step]) -> None:
-        """Raise ProgramError where a command names a device that the `steps` of a trial do not guard.
+    def require_guards(self, config: TrialConfig, setups: Sequence[Setup], parts: Iterable[Sequence[Step]]) -> None:
+        """Raise ProgramError where a command names a device that the steps of a trial do not guard.
 
         A workload that only reads its target may use the places that the target offers, and no others.
         """
@@ -129,7 +129,7 @@ class Exposure:
         quiet = {instance.key for instance in made if naming.writes_no_data(instance)}
         on = [thing for target in config.targets for thing in chain(target)]
         making = {setup.key: (*setup.make, *setup.unmake, *_set_by(setup)) for setup in setups}
-        every = [(key, step) for key, some in (*making.items(), ("", steps)) for step in some]
+        every = [(key, step) for key, some in (*making.items(), *(("", part) for part in parts)) for step in some]
         guarded = {key for key in devices for _, step in every if _is_step_of(step, key, _GUARDS)}
         names = {name for key in guarded for name in devices[key].names}
         for key, device in devices.items():

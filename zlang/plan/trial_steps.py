@@ -7,7 +7,6 @@ cannot be carried out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain as chain_of
 
 from zlang.cache import Cache
 from zlang.check import hosts, naming, streams
@@ -26,6 +25,8 @@ from zlang.record import Record
 from zlang.space import faults
 from zlang.space.trial_config import COLD, Shape, Surroundings, TrialConfig
 
+Parts = tuple[Sequence[Step], ...]
+"""The steps of a trial in parts: many trials share those that are tuples."""
 Prepared = tuple[tuple[Setup, ...], tuple[Step, ...]]
 """Setups, parents first, and the steps of a cache protocol on them."""
 
@@ -102,14 +103,8 @@ class TrialSteps:
             for target in streams.targets(config.streams) or (None,):
                 self._join(collector, target)
 
-    def steps(self, config: TrialConfig, protocol: tuple[Step, ...], frames: Sequence[Frame]) -> tuple[Step, ...]:
-        """The steps of a trial, around those of its cache protocol; `frames` are those of its streams."""
-        return tuple(chain_of(*self.parts(config, protocol, frames, config.levels)))
-
-    def parts(
-        self, config: TrialConfig, protocol: tuple[Step, ...], frames: Sequence[Frame], levels: Levels
-    ) -> tuple[Sequence[Step], ...]:
-        """The steps of a trial in parts, of which trials of one shape share all but those of the workload itself.
+    def parts(self, config: TrialConfig, protocol: tuple[Step, ...], frames: Sequence[Frame], levels: Levels) -> Parts:
+        """The steps of a trial, around those of its cache protocol; `frames` are those of its streams.
 
         The `levels` are those of the first frame.
         """
