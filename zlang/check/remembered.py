@@ -141,10 +141,39 @@ class Family:
     def _words(self, part: Expr) -> Member[str]:
         if part.pieces is None:
             return self._written(part, lambda part, frame: shell_value(part, part.value(frame)))
-        return _joined(" ", [self._words(piece) for piece in part.pieces(self.first)])
+        pieces, thing = [*part.pieces(self.first)], self.first.instance
+        if not thing.family or any(piece.reads & BESIDE_PROPERTIES for piece in pieces):
+            return _joined(" ", [self._words(piece) for piece in pieces])
+        key = id(part), thing.family, tuple(thing.values)
+        cached = _WORDS.get(key)
+        if cached is None:
+            cached = _WORDS[key] = part, _for_levels(_joined(" ", [self._words(piece) for piece in pieces]))
+        return cached[1]
 
     def _written(self, part: Expr, write: Callable[[Expr, Any], str]) -> Member[str]:
         return self.once(lambda frame: write(part, frame), part.reads)
+
+
+_WORDS: Cache[object, tuple[Expr, Member[str]]] = Cache(512)
+"""The words of lists that read properties alone: those of a family have them in common, with or without their names.
+
+The list is kept, so that no other gets its memory address.
+"""
+
+
+def _for_levels(compute: Member[T]) -> Member[T]:
+    """Return the function, run once for the same levels in a row."""
+    if isinstance(compute, Same):
+        return compute
+    last: tuple[Levels | None, Any] = None, None
+
+    def value(frame: Any, levels: Levels) -> T:
+        nonlocal last
+        if levels is not last[0]:
+            last = levels, compute(frame, levels)
+        return last[1]  # type: ignore[no-any-return]
+
+    return value
 
 
 def _for_seed(compute: Callable[[Any], T], reads: frozenset[str]) -> Member[T]:
