@@ -13,6 +13,7 @@ from zlang.check.check import Overrides
 from zlang.diagnostics import Code, ProgramError
 from zlang.pipeline import plans, programs
 from zlang.plan import wire
+from zlang.plan.order import Order
 from zlang.plan.plan import Action, Plan, Setup, Trial
 from zlang.plan.state import Make, State
 from zlang.source import Source
@@ -65,6 +66,22 @@ def test_a_list_of_commands_has_those_of_the_plan() -> None:
         for each in planned.builder.commands()
     ]
     assert listed == [(item.number, item.setups, item.steps, item.invalidates) for item in trials(planned.plan)]
+
+
+def test_a_command_has_the_levels_of_its_trial() -> None:
+    """A searched level belongs to a trial, not to its point."""
+    text = READS.replace("iodepth = 1..3", "").replace(
+        "repeat = 2", "find iodepth in 1..8 where p99(read_clat) < 2ms maximising read_iops  repeat = 2"
+    )
+    checked = programs.check(Source("program.zexp", text), Overrides())
+    assert checked.findings == ()
+    experiment = programs.choose(checked, None)
+    for order in Order:
+        planned = trials(plans.plan(checked, experiment, 1, Overrides(), order=order).plan)
+        assert len(planned) == 2 * 8 * 2
+        for trial in planned:
+            command = next(step.command for step in trial.steps if step.action is Action.MEASURE)
+            assert f" --bs={trial.factors['bs']} --iodepth={trial.factors['iodepth']}" in command
 
 
 def test_the_same_input_and_seed_give_the_same_plan_byte_for_byte() -> None:
