@@ -30,7 +30,7 @@ kind place: resource {
   change { sh "set {name} {key}={value}" }
   destroy { sh "remove {name}" }
 }
-kind corpus: resource on place {
+kind forest: resource on place {
   property files: count { required = on }
   property hint: bool { default = off  doc = "whether it is laid out by what the place is set to" }
   property depth: count { default = 1  cost = live }
@@ -57,7 +57,7 @@ PROGRAM = (
     KINDS
     + """
 place pool { disks = 1 | 2  sync = off | always  chunk = 4KiB | 8KiB }
-corpus tree on pool { files = 10 | 20  depth = 1 | 2  hint = HINT }
+forest tree on pool { files = 10 | 20  depth = 1 | 2  hint = HINT }
 churn work { level = 1 | 2  invalidates = SPOILS }
 age aged {}
 experiment e { on = tree  before = BEFORE  run = work  repeat = 2 }
@@ -250,7 +250,7 @@ def test_a_manual_step_is_requested_once_for_each_state() -> None:
 
 NESTED = f"""{KINDS}
 place pool {{ disks = 1..3  chunk = 4KiB | 8KiB }}
-corpus tree on pool {{ files = 10 | 20 | 30 }}
+forest tree on pool {{ files = 10 | 20 | 30 }}
 churn work {{ level = 1..4 }}
 experiment e {{ on = tree  run = work  repeat = 2  where pool.chunk >= 8KiB or work.level > 2 }}
 """
@@ -289,7 +289,7 @@ def test_a_new_block_recreates_all_resources(seed: int) -> None:
     text = f"""{KINDS}
     place pool {{ disks = 1 }}
     place bare {{ disks = 2 | 3 }}
-    corpus tree on pool {{ files = 10 | 20 }}
+    forest tree on pool {{ files = 10 | 20 }}
     shell work {{ command = "true"  writes = off }}
     let either = tree | bare
     experiment e {{ on = either  run = work  repeat = 6 }}
@@ -324,7 +324,7 @@ PLAIN = PROGRAM.replace("cost = live", "").replace("cost = rewrite", "").replace
         PLAIN.replace("BEFORE", "none").replace("place pool", "place other { disks = 1 | 2 }\nplace pool").replace(
             "on = tree", "on = tree | other | pool"
         ),
-        PLAIN.replace("BEFORE", "none").replace("corpus tree on pool {", "corpus tree on pool { copies = 1 | 2 "),
+        PLAIN.replace("BEFORE", "none").replace("forest tree on pool {", "forest tree on pool { copies = 1 | 2 "),
         PLAIN.replace("BEFORE", "none").replace("doc =", "cost = none  doc ="),
     ],
 )  # fmt: skip
