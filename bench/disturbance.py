@@ -2,8 +2,8 @@
 
 In: nothing; fio must be installed. Out: the table. Both read one file from the page cache: that depends on the
 processors only, so whatever zlang does meanwhile shows. They run in turn, in changing order. The figure is the
-geometric mean of the ratios of pairs, and the table also has half the width of its 95 % interval. The machine must do
-nothing else.
+geometric mean of the ratios of pairs, and the table also has half the width of its 95 % interval, and how often fio
+was taken off its processor. The machine must do nothing else.
 Usage: python bench/disturbance.py [PAIRS]
 """
 
@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from statistics import median
 
 import measure
 
@@ -28,7 +29,7 @@ given file data on here { size = 64MiB }
 fio reads { rw = randread  bs = 4KiB  time_based = on  runtime = 2s }
 experiment paired { on = data  run = reads  cache = as_is  repeat = 1 }
 """
-LAST = "select read_iops from trials order by started desc limit 1"
+LAST = "select read_iops, ctx from trials order by started desc limit 1"
 
 
 def output(words: list[str], at: Path, **setting: str) -> str:
@@ -40,18 +41,18 @@ def output(words: list[str], at: Path, **setting: str) -> str:
     return done.stdout
 
 
-def within(at: Path) -> float:
-    """The reads a second in a run of zlang."""
+def within(at: Path) -> tuple[float, int]:
+    """The reads a second and the context switches of fio in a run of zlang."""
     output(measure.zlang("run", "--again", "--yes", "paired.zexp"), at)
     (row,) = json.loads(output(measure.zlang("sql", "--json", LAST), at))
-    return float(row["read_iops"])
+    return float(row["read_iops"]), int(row["ctx"])
 
 
-def alone(at: Path, command: str) -> float:
-    """The reads a second of the command alone."""
+def alone(at: Path, command: str) -> tuple[float, int]:
+    """The same of the command alone."""
     output(["sh", "-c", command], at, OUT=str(at), file="data")
     (job,) = json.loads((at / "fio.json").read_text("utf-8"))["jobs"]
-    return float(job["read"]["iops"])
+    return float(job["read"]["iops"]), int(job["ctx"])
 
 
 def main() -> int:
@@ -65,20 +66,25 @@ def main() -> int:
         command = re.search(r"^ *fio --name=reads (?:.*\\\n)*.*$", shown, re.MULTILINE)
         assert command is not None, shown
         alone(at, command[0])  # the first reads fill the page cache
-        logs = []
+        logs, switches, switches_alone = [], [], []
         for number in range(pairs):
             if number % 2:
-                least, figure = alone(at, command[0]), within(at)
+                least, measured = alone(at, command[0]), within(at)
             else:
-                figure = within(at)
+                measured = within(at)
                 least = alone(at, command[0])
-            logs.append(math.log(figure / least))
+            logs.append(math.log(measured[0] / least[0]))
+            switches.append(measured[1])
+            switches_alone.append(least[1])
     mean = sum(logs) / pairs
     spread = math.sqrt(sum((log - mean) ** 2 for log in logs) / (pairs - 1) / pairs)
     return measure.verdict(
         [
             measure.Check(f"reads a second under zlang, {pairs} pairs", math.exp(mean), "", "alone", 1, 1.01, 0.99),
             measure.Check("half of its 95 % interval", 1.96 * spread, "", "figure", math.exp(mean), None),
+            measure.Check(
+                "median of fio's context switches", median(switches), "", "alone", median(switches_alone), None
+            ),
         ]
     )
 
